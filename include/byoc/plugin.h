@@ -630,6 +630,11 @@ typedef struct byoc_backend_t {
   // magnitude of a tensor and measured against the operators as written: 0.1 for weights of 8 bits. 0, or no hook: only
   // the error of rounding in another order. Candidates are checked against it before they are timed.
   double (*relative_error)(void *self, const byoc_target_t *target);
+  // Since minor 4; optional. The driver (byoc/device_plugin.h) of the device on which this target's functions run, and
+  // that device's type, a DLDeviceType of DLPack; NULL and 0: the host's processor.
+  const char *driver;
+  int32_t device_type;
+  uint32_t reserved; // 0
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

@@ -1,0 +1,229 @@
+// byoc/device.h - the interface of a device driver: the code that runs kernels on a device inside an artifact.
+//
+//   extern BYOC_PACKED const byoc_driver_t my_driver;
+//   const byoc_driver_t my_driver = {sizeof(byoc_driver_t), BYOC_DRIVER_ABI_VERSION, "mine", 0, my_open, my_close,
+//   ...};
+//
+// A driver is to a device what an engine (byoc/engine.h) is to a JSON description: a table in an archive that travels
+// in the artifact. A backend hands the archive over by byoc_device_api_t (byoc/device_plugin.h). The artifact links it
+// once, and each context opens each device that the program names. Neither the archive nor the artifact links a
+// vendor's library: `open` finds it by dlopen, and says in one sentence what to install if it is not there.
+//
+// Order. Commands (fill, copy, launch, barrier) are put into a queue and run later. The commands of one queue run in
+// the order in which they were put there, each after the one before has ended. Nothing orders two queues but events.
+// Every slot that takes a queue returns at once; only event_wait blocks (and close, which waits for everything).
+//
+// Events. An event is made once and signalled by many commands: it stands for the last command that was told to signal
+// it, and is complete if there was none. A command waits for what its wait list stands for when the command is put into
+// its queue. So the runs of a program use the same events again and again and allocate nothing.
+//
+// Failures. A slot that fails calls runtime->set_error with one sentence and returns a status. If a command fails after
+// it was put into its queue, its event completes with a status, and so do the events of commands that wait for it,
+// which do not run. The device stays usable.
+//
+// Ownership. What a slot is given is read before it returns, unless a line says otherwise. Handles belong to the driver
+// and are destroyed by the caller before `close`; the destroying slots accept NULL, and wait for commands that use the
+// handle.
+//
+// Threads. One thread at a time uses a device and what was made from it. Only event_query, event_wait, event_times and
+// event_error may be called from any thread at any time. Different devices are used concurrently.
+#ifndef BYOC_DEVICE_H_
+#define BYOC_DEVICE_H_
+
+#include "byoc/call.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BYOC_DRIVER_ABI_VERSION 1
+
+// What each driver defines for itself.
+typedef struct byoc_device_t byoc_device_t;               // an opened device
+typedef struct byoc_device_buffer_t byoc_device_buffer_t; // memory of a device
+typedef struct byoc_device_queue_t byoc_device_queue_t;   // commands in order
+typedef struct byoc_device_event_t byoc_device_event_t;   // the end of a command
+typedef struct byoc_device_module_t byoc_device_module_t; // loaded code
+typedef struct byoc_device_entry_t byoc_device_entry_t;   // a kernel in it
+
+enum {
+  BYOC_DEVICE_TIMES = 1, // of byoc_device_init_t.flags: event_times will be asked for
+};
+
+typedef struct byoc_device_init_t {
+  uint32_t struct_size; // sizeof(byoc_device_init_t) of the caller
+  int32_t ordinal;      // which of the driver's devices, from 0
+  uint64_t flags;       // BYOC_DEVICE_*
+  const byoc_runtime_t *runtime;
+} byoc_device_init_t;
+
+enum {
+  // Tensors share one allocation at any offset that is a multiple of the device's alignment. Without it each tensor has
+  // an allocation of its own, whose layout (padded rows, an image) is the driver's business.
+  BYOC_SCOPE_SUBDIVIDES = 1,
+};
+
+// One kind of memory.
+typedef struct byoc_device_scope_t {
+  const char *name;         // "global", "constant", "global.texture"; the first scope of a device is "global"
+  uint64_t flags;           // BYOC_SCOPE_*
+  uint64_t allocation_size; // the largest allocation in bytes; 0: not known
+} byoc_device_scope_t;
+
+// What a device is; texts and arrays live until it is closed.
+typedef struct byoc_device_info_t {
+  uint32_t struct_size;     // sizeof(byoc_device_info_t) of the caller; a driver fills as many bytes as both sides know
+  int32_t device_type;      // DLPack's DLDeviceType
+  const char *name;         // "NVIDIA H100 80GB HBM3"
+  const char *architecture; // what code is compiled for, "sm_90"; variants of a module are compared with it
+  const char *driver_version; // of the vendor's driver; compiled code is cached by it
+  uint64_t memory_size;       // bytes; 0: not known
+  uint32_t alignment;         // of offsets within allocations, in bytes; a power of two, at least 1
+  uint32_t queue_count;       // queues that can run at once; 0: no limit
+  uint32_t is_unified;        // 1: `import` gives memory of the host without copying
+  uint32_t scope_count;
+  const byoc_device_scope_t *scopes;
+  const char *const *formats; // of code that module_load takes, the best first: "cubin", "ptx"
+  uint32_t format_count;
+  uint32_t reserved; // 0
+} byoc_device_info_t;
+
+// The tensor that an allocation is for, if the scope does not subdivide.
+typedef struct byoc_device_allocation_t {
+  uint32_t struct_size; // sizeof(byoc_device_allocation_t) of the caller
+  uint32_t scope;       // index in byoc_device_info_t.scopes
+  uint64_t size_bytes;  // dense; at least 1
+  const int64_t *dims;  // elements along each dimension; NULL if the scope subdivides
+  uint32_t rank;
+  uint32_t element_size_bytes;
+} byoc_device_allocation_t;
+
+enum {
+  BYOC_QUEUE_OWN = 0,     // a new one
+  BYOC_QUEUE_DEFAULT = 1, // the one that the vendor's library uses if it is told nothing (CUDA's null stream)
+  BYOC_QUEUE_NATIVE = 2,  // the caller's: a cl_command_queue, a CUstream. It is not destroyed with the handle
+};
+
+// How a command stands to others; a NULL pointer to it means neither.
+typedef struct byoc_device_order_t {
+  byoc_device_event_t *const *waits; // the command runs after these
+  uint32_t wait_count;
+  uint32_t reserved;           // 0
+  byoc_device_event_t *signal; // stands for this command from now on; NULL: none
+} byoc_device_order_t;
+
+// One side of a copy: bytes of the device, or of the host if `buffer` is NULL. Bytes are counted as in a dense tensor,
+// whatever the layout of the scope is; where the scope does not subdivide, offset is 0 and the copy is of the whole
+// tensor.
+typedef struct byoc_device_bytes_t {
+  byoc_device_buffer_t *buffer;
+  uint64_t offset_bytes; // in `buffer`
+  void *host;            // valid, and left alone, until the copy has ended
+} byoc_device_bytes_t;
+
+enum {
+  BYOC_DEVICE_ARGUMENT_BUFFER = 1, // `buffer` and `offset_bytes`
+  BYOC_DEVICE_ARGUMENT_I32 = 2,    // `integer`
+  BYOC_DEVICE_ARGUMENT_I64 = 3,    // `integer`
+  BYOC_DEVICE_ARGUMENT_F32 = 4,    // `real`
+  BYOC_DEVICE_ARGUMENT_F64 = 5,    // `real`
+  BYOC_DEVICE_ARGUMENT_LOCAL = 6,  // memory of one work-group, `integer` bytes
+};
+
+typedef struct byoc_device_argument_t {
+  uint32_t kind;     // BYOC_DEVICE_ARGUMENT_*
+  uint32_t reserved; // 0
+  byoc_device_buffer_t *buffer;
+  uint64_t offset_bytes;
+  int64_t integer;
+  double real;
+} byoc_device_argument_t;
+
+typedef struct byoc_device_launch_t {
+  uint32_t struct_size; // sizeof(byoc_device_launch_t) of the caller
+  uint32_t argument_count;
+  byoc_device_entry_t *entry;
+  uint32_t grid[3];  // work-groups along each axis; the driver runs nothing if one is 0
+  uint32_t block[3]; // work-items of a work-group along each axis, at least 1
+  const byoc_device_argument_t *arguments;
+} byoc_device_launch_t;
+
+// Code for one architecture, or for all.
+typedef struct byoc_device_code_t {
+  uint32_t struct_size; // sizeof(byoc_device_code_t) of the caller
+  uint32_t reserved;    // 0
+  const char *format;   // "cubin", "ptx", "opencl-c"
+  const void *data;     // lives as long as the module; a NUL that is not counted follows it
+  uint64_t size_bytes;
+  const char *options; // for the driver's compiler; ""
+} byoc_device_code_t;
+
+typedef struct byoc_driver_t {
+  uint32_t struct_size; // sizeof(byoc_driver_t) of the driver
+  uint32_t abi_version; // BYOC_DRIVER_ABI_VERSION
+  const char *name;     // as programs name it: "opencl"
+  uint64_t flags;       // 0
+
+  // Finds the vendor's library and opens a device. On failure *out_device is NULL, nothing is held, and the reason is a
+  // sentence that says what is missing and how to get it: BYOC_NOT_FOUND without the library, the device or a
+  // permission that it needs, BYOC_VERSION for a library that is too old, BYOC_OUT_OF_MEMORY.
+  int32_t (*open)(const byoc_device_init_t *init, byoc_device_t **out_device);
+  void (*close)(byoc_device_t *device); // accepts NULL; waits for all commands
+  // The caller has set struct_size and zeroed the rest.
+  int32_t (*describe)(byoc_device_t *device, byoc_device_info_t *out_info);
+
+  // Contents are undefined. BYOC_OUT_OF_MEMORY if the device has no room.
+  int32_t (*allocate)(byoc_device_t *device, const byoc_device_allocation_t *allocation,
+                      byoc_device_buffer_t **out_buffer);
+  // Optional. Lets commands use memory of the host, which stays valid until the buffer is released. Between a command
+  // that writes it and event_wait for that command the host does not read it. BYOC_UNSUPPORTED if this device, or this
+  // address, cannot; the caller then copies.
+  int32_t (*import)(byoc_device_t *device, void *host, uint64_t size_bytes, byoc_device_buffer_t **out_buffer);
+  void (*release)(byoc_device_t *device, byoc_device_buffer_t *buffer);
+
+  // `native` is read for BYOC_QUEUE_NATIVE only. BYOC_UNSUPPORTED for a kind that the device does not have.
+  int32_t (*queue_create)(byoc_device_t *device, uint32_t kind, void *native, byoc_device_queue_t **out_queue);
+  void (*queue_destroy)(byoc_device_t *device, byoc_device_queue_t *queue);
+  // Optional. Puts commands from now on into another queue of the caller.
+  int32_t (*queue_rebind)(byoc_device_t *device, byoc_device_queue_t *queue, void *native);
+  // Starts what was put into the queue, if the vendor's library would wait for more.
+  int32_t (*queue_flush)(byoc_device_t *device, byoc_device_queue_t *queue);
+
+  int32_t (*event_create)(byoc_device_t *device, byoc_device_event_t **out_event);
+  void (*event_destroy)(byoc_device_t *device, byoc_device_event_t *event);
+  // *out_is_complete is 1 if the command has ended; then the status is that of the command.
+  int32_t (*event_query)(byoc_device_t *device, byoc_device_event_t *event, int32_t *out_is_complete);
+  // Blocks until the command has ended and returns its status.
+  int32_t (*event_wait)(byoc_device_t *device, byoc_device_event_t *event);
+  // When the command began and ended, in nanoseconds of a clock that all queues of the device share.
+  // BYOC_INVALID_ARGUMENT if it has not ended or was never signalled, BYOC_UNSUPPORTED without BYOC_DEVICE_TIMES.
+  int32_t (*event_times)(byoc_device_t *device, byoc_device_event_t *event, uint64_t *out_begin_ns,
+                         uint64_t *out_end_ns);
+  // The sentence of a command that failed; "" if it did not. Lives until the event is signalled by another command.
+  const char *(*event_error)(byoc_device_t *device, byoc_device_event_t *event);
+
+  // `pattern` is repeated: pattern_size_bytes is 1, 2, 4 or 8 and divides offset_bytes and size_bytes.
+  int32_t (*fill)(byoc_device_t *device, byoc_device_queue_t *queue, byoc_device_buffer_t *buffer,
+                  uint64_t offset_bytes, uint64_t size_bytes, const void *pattern, uint32_t pattern_size_bytes,
+                  const byoc_device_order_t *order);
+  // At least one side is on the device; buffers belong to this device. The sides do not overlap.
+  int32_t (*copy)(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_bytes_t *source,
+                  const byoc_device_bytes_t *destination, uint64_t size_bytes, const byoc_device_order_t *order);
+  int32_t (*launch)(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_launch_t *launch,
+                    const byoc_device_order_t *order);
+  // Does nothing, in order: what comes later in the queue runs after the waits, and the signal after what came before.
+  int32_t (*barrier)(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_order_t *order);
+
+  // BYOC_UNSUPPORTED if the code is not for this device (the caller tries the next variant); BYOC_INVALID_DATA, with
+  // the messages of the driver's compiler, if it is damaged or does not compile.
+  int32_t (*module_load)(byoc_device_t *device, const byoc_device_code_t *code, byoc_device_module_t **out_module);
+  void (*module_unload)(byoc_device_t *device, byoc_device_module_t *module);
+  // The entry lives as long as its module. BYOC_NOT_FOUND if there is none of this name.
+  int32_t (*module_entry)(byoc_device_t *device, byoc_device_module_t *module, const char *name,
+                          byoc_device_entry_t **out_entry);
+} byoc_driver_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif // BYOC_DEVICE_H_
