@@ -11,15 +11,18 @@
 //
 // Order. Commands (fill, copy, launch, barrier) are put into a queue and run later. The commands of one queue run in
 // the order in which they were put there, each after the one before has ended. Nothing orders two queues but events.
-// Every slot that takes a queue returns at once; only event_wait blocks (and close, which waits for everything).
+// Every slot that puts a command into a queue returns at once; only event_wait and queue_wait block (and close, which
+// waits for everything).
 //
 // Events. An event is made once and signalled by many commands: it stands for the last command that was told to signal
 // it, and is complete if there was none. A command waits for what its wait list stands for when the command is put into
 // its queue. So the runs of a program use the same events again and again and allocate nothing.
 //
-// Failures. A slot that fails calls runtime->set_error with one sentence and returns a status. If a command fails after
-// it was put into its queue, its event completes with a status, and so do the events of commands that wait for it,
-// which do not run. The device stays usable.
+// Failures. A slot that fails calls runtime->set_error with one sentence and returns a status; what it was asked for
+// has not been put into the queue, and its signal stands for what it stood for. If a command fails after it was put
+// into its queue, its event completes with a status, and so do the events of commands that wait for it and of those
+// behind it in its queue: none of these run. queue_wait tells the failure, and then the queue takes commands as before.
+// The device stays usable.
 //
 // Ownership. What a slot is given is read before it returns, unless a line says otherwise. Handles belong to the driver
 // and are destroyed by the caller before `close`; the destroying slots accept NULL, and wait for commands that use the
@@ -188,6 +191,9 @@ typedef struct byoc_driver_t {
   int32_t (*queue_rebind)(byoc_device_t *device, byoc_device_queue_t *queue, void *native);
   // Starts what was put into the queue, if the vendor's library would wait for more.
   int32_t (*queue_flush)(byoc_device_t *device, byoc_device_queue_t *queue);
+  // Blocks until every command of the queue has ended. Returns the status of the first one that failed since the last
+  // queue_wait, with its sentence through runtime->set_error, and forgets the failure.
+  int32_t (*queue_wait)(byoc_device_t *device, byoc_device_queue_t *queue);
 
   int32_t (*event_create)(byoc_device_t *device, byoc_device_event_t **out_event);
   void (*event_destroy)(byoc_device_t *device, byoc_device_event_t *event);
