@@ -121,8 +121,12 @@ static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   byoc_hasher_init(&hasher);
   const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
                          module->engine_symbol, module->packed_symbol, module->engine_name};
+  const char *device_texts[] = {module->driver_symbol, module->driver_name};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     byoc_hasher_update_text(&hasher, texts[i] != NULL ? texts[i] : "");
+  }
+  for (size_t i = 0; i < sizeof(device_texts) / sizeof(device_texts[0]); i++) {
+    if (device_texts[i] != NULL) byoc_hasher_update_text(&hasher, device_texts[i]);
   }
   for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(&hasher, module->flags.data[i]);
   for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(&hasher, module->symbols.data[i]);
@@ -133,6 +137,14 @@ static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   for (size_t i = 0; i < module->blobs.count; i++) {
     byoc_hasher_update_text(&hasher, module->blobs.data[i].name);
     byoc_hasher_update(&hasher, module->blobs.data[i].data, module->blobs.data[i].size_bytes);
+  }
+  for (size_t i = 0; i < module->entries.count; i++) byoc_hasher_update_text(&hasher, module->entries.data[i]);
+  for (size_t i = 0; i < module->variants.count; i++) {
+    const byoc_device_form_t *form = &module->variants.data[i];
+    byoc_hasher_update_text(&hasher, form->format);
+    byoc_hasher_update_text(&hasher, form->architecture);
+    byoc_hasher_update_text(&hasher, form->options);
+    byoc_hasher_update(&hasher, form->data, form->size_bytes);
   }
   for (size_t i = 0; i < module->constants.count; i++) {
     byoc_hasher_update(&hasher, module->constants.data[i].data, module->constants.data[i].size_bytes);
@@ -172,6 +184,7 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
        set_hash(object, "hash", module_hash(module));
   if (ok && module->function_name != NULL) ok = set(object, "function", byoc_json_text(module->function_name));
   if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_text(module->engine_name));
+  if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_text(module->driver_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
   // What a backend wants to keep: its own JSON, or a text if it is not JSON.

@@ -209,7 +209,8 @@ static bool parse_list_field(byoc_host_parser_t *parser, byoc_runtime_module_t *
   byoc_allocator_t allocator = byoc_arena_allocator(&module->arena);
   const bool is_user = strcmp(word, "user") == 0, is_symbol = strcmp(word, "symbol") == 0;
   const bool is_flag = strcmp(word, "flag") == 0, is_import = strcmp(word, "import") == 0;
-  *out_found = is_user || is_symbol || is_flag || is_import || strcmp(word, "needed") == 0;
+  const bool is_entry = strcmp(word, "entry") == 0;
+  *out_found = is_user || is_symbol || is_flag || is_import || is_entry || strcmp(word, "needed") == 0;
   if (!*out_found) return true;
   const size_t offset = lexer->token.offset;
   const char *text = NULL;
@@ -217,8 +218,9 @@ static bool parse_list_field(byoc_host_parser_t *parser, byoc_runtime_module_t *
   if (is_import) {
     return byoc_host_parse_later(parser, &(byoc_host_pending_t){.importer = module, .name = text, .offset = offset});
   }
-  if (is_symbol) {
-    byoc_status_t status = byoc_runtime_module_add_symbol(module, text, lexer->diag);
+  if (is_symbol || is_entry) {
+    byoc_status_t status = is_symbol ? byoc_runtime_module_add_symbol(module, text, lexer->diag)
+                                     : byoc_runtime_module_add_entry(module, text, lexer->diag);
     return status == BYOC_OK || byoc_lexer_fail_status(lexer, status, offset);
   }
   bool ok = is_user   ? byoc_vector_push(&module->users, allocator, text)
@@ -235,6 +237,31 @@ static bool parse_file(byoc_host_parser_t *parser, byoc_runtime_module_t *module
   if (!byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &name) || !parse_bytes(parser, &bytes)) return false;
   const byoc_file_content_t content = {.name = name, .data = bytes.data, .size_bytes = bytes.size_bytes};
   byoc_status_t status = byoc_runtime_module_add_file(module, &content, is_blob, lexer->diag);
+  return status == BYOC_OK || byoc_lexer_fail_status(lexer, status, offset);
+}
+
+// binary "cubin" for "sm_90" options "-v" BYTES
+static bool parse_variant(byoc_host_parser_t *parser, byoc_runtime_module_t *module) {
+  byoc_lexer_t *lexer = &parser->lexer;
+  byoc_device_form_t form = {.kind = BYOC_DEVICE_CODE_BINARY};
+  const size_t offset = lexer->token.offset;
+  while (form.kind <= BYOC_DEVICE_CODE_SOURCE && !byoc_lexer_accept_word(lexer, byoc_host_code_words[form.kind])) {
+    ++form.kind;
+  }
+  if (form.kind > BYOC_DEVICE_CODE_SOURCE) return byoc_lexer_expected(lexer, "binary, portable or source");
+  if (!byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &form.format)) return false;
+  if (form.kind == BYOC_DEVICE_CODE_BINARY && (!byoc_lexer_expect_word(lexer, "for") ||
+                                               !byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &form.architecture))) {
+    return false;
+  }
+  if (byoc_lexer_accept_word(lexer, "options") && !byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &form.options)) {
+    return false;
+  }
+  byoc_bytes_t bytes = {0};
+  if (!parse_bytes(parser, &bytes)) return false;
+  form.data = bytes.data;
+  form.size_bytes = bytes.size_bytes;
+  byoc_status_t status = byoc_runtime_module_add_variant(module, &form, lexer->diag);
   return status == BYOC_OK || byoc_lexer_fail_status(lexer, status, offset);
 }
 
@@ -269,6 +296,7 @@ static bool parse_field(byoc_host_parser_t *parser, byoc_runtime_module_t *modul
   if (strcmp(word, "file") == 0) return parse_file(parser, module, false);
   if (strcmp(word, "blob") == 0) return parse_file(parser, module, true);
   if (strcmp(word, "constant") == 0) return parse_bound_constant(parser, module);
+  if (strcmp(word, "code") == 0) return parse_variant(parser, module);
   if (strcmp(word, "workspace") == 0) return byoc_host_parse_unsigned(parser, &module->workspace_size_bytes);
   if (!parse_list_field(parser, module, word, &found)) return false;
   return found || byoc_lexer_fail_at(lexer, offset, "a runtime module has no field '%s'", word);
@@ -284,10 +312,14 @@ static bool parse_kind(byoc_lexer_t *lexer, byoc_runtime_module_kind_t *out_kind
 
 // What a module of this kind must have, for those who use it.
 static bool check_module(byoc_host_parser_t *parser, const byoc_runtime_module_t *module, size_t offset) {
-  const bool is_whole = (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE || module->source != NULL) &&
-                        (module->kind != BYOC_RUNTIME_MODULE_ENGINE || module->engine_symbol != NULL);
-  return is_whole || byoc_lexer_fail_at(&parser->lexer, offset, "runtime module %s lacks its %s", module->name,
-                                        module->kind == BYOC_RUNTIME_MODULE_ENGINE ? "engine_symbol" : "source");
+  const char *lacks = NULL;
+  if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE && module->source == NULL) lacks = "source";
+  if (module->kind == BYOC_RUNTIME_MODULE_ENGINE && module->engine_symbol == NULL) lacks = "engine_symbol";
+  if (module->kind == BYOC_RUNTIME_MODULE_DRIVER && module->driver_symbol == NULL) lacks = "driver_symbol";
+  if (module->kind == BYOC_RUNTIME_MODULE_DEVICE && module->driver_name == NULL) lacks = "driver";
+  if (module->kind == BYOC_RUNTIME_MODULE_DEVICE && module->variants.count == 0) lacks = "code";
+  return lacks == NULL ||
+         byoc_lexer_fail_at(&parser->lexer, offset, "runtime module %s lacks its %s", module->name, lacks);
 }
 
 static bool parse_module(byoc_host_parser_t *parser) {

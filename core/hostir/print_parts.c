@@ -19,7 +19,13 @@ const byoc_host_text_field_t byoc_host_text_fields[BYOC_HOST_TEXT_FIELD_COUNT] =
     {"packed_symbol", offsetof(byoc_runtime_module_t, packed_symbol)},
     {"engine", offsetof(byoc_runtime_module_t, engine_name)},
     {"json", offsetof(byoc_runtime_module_t, json)},
+    {"driver_symbol", offsetof(byoc_runtime_module_t, driver_symbol)},
+    {"driver", offsetof(byoc_runtime_module_t, driver_name)},
 };
+
+const char *const byoc_host_code_words[BYOC_DEVICE_CODE_SOURCE + 1] = {[BYOC_DEVICE_CODE_BINARY] = "binary",
+                                                                       [BYOC_DEVICE_CODE_PORTABLE] = "portable",
+                                                                       [BYOC_DEVICE_CODE_SOURCE] = "source"};
 
 static void print_quoted(const char *text, byoc_string_t *out) {
   byoc_text_print_quoted(text, strlen(text), out);
@@ -161,6 +167,23 @@ static void print_files(byoc_host_printer_t *printer, const char *name, const by
   }
 }
 
+// code binary "cubin" for "sm_90" options "-v" BYTES
+static void print_variant(byoc_host_printer_t *printer, const byoc_device_form_t *form) {
+  byoc_string_appendf(printer->out, "  code %s ", byoc_host_code_words[form->kind]);
+  print_quoted(form->format, printer->out);
+  if (form->kind == BYOC_DEVICE_CODE_BINARY) {
+    byoc_string_append(printer->out, " for ");
+    print_quoted(form->architecture, printer->out);
+  }
+  if (form->options[0] != '\0') {
+    byoc_string_append(printer->out, " options ");
+    print_quoted(form->options, printer->out);
+  }
+  byoc_string_append(printer->out, " ");
+  byoc_host_print_bytes(printer, form->data, form->size_bytes);
+  byoc_string_append(printer->out, "\n");
+}
+
 static void print_module(byoc_host_printer_t *printer, const byoc_runtime_module_t *module) {
   byoc_string_t *out = printer->out;
   byoc_string_appendf(out, "\nmodule %s ", byoc_runtime_module_kind_name(module->kind));
@@ -183,6 +206,8 @@ static void print_module(byoc_host_printer_t *printer, const byoc_runtime_module
   for (size_t i = 0; i < module->imports.count; ++i) print_field("import", module->imports.data[i]->name, out);
   print_files(printer, "file", module->files.data, module->files.count);
   print_files(printer, "blob", module->blobs.data, module->blobs.count);
+  for (size_t i = 0; i < module->entries.count; ++i) print_field("entry", module->entries.data[i], out);
+  for (size_t i = 0; i < module->variants.count; ++i) print_variant(printer, &module->variants.data[i]);
   for (size_t i = 0; i < module->constants.count; ++i) {
     const byoc_bound_constant_t *constant = &module->constants.data[i];
     byoc_string_append(out, "  constant : ");

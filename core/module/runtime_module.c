@@ -34,8 +34,9 @@ static uint32_t kind_properties(byoc_runtime_module_kind_t kind) {
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module) {
   uint32_t properties = kind_properties(module->kind);
   // An engine or a library can be called in this process if it says how. Without that, objects of a static library can
-  // still be linked into a temporary shared object, but an engine cannot.
+  // still be linked into a temporary shared object, but an engine or a driver cannot.
   if (module->kind == BYOC_RUNTIME_MODULE_ENGINE && module->in_process == NULL) properties &= ~BYOC_MODULE_RUNNABLE;
+  if (module->kind == BYOC_RUNTIME_MODULE_DRIVER && module->driver == NULL) properties &= ~BYOC_MODULE_RUNNABLE;
   return properties;
 }
 
@@ -145,6 +146,47 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
     return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_runtime_module_add_variant(byoc_runtime_module_t *module, const byoc_device_form_t *form,
+                                              byoc_diag_t *diag) {
+  byoc_arena_t *arena = &module->arena;
+  if (form->size_bytes == SIZE_MAX) return byoc_diag_out_of_memory(diag);
+  char *data = byoc_arena_allocate_aligned(arena, form->size_bytes + 1, BYOC_BUFFER_ALIGNMENT);
+  byoc_device_form_t copy = {.kind = form->kind, .data = (const uint8_t *)data, .size_bytes = form->size_bytes};
+  copy.format = byoc_arena_copy_string(arena, form->format != NULL ? form->format : "");
+  copy.architecture = byoc_arena_copy_string(arena, form->architecture != NULL ? form->architecture : "");
+  copy.options = byoc_arena_copy_string(arena, form->options != NULL ? form->options : "");
+  if (data == NULL || copy.format == NULL || copy.architecture == NULL || copy.options == NULL) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  if (form->size_bytes > 0) memcpy(data, form->data, form->size_bytes);
+  data[form->size_bytes] = '\0';
+  return byoc_vector_push(&module->variants, byoc_arena_allocator(arena), copy) ? BYOC_OK
+                                                                                : byoc_diag_out_of_memory(diag);
+}
+
+bool byoc_runtime_module_has_entry(const byoc_runtime_module_t *module, const char *entry) {
+  for (size_t i = 0; i < module->entries.count; i++) {
+    if (strcmp(module->entries.data[i], entry) == 0) return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_runtime_module_add_entry(byoc_runtime_module_t *module, const char *entry, byoc_diag_t *diag) {
+  if (byoc_runtime_module_has_entry(module, entry)) return BYOC_OK;
+  const char *copy = byoc_arena_copy_string(&module->arena, entry);
+  if (copy == NULL || !byoc_vector_push(&module->entries, byoc_arena_allocator(&module->arena), copy)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+const byoc_runtime_module_t *byoc_runtime_module_driver(const byoc_runtime_module_t *module) {
+  for (size_t i = 0; i < module->imports.count; i++) {
+    if (module->imports.data[i]->kind == BYOC_RUNTIME_MODULE_DRIVER) return module->imports.data[i];
+  }
+  return NULL;
 }
 
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag) {

@@ -2,7 +2,7 @@
 #ifndef BYOC_CORE_MODULE_RUNTIME_MODULE_H_
 #define BYOC_CORE_MODULE_RUNTIME_MODULE_H_
 
-#include "byoc/plugin.h"
+#include "byoc/device_plugin.h"
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 #include "core/base/vector.h"
@@ -15,7 +15,10 @@
   X(ENGINE, "engine", BYOC_MODULE_LINKABLE | BYOC_MODULE_RUNNABLE)                                                     \
   X(JSON, "json", BYOC_MODULE_SERIALISABLE)                                                                            \
   X(PACKED, "packed", BYOC_MODULE_SERIALISABLE)                                                                        \
-  X(METADATA, "metadata", BYOC_MODULE_SERIALISABLE)
+  X(METADATA, "metadata", BYOC_MODULE_SERIALISABLE)                                                                    \
+  X(DRIVER, "driver", BYOC_MODULE_LINKABLE | BYOC_MODULE_RUNNABLE)                                                     \
+  X(DEVICE, "device", BYOC_MODULE_SERIALISABLE)                                                                        \
+  X(KERNELS, "kernels", BYOC_MODULE_SERIALISABLE)
 
 typedef enum byoc_module_property_t {
   BYOC_MODULE_SERIALISABLE = 1, // goes into the artifact as data or text
@@ -42,6 +45,17 @@ typedef struct byoc_bound_constant_t {
   size_t size_bytes;
 } byoc_bound_constant_t;
 
+// One form of a device module's code.
+typedef struct byoc_device_form_t {
+  uint32_t kind; // BYOC_DEVICE_CODE_*
+  const char *format;
+  const char *architecture; // BINARY; otherwise ""
+  const char *options;      // ""
+  const uint8_t *data;      // aligned to 64; a NUL that is not counted follows it
+  size_t size_bytes;
+} byoc_device_form_t;
+
+typedef struct byoc_kernel_launches_t byoc_kernel_launches_t;
 typedef struct byoc_runtime_module_t byoc_runtime_module_t;
 struct byoc_runtime_module_t {
   uint32_t reference_count;
@@ -70,7 +84,17 @@ struct byoc_runtime_module_t {
   const char *engine_symbol;
   BYOC_VECTOR(byoc_file_bytes_t) blobs;
   const byoc_engine_t *in_process;
-  // JSON and PACKED: how one function is called. PACKED: inputs, then these constants, then outputs (byoc/call.h)
+  // DRIVER: has files, needed libraries and symbols, too
+  const char *driver_symbol;
+  const byoc_driver_t *driver; // the same in this process; NULL: not known here
+  // DEVICE: code that the driver which it imports loads
+  const char *driver_name;                  // the driver's given name
+  BYOC_VECTOR(byoc_device_form_t) variants; // in the order of the plugin
+  BYOC_VECTOR(const char *) entries;        // kernels in it
+  // KERNELS: how one function is launched, with code of the modules that it imports. NULL once a text was read: the
+  // program's launches are all that is left of it
+  const byoc_kernel_launches_t *launches; // core/module/kernels.h
+  // JSON, PACKED and KERNELS: one function. PACKED: inputs, then these constants, then outputs (byoc/call.h)
   const char *function_name; // of the graph module's function; its symbol in the artifact too
   const char *packed_symbol; // PACKED: the function to call
   const char *engine_name;
@@ -107,6 +131,13 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
                                                byoc_diag_t *diag);
+// Appends a form of a device module's code; texts and data are copied. NULL stands for "".
+byoc_status_t byoc_runtime_module_add_variant(byoc_runtime_module_t *module, const byoc_device_form_t *form,
+                                              byoc_diag_t *diag);
+byoc_status_t byoc_runtime_module_add_entry(byoc_runtime_module_t *module, const char *entry, byoc_diag_t *diag);
+bool byoc_runtime_module_has_entry(const byoc_runtime_module_t *module, const char *entry);
+// The driver that a device module imports; NULL if there is none.
+const byoc_runtime_module_t *byoc_runtime_module_driver(const byoc_runtime_module_t *module);
 // Checks that an object or archive member of the module defines every listed symbol globally.
 byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag);
 // Appends to the graph module's list and keeps a reference. BYOC_ALREADY_EXISTS if the name is taken.

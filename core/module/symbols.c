@@ -75,7 +75,9 @@ byoc_status_t byoc_runtime_module_check_objects(const byoc_runtime_module_t *mod
 
 byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag) {
   // C source has no object yet: compose and the resolver check it once it is compiled.
-  if (module->kind != BYOC_RUNTIME_MODULE_STATIC_LIBRARY && module->kind != BYOC_RUNTIME_MODULE_ENGINE) return BYOC_OK;
+  if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE) || module->kind == BYOC_RUNTIME_MODULE_C_SOURCE) {
+    return BYOC_OK;
+  }
   size_t count = module->files.count;
   byoc_bytes_t *objects = byoc_allocate(module->allocator, count, sizeof(*objects));
   if (objects == NULL) return byoc_diag_out_of_memory(diag);

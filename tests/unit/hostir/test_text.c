@@ -111,6 +111,29 @@ static const char whole[] =
     "\n"
     "module metadata \"notes\" of \"\" {\n"
     "  json \"{\\\"a\\\": 1}\"\n"
+    "}\n"
+    "\n"
+    "module driver \"sim\" of \"simdev\" {\n"
+    "  driver_symbol \"sim_driver\"\n"
+    "  symbol \"sim_driver\"\n"
+    "  needed \"m\"\n"
+    "  file \"sim.a\" base64 \"IQphcg==\"\n"
+    "}\n"
+    "\n"
+    "module device \"kernels\" of \"simdev\" {\n"
+    "  driver \"sim\"\n"
+    "  import \"sim\"\n"
+    "  entry \"add\"\n"
+    "  entry \"relu\"\n"
+    "  code binary \"simbin\" for \"sim_1\" base64 \"IQphcg==\"\n"
+    "  code portable \"simir\" base64 \"\"\n"
+    "  code source \"sim-c\" options \"-O \\\"2\\\"\" base64 \"YWI=\"\n"
+    "}\n"
+    "\n"
+    "module kernels \"on_sim\" of \"simdev\" {\n"
+    "  function \"on_sim\"\n"
+    "  import \"kernels\"\n"
+    "  constant : f32[2] = [1.0, 2.0]\n"
     "}\n";
 
 static byoc_status_t parse(const char *text, byoc_diag_t *diag, byoc_graph_module_t **out_module,
@@ -248,6 +271,11 @@ static const struct {
     {PROGRAM("") "module json \"m\" of \"t\" { colour \"red\" }", "has no field 'colour'"},
     {PROGRAM("") "module json \"m\" of \"t\" {} module json \"m\" of \"t\" {}", "two runtime modules named 'm'"},
     {PROGRAM("") "module c_source \"m\" of \"t\" {}", "lacks its source"},
+    {PROGRAM("") "module driver \"m\" of \"t\" {}", "lacks its driver_symbol"},
+    {PROGRAM("") "module device \"m\" of \"t\" { code source \"c\" base64 \"\" }", "lacks its driver"},
+    {PROGRAM("") "module device \"m\" of \"t\" { driver \"d\" }", "lacks its code"},
+    {PROGRAM("") "module device \"m\" of \"t\" { code text \"c\" }", "expected binary, portable or source"},
+    {PROGRAM("") "module device \"m\" of \"t\" { code binary \"c\" base64 \"\" }", "for"},
     {PROGRAM("") "module json \"m\" of \"t\" { import \"m\" }", "closes a cycle"},
     {PROGRAM("") "module engine \"m\" of \"t\" { engine_symbol \"e\" file \"a\" base64 \"!\" }", "not base64"},
     {PROGRAM("") "function @f() -> () function @f() -> ()", "@f is defined already"},
