@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_PLUGIN_HOST_H_
 #define BYOC_CORE_PLUGIN_HOST_H_
 
-#include "byoc/plugin.h"
+#include "byoc/device_plugin.h"
 
 // All of them have static storage.
 const byoc_target_api_t *byoc_host_target_api(void);
@@ -11,6 +11,7 @@ const byoc_graph_api_t *byoc_host_graph_api(void);
 const byoc_region_api_t *byoc_host_region_api(void);
 const byoc_edit_api_t *byoc_host_edit_api(void);       // for a codegen session
 const byoc_codegen_api_t *byoc_host_codegen_api(void); // for a codegen session
+const byoc_device_api_t *byoc_host_device_api(void);   // the extension BYOC_DEVICE_EXTENSION
 
 // Puts all tables into the host that a library sees. Whatever loads a library is given this function, because the
 // tables themselves need the library: the modules that its code makes hold it.

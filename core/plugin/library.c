@@ -26,14 +26,6 @@ static int32_t host_error(const byoc_host_t *host, int32_t status, const char *m
   return status;
 }
 
-// No extension is defined yet, so the answer is always no.
-static const void *host_extension(const byoc_host_t *host, const char *name, uint32_t version) {
-  (void)host;
-  (void)name;
-  (void)version;
-  return NULL;
-}
-
 static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
@@ -46,7 +38,6 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
       .version = BYOC_VERSION_TEXT,
       .resize = host_resize,
       .error = host_error,
-      .extension = host_extension,
   };
 }
 

@@ -144,6 +144,26 @@ static byoc_status_t read_rules(byoc_backend_t *backend, byoc_arena_t *arena, by
 
 // ---- backends ----
 
+// The driver and the device type are given together or not at all.
+static byoc_status_t read_driver(byoc_backend_t *backend, byoc_arena_t *arena, byoc_diag_t *diag) {
+  enum { HOST_DEVICE_TYPE = 1 }; // DLPack's kDLCPU
+  if (backend->driver == NULL && backend->device_type == 0) return BYOC_OK;
+  if (backend->driver == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it runs on devices of type %d and names no driver",
+                           (int)backend->device_type);
+  }
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_text(backend->driver, "its driver's name", MAX_NAME_BYTES, false, arena, diag, &backend->driver));
+  if (!byoc_abi_is_name(backend->driver, strlen(backend->driver))) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its driver is called '%s', which is not a name", backend->driver);
+  }
+  if (backend->device_type > HOST_DEVICE_TYPE) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "its driver '%s' is for devices of type %d, %s", backend->driver,
+                         (int)backend->device_type,
+                         backend->device_type == HOST_DEVICE_TYPE ? "which is the host's processor"
+                                                                  : "which DLPack does not have");
+}
+
 static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, const byoc_plugin_note_t *note,
                                   byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_kind_t *out_kind) {
   char what[64];
@@ -166,6 +186,7 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
                            backend->target);
   }
   BYOC_RETURN_IF_ERROR_IN(diag, read_options(backend, arena, diag), "target '%s'", backend->target);
+  BYOC_RETURN_IF_ERROR_IN(diag, read_driver(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_rules(backend, arena, diag), "target '%s'", backend->target);
   *out_kind = (byoc_target_kind_t){.name = backend->target,
                                    .description = backend->description,

@@ -38,6 +38,20 @@ int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const b
 const char *byoc_session_symbol(const byoc_function_t *function);
 
 // ---- session_modules.c: runtime modules ----
+// Makes a module whose name is free; it is released by one of the two calls below, which take over its reference.
+byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
+                                         byoc_diag_t *diag, byoc_runtime_module_t **out_module);
+// Keeps the module if it could be filled, otherwise releases it.
+byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                      byoc_diag_t *diag);
+// The same, but if there is an equal module, that one serves this run, too.
+byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                      byoc_diag_t *diag);
+byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants,
+                                         uint32_t count, uint32_t stride, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
+                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,
@@ -49,6 +63,15 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- session_device.c: drivers, device code and launches ----
+byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver_module_t *driver, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_device_module(byoc_codegen_t *session, const byoc_device_code_module_t *code,
+                                             byoc_diag_t *diag);
+byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, const byoc_kernel_binding_t *binding,
+                                       byoc_diag_t *diag);
+// Says on the boundary of each function of this run that is bound to kernels where its operands and results live.
+byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- host_edit.c ----
 // Checks a rewritten function: it must be sorted, typed and valid, and give what it gave before.

@@ -34,8 +34,8 @@ static void release_library(void *library) {
   byoc_plugin_library_release(library);
 }
 
-static byoc_status_t create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
-                                   byoc_diag_t *diag, byoc_runtime_module_t **out_module) {
+byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
+                                         byoc_diag_t *diag, byoc_runtime_module_t **out_module) {
   const char *unique = free_name(session, name);
   if (unique == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(
@@ -63,8 +63,8 @@ static byoc_status_t keep_module(byoc_codegen_t *session, byoc_runtime_module_t 
 }
 
 // Keeps the module if it could be filled, otherwise releases it.
-static byoc_status_t end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
-                                byoc_diag_t *diag) {
+byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                      byoc_diag_t *diag) {
   if (status == BYOC_OK) return keep_module(session, module, diag);
   byoc_runtime_module_release(module);
   return status;
@@ -77,8 +77,8 @@ static byoc_status_t copy_optional(const char *text, const char *what, byoc_runt
   return byoc_abi_copy_text(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
 }
 
-static byoc_status_t add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants, uint32_t count,
-                                   uint32_t stride, byoc_diag_t *diag) {
+byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants,
+                                         uint32_t count, uint32_t stride, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_tensor_data_t data;
     BYOC_RETURN_IF_ERROR(byoc_abi_read_at(constants, stride, i, "a constant", &data, sizeof(data), diag));
@@ -101,8 +101,8 @@ static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t
   return BYOC_OK;
 }
 
-static byoc_status_t add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                               uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
+byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
+                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_file_content_t content;
     BYOC_RETURN_IF_ERROR(
@@ -117,7 +117,7 @@ static byoc_status_t add_files(byoc_runtime_module_t *module, const byoc_file_co
 }
 
 // Names of shared libraries reach the linker as they are.
-static byoc_status_t add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
+byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(
       byoc_abi_copy_texts(needed, "the list of needed libraries", 255, MAX_TEXTS, &module->arena, diag, &copy));
@@ -159,11 +159,27 @@ static bool same_optional(const char *a, const char *b) {
   return (a == NULL || b == NULL) ? a == b : strcmp(a, b) == 0;
 }
 
+static bool same_variants(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
+  if (a->variants.count != b->variants.count) return false;
+  for (size_t i = 0; i < a->variants.count; ++i) {
+    const byoc_device_form_t *x = &a->variants.data[i], *y = &b->variants.data[i];
+    if (x->kind != y->kind || strcmp(x->format, y->format) != 0 || strcmp(x->architecture, y->architecture) != 0 ||
+        strcmp(x->options, y->options) != 0 || x->size_bytes != y->size_bytes ||
+        memcmp(x->data, y->data, x->size_bytes) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
   return a->kind == b->kind && same_optional(a->source, b->source) && same_optional(a->compiler, b->compiler) &&
          same_texts(a->flags.data, a->flags.count, b->flags.data, b->flags.count) &&
          same_optional(a->engine_symbol, b->engine_symbol) && same_optional(a->setup_symbol, b->setup_symbol) &&
          a->open_in_process == b->open_in_process && a->in_process == b->in_process &&
+         same_optional(a->driver_symbol, b->driver_symbol) && a->driver == b->driver &&
+         same_optional(a->driver_name, b->driver_name) && same_variants(a, b) &&
+         same_texts(a->entries.data, a->entries.count, b->entries.data, b->entries.count) &&
          same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
          same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
          same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
@@ -183,10 +199,10 @@ static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const by
 }
 
 // Ends the filling of a module; if an equal one exists, this one is released.
-static byoc_status_t end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
-                                byoc_diag_t *diag) {
+byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                      byoc_diag_t *diag) {
   byoc_runtime_module_t *known = status == BYOC_OK ? find_equal(session, module) : NULL;
-  if (known == NULL) return end_module(session, module, status, diag);
+  if (known == NULL) return byoc_session_end_module(session, module, status, diag);
   byoc_runtime_module_release(module);
   if (byoc_runtime_module_serves(known, session->target->text)) return BYOC_OK;
   return byoc_runtime_module_add_user(known, session->target->text, diag);
@@ -208,15 +224,16 @@ static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t 
   module->workspace_size_bytes = binding->workspace_size_bytes;
   if (module->function_name == NULL || module->packed_symbol == NULL) return byoc_diag_out_of_memory(diag);
   session->bound_symbols[index] = module->packed_symbol;
-  return add_constants(module, binding->constants, binding->constant_count, binding->constant_stride, diag);
+  return byoc_session_add_constants(module, binding->constants, binding->constant_count, binding->constant_stride,
+                                    diag);
 }
 
 byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
                                       byoc_diag_t *diag) {
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_PACKED,
-                                     byoc_session_symbol(session->functions[index]), diag, &module));
-  return end_module(session, module, fill_packed(session, module, index, binding, diag), diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_PACKED,
+                                                  byoc_session_symbol(session->functions[index]), diag, &module));
+  return byoc_session_end_module(session, module, fill_packed(session, module, index, binding, diag), diag);
 }
 
 static byoc_status_t check_json(const char *text, byoc_diag_t *diag) {
@@ -241,15 +258,15 @@ static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *m
   module->json = byoc_arena_copy_string(&module->arena, json->json);
   module->workspace_size_bytes = json->workspace_size_bytes;
   if (module->function_name == NULL || module->json == NULL) return byoc_diag_out_of_memory(diag);
-  return add_constants(module, json->constants, json->constant_count, json->constant_stride, diag);
+  return byoc_session_add_constants(module, json->constants, json->constant_count, json->constant_stride, diag);
 }
 
 byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,
                                     byoc_diag_t *diag) {
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(
-      create_module(session, BYOC_RUNTIME_MODULE_JSON, byoc_session_symbol(session->functions[index]), diag, &module));
-  return end_module(session, module, fill_json(session, module, index, json, diag), diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_JSON,
+                                                  byoc_session_symbol(session->functions[index]), diag, &module));
+  return byoc_session_end_module(session, module, fill_json(session, module, index, json, diag), diag);
 }
 
 static byoc_status_t fill_c_source(byoc_runtime_module_t *module, const byoc_c_source_t *source, byoc_diag_t *diag) {
@@ -273,8 +290,8 @@ byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_so
   BYOC_RETURN_IF_ERROR(
       byoc_abi_copy_text(source->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_C_SOURCE, name, diag, &module));
-  return end_shared(session, module, fill_c_source(module, source, diag), diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_C_SOURCE, name, diag, &module));
+  return byoc_session_end_shared(session, module, fill_c_source(module, source, diag), diag);
 }
 
 static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -283,9 +300,10 @@ static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_m
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   }
   if (library->file_count > MAX_ITEMS) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
-  BYOC_RETURN_IF_ERROR(add_files(module, library->files, library->file_count, library->file_stride, false, diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_add_files(module, library->files, library->file_count, library->file_stride, false, diag));
   BYOC_RETURN_IF_ERROR(add_symbols(module, library->symbols, diag));
-  BYOC_RETURN_IF_ERROR(add_needed(module, library->needed, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, library->needed, diag));
   BYOC_RETURN_IF_ERROR(copy_optional(library->setup_symbol, "its setup symbol", module, diag, &module->setup_symbol));
   module->open_in_process = library->open_in_process;
   module->open_self = session->target->kind->backend->self;
@@ -298,8 +316,8 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   BYOC_RETURN_IF_ERROR(
       byoc_abi_copy_text(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
-  return end_shared(session, module, fill_static_library(session, module, library, diag), diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
+  return byoc_session_end_shared(session, module, fill_static_library(session, module, library, diag), diag);
 }
 
 static byoc_status_t check_engine_table(const byoc_engine_t *engine, byoc_diag_t *diag) {
@@ -327,9 +345,11 @@ static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engin
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(engine->symbol, "its symbol", MAX_SYMBOL_BYTES, false, &module->arena, diag,
                                           &module->engine_symbol));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->engine_symbol, diag));
-  BYOC_RETURN_IF_ERROR(add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
-  BYOC_RETURN_IF_ERROR(add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
-  BYOC_RETURN_IF_ERROR(add_needed(module, engine->needed, diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
   BYOC_RETURN_IF_ERROR(check_engine_table(engine->in_process, diag));
   module->in_process = engine->in_process;
   return byoc_runtime_module_check_symbols(module, diag);
@@ -340,8 +360,8 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
   BYOC_RETURN_IF_ERROR(
       byoc_abi_copy_text(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  return end_shared(session, module, fill_engine(module, engine, diag), diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
+  return byoc_session_end_shared(session, module, fill_engine(module, engine, diag), diag);
 }
 
 // ---- the whole ----
@@ -433,6 +453,7 @@ byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag) {
   for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
     status = byoc_graph_module_add_runtime_module(graph, session->made.data[i], diag);
   }
+  if (status == BYOC_OK) status = byoc_session_place_boundaries(session, diag);
   if (status == BYOC_OK) return BYOC_OK;
   while (graph->runtime_modules.count > before) {
     byoc_runtime_module_release(graph->runtime_modules.data[--graph->runtime_modules.count]);

@@ -26,7 +26,7 @@ extern "C" {
 // A driver; added once.
 typedef struct byoc_driver_module_t {
   byoc_header_t header;
-  const char *name;                 // "opencl": device modules refer to it, and programs write it
+  const char *name;                 // "opencl", as in its table: device modules and programs refer to it
   const char *symbol;               // of the byoc_driver_t in `files`
   const byoc_file_content_t *files; // archives
   uint32_t file_count;
@@ -117,19 +117,22 @@ typedef struct byoc_kernel_binding_t {
 
 typedef struct byoc_device_api_t {
   byoc_header_t header;
-  // BYOC_ALREADY_EXISTS if another driver has the name, BYOC_VERSION for a driver of another ABI. Adding the same one
-  // twice is BYOC_OK.
+  // BYOC_ALREADY_EXISTS if another driver has the name, BYOC_VERSION for a driver of another ABI, BYOC_INVALID_DATA for
+  // a table that lacks a slot which is not optional or has another name. Adding the same one twice is BYOC_OK.
   int32_t (*add_driver)(byoc_codegen_t *codegen, const byoc_driver_module_t *driver);
   // BYOC_NOT_FOUND if there is no such driver, BYOC_ALREADY_EXISTS if the backend has another module of that name,
   // BYOC_INVALID_ARGUMENT without variants or entries.
   int32_t (*add_device_module)(byoc_codegen_t *codegen, const byoc_device_code_module_t *module);
   // An answer, as bind_packed is. BYOC_NOT_FOUND for a module or an entry that was not added; BYOC_INVALID_ARGUMENT for
-  // an index out of range, an extent that cannot be read, and a list of scopes of another length.
+  // an index out of range, an extent that cannot be read, a list of scopes of another length, a result that is an
+  // argument of no launch, and a backend that names no driver.
   int32_t (*bind_kernels)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_kernel_binding_t *binding);
   // Runs `work(argument)` in a child process that is killed after timeout_ms (0: 60000), and returns its status: for
   // compilers of drivers, which install signal handlers and keep threads and memory. What the child writes to the file
-  // descriptor `out` is handed over in *out_data, which lives until the hook returns. BYOC_TOOL, with the reason, if it
-  // crashes, exits or takes too long.
+  // descriptor `out` is handed over in *out_data, even if `work` fails: a compiler's messages are welcome there. A NUL
+  // that is not counted follows it, and it lives until the hook returns. BYOC_TOOL, with the reason, if the child
+  // crashes, exits or takes too long. To build binaries only once, keep them by codegen->cache_put under a key that
+  // names byoc_device_info_t.driver_version and .architecture.
   int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int out), void *argument,
                           uint32_t timeout_ms, const void **out_data, uint64_t *out_size_bytes);
 } byoc_device_api_t;

@@ -1,0 +1,19 @@
+// Extents: the texts by which a backend says how large a launch is (byoc_kernel_launch_t of byoc/device_plugin.h).
+//
+//   ceildiv(p0.0 * p0.1, 64)
+#ifndef BYOC_CORE_MODULE_EXTENT_H_
+#define BYOC_CORE_MODULE_EXTENT_H_
+
+#include "core/base/diag.h"
+#include "core/ir/graph.h"
+
+// Reads an extent of a function. A dimension of an operand or a result becomes the symbol that the text names it by
+// ("p0.1"), so that each call can put its own dimensions there. Expressions live in `arena`. BYOC_INVALID_ARGUMENT,
+// with the place in the text, if it cannot be read or names a dimension that the function does not have.
+byoc_status_t byoc_extent_parse(const char *text, const byoc_function_t *function, byoc_arena_t *arena,
+                                byoc_diag_t *diag, byoc_dim_t *out_extent);
+
+// The dimension of `call`, a call of that function, that a symbol made by byoc_extent_parse stands for.
+byoc_dim_t byoc_extent_dimension(const char *symbol, const byoc_node_t *call);
+
+#endif // BYOC_CORE_MODULE_EXTENT_H_

@@ -1,0 +1,119 @@
+// Extents: what is read, to which dimensions it leads, and what is refused.
+#include "tests/support/support.h"
+
+#include "core/ir/text.h"
+#include "core/module/extent.h"
+
+static const char graph_text[] = "module {\n"
+                                 "  func @main(%x : f32[2,3], %y : f32[N,M]) -> (%r : f32[2,3], %s : f32[N,M]) {\n"
+                                 "    %r, %s = call @f(%x, %y) : f32[2,3], f32[N,M]\n"
+                                 "    return %r, %s\n"
+                                 "  }\n"
+                                 "  func @f(%a : f32[2,3], %b : f32[N,M]) -> (%c : f32[2,3], %d : f32[N,M]) {\n"
+                                 "    %c = Relu@14(%a) : f32[2,3]\n"
+                                 "    %d = Relu@14(%b) : f32[N,M]\n"
+                                 "    return %c, %d\n"
+                                 "  }\n"
+                                 "}\n";
+
+static byoc_graph_module_t *module;
+static const byoc_function_t *function;
+
+static int setup(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  function = byoc_graph_module_find(module, "f");
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  byoc_graph_module_destroy(module);
+  return 0;
+}
+
+static void expect(const char *text, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_dim_t extent;
+  byoc_test_ok(byoc_extent_parse(text, function, &module->arena, &diag, &extent), &diag);
+  byoc_string_t printed;
+  byoc_string_init(&printed, byoc_allocator_system());
+  byoc_dim_print(extent, &printed);
+  assert_string_equal(printed.data, expected);
+  byoc_string_deinit(&printed);
+}
+
+static void test_read(void **state) {
+  (void)state;
+  expect("17", "17");
+  expect(" 2 + 3*4 ", "14");
+  expect("7 / 2 - 1", "2");
+  expect("10 - 3 - 2", "5");
+  expect("(2 + 3) * 4 % 6", "2");
+  expect("min(3, 5) + max(3, 5) + ceildiv(9, 4)", "11");
+}
+
+// Each call puts its own dimensions into the place of the symbols.
+static void test_dimensions(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_dim_t extent;
+  byoc_test_ok(byoc_extent_parse("p1.1", function, &module->arena, &diag, &extent), &diag);
+  assert_false(byoc_dim_is_constant(extent));
+  assert_string_equal(extent.expr->symbol, "p1.1");
+  const byoc_node_t *call = byoc_graph_module_find(module, "main")->body->first;
+  assert_int_equal(byoc_extent_dimension("p0.1", call).constant, 3);
+  assert_string_equal(byoc_extent_dimension("p1.1", call).expr->symbol, "M");
+  assert_int_equal(byoc_extent_dimension("r0.0", call).constant, 2);
+  assert_string_equal(byoc_extent_dimension("r1.0", call).expr->symbol, "N");
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } rows[] = {{"", "missing at character 1"},
+              {"3 +", "missing at character 4"},
+              {"3 4", "an operator is missing at character 3"},
+              {"(1 + 2", "')' is missing at character 7"},
+              {"min(1 2)", "',' is missing at character 7"},
+              {"max 1", "'(' is missing"},
+              {"p0", "a dimension is written p0.1 or r0.1"},
+              {"p0.x", "a dimension is written p0.1 or r0.1"},
+              {"p2.0", "there is no operand 2"},
+              {"r0.2", "result 0 has no axis 2"},
+              {"p99999999999999999999.0", "a dimension is written p0.1 or r0.1"},
+              {"99999999999999999999", "an integer"},
+              {"p0.0 / 0", "a divisor that is not positive at character 9"},
+              {"p0.0 % (1 - 3)", "a divisor that is not positive"},
+              {"ceildiv(p0.0, 0)", "a divisor that is not positive"},
+              {"q0.1", "an integer, a dimension, min, max, ceildiv or '(' is missing at character 1"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_diag_t diag = {0};
+    byoc_dim_t extent;
+    byoc_test_error(byoc_extent_parse(rows[i].text, function, &module->arena, &diag, &extent), BYOC_INVALID_ARGUMENT,
+                    &diag, rows[i].message);
+  }
+  char deep[300];
+  memset(deep, '(', sizeof(deep));
+  deep[sizeof(deep) - 1] = '\0';
+  byoc_diag_t diag = {0};
+  byoc_dim_t extent;
+  byoc_test_error(byoc_extent_parse(deep, function, &module->arena, &diag, &extent), BYOC_INVALID_ARGUMENT, &diag,
+                  "too many parentheses");
+  char long_text[4000] = "p1.0 % 2";
+  while (strlen(long_text) < sizeof(long_text) - 20) strcat(long_text, " * (p1.1 % 3)");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_extent_parse(long_text, function, &module->arena, &diag, &extent), BYOC_INVALID_ARGUMENT, &diag,
+                  "the expression is too long");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_read),
+      cmocka_unit_test(test_dimensions),
+      cmocka_unit_test(test_refused),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
