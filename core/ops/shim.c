@@ -119,7 +119,7 @@ const byoc_op_t byoc_ops_shim[] = {
      .max_inputs = -1,
      .min_outputs = 0,
      .max_outputs = -1,
-     .traits = BYOC_OP_OPAQUE,
+     .traits = BYOC_OP_OPAQUE | BYOC_OP_HOST_MEMORY,
      .attributes = call_c_attributes,
      .infer = infer_call_c},
 };
