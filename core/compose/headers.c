@@ -11,6 +11,8 @@
   X(header_engine, "byoc/engine.h")                                                                                    \
   X(header_artifact, "byoc/artifact.h")                                                                                \
   X(header_verify, "byoc/verify.h")                                                                                    \
+  X(header_device, "byoc/device.h")                                                                                    \
+  X(header_devices, "core/runtime/artifact/device.h")                                                                  \
   X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
   X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
   X(header_container, "core/runtime/artifact/container.h")                                                             \

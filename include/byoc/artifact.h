@@ -73,12 +73,30 @@ typedef struct byoc_thread_pool_t {
                        void *argument, int64_t count, int64_t grain);
 } byoc_thread_pool_t;
 
+// A queue of the caller's, for a model with parts that run on a device: the context puts their commands into it rather
+// than into a queue of its own.
+typedef struct byoc_caller_queue_t {
+  const char *driver; // "opencl"; a context without that device ignores the queue
+  int32_t ordinal;    // which of the driver's devices, from 0
+  uint32_t reserved;  // 0
+  void *self;
+  // Asked when the context is made and again when each run begins, on the thread that calls, for the queue of the
+  // device's library: a cl_command_queue, in order; a CUstream. All that it gives belong to one context of that
+  // library. The queue stays valid until that run has returned; by then all commands that the run put into it have
+  // ended.
+  void *(*current)(void *self);
+} byoc_caller_queue_t;
+
 typedef struct byoc_context_options_t {
   uint32_t struct_size; // sizeof(byoc_context_options_t) of the caller
   // 0: $BYOC_THREADS, else the count chosen when building, else the processors that this process may use: those of its
   // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up).
   int32_t thread_count;
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
+  // ---- the fields below are read only if struct_size covers them ----
+  const byoc_caller_queue_t *queues; // copied; what `self` points to outlives the context. NULL: none
+  uint32_t queue_count;
+  uint32_t reserved; // 0
 } byoc_context_options_t;
 
 // A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.

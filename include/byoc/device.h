@@ -58,6 +58,9 @@ typedef struct byoc_device_init_t {
   int32_t ordinal;      // which of the driver's devices, from 0
   uint64_t flags;       // BYOC_DEVICE_*
   const byoc_runtime_t *runtime;
+  // A queue of the caller's, of whose kind queue_create will be asked for BYOC_QUEUE_NATIVE: the device and the context
+  // that it belongs to are opened. NULL: the caller has none.
+  void *native;
 } byoc_device_init_t;
 
 enum {

@@ -306,6 +306,17 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
 }
 
+static int32_t open_devices(byoc_model_context_t *context, const byoc_context_options_t *options) {
+  byoc_context_t *shared = &context->shared;
+  for (uint32_t i = 0; i < options->queue_count; i++) {
+    if (options->queues != NULL && options->queues[i].driver != NULL && options->queues[i].current != NULL) continue;
+    return create_error(BYOC_INVALID_ARGUMENT, "the caller's queue %u needs `driver` and `current`", (unsigned)i);
+  }
+  int32_t status = byoc_devices_create(context->model->on_devices, &shared->runtime, options->queues,
+                                       options->queue_count, &shared->devices);
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", byoc_model_reason(context, status));
+}
+
 static int32_t check_stack(void) {
   const size_t left = byoc_stack_left_bytes();
   if (left >= BYOC_STACK_BYTES) return BYOC_OK;
@@ -351,6 +362,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     }
   }
   for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
+  if (status == BYOC_OK && model->on_devices != NULL) status = open_devices(context, &known);
   if (status != BYOC_OK) goto cleanup;
   context->reason[0] = '\0';
   *out_context = &context->shared;
@@ -363,6 +375,7 @@ cleanup:
 void byoc_model_destroy(byoc_context_t *shared) {
   if (shared == NULL) return;
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  byoc_devices_destroy(shared->devices);
   for (uint32_t i = context->model->engine_count; i-- > 0;) {
     if (shared->instances != NULL && shared->instances[i] != NULL) {
       context->model->engines[i].table->destroy(shared->instances[i]);

@@ -10,6 +10,7 @@
 #include "byoc/call.h"
 #include "byoc/engine.h"
 #include "core/runtime/artifact/container.h"
+#include "core/runtime/artifact/device.h"
 #include "core/runtime/artifact/relation.h"
 #include "core/runtime/artifact/trace.h"
 
@@ -73,6 +74,8 @@ typedef struct byoc_model_t {
   const uint32_t *input_cells, *output_cells;
   const uint32_t *output_homes; // by output: the cell that becomes it, so that it can be made in the caller's memory
   const byoc_model_constant_t *constants;
+
+  const byoc_places_t *on_devices; // what it has on devices; NULL: nothing
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.
@@ -84,6 +87,7 @@ struct byoc_context_t {
   byoc_runtime_t runtime;
   byoc_frame_t frame;        // cells of a dynamic model; results of run_arguments; texts
   byoc_observer_t *observer; // of the run, read only by code that was generated for it; NULL: nobody watches
+  byoc_devices_t *devices;   // NULL: the model has none
 };
 
 // The entries of byoc_artifact_t, with the model as an argument.
@@ -97,7 +101,8 @@ const char *byoc_model_last_error(const byoc_context_t *context);
 // shares bytes with another port; otherwise BYOC_INVALID_ARGUMENT with the names, or BYOC_UNSUPPORTED for a context
 // that a fork left without the threads of its libraries. byoc_model_failed and byoc_model_end give it back.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
-int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
+// Waits for devices. BYOC_OK, or the status of a command that failed on one.
+int32_t byoc_model_end(byoc_context_t *context);
 // run_arguments, for every artifact.
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 // The same for a run that somebody watches; `observer` may be NULL.

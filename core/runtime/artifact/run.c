@@ -27,9 +27,8 @@ static int32_t enter(byoc_model_context_t *context) {
     return BYOC_INVALID_ARGUMENT;
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
-  if (context->fork_generation == byoc_model_fork_generation() || model->engine_count + model->setup_count == 0) {
-    return BYOC_OK;
-  }
+  const bool has_libraries = model->engine_count + model->setup_count > 0 || model->on_devices != NULL;
+  if (context->fork_generation == byoc_model_fork_generation() || !has_libraries) return BYOC_OK;
   (void)snprintf(context->error, sizeof(context->error),
                  "the context was made before this process was forked, and a library in it has threads that stayed "
                  "behind: make a context in the child");
@@ -97,8 +96,20 @@ static int32_t check_buffers(byoc_model_context_t *context, const void *const *i
   return BYOC_OK;
 }
 
-int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
-  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+static int32_t fail_by_reason(byoc_model_context_t *context, int32_t status) {
+  (void)snprintf(context->error, sizeof(context->error), "%s", byoc_model_reason(context, status));
+  context->reason[0] = '\0';
+  return status;
+}
+
+// Devices failed before the first step, or behind the last one.
+static int32_t end_failed(byoc_model_context_t *context, int32_t status) {
+  (void)fail_by_reason(context, byoc_devices_finish(context->shared.devices, status));
+  leave(context);
+  return status;
+}
+
+static int32_t begin(byoc_model_context_t *context, const void *const *inputs, void *const *outputs) {
   // Nobody else has the array that run_arguments made.
   bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
   int32_t status = is_own ? BYOC_OK : enter(context);
@@ -108,8 +119,19 @@ int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void
   return status;
 }
 
+int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  int32_t status = begin(context, inputs, outputs);
+  if (status != BYOC_OK || shared->devices == NULL) return status;
+  status = byoc_devices_begin(shared->devices);
+  return status == BYOC_OK ? BYOC_OK : end_failed(context, status);
+}
+
 int32_t byoc_model_end(byoc_context_t *shared) {
-  leave((byoc_model_context_t *)shared);
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  const int32_t status = shared->devices != NULL ? byoc_devices_finish(shared->devices, BYOC_OK) : BYOC_OK;
+  if (status != BYOC_OK) return end_failed(context, status);
+  leave(context);
   return BYOC_OK;
 }
 
@@ -117,8 +139,10 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  byoc_model_reason(context, status));
-  context->reason[0] = '\0';                           // the next failure has its own reason
-  if (context->model->execute == NULL) leave(context); // else run_arguments does it
+  context->reason[0] = '\0';                          // the next failure has its own reason
+  if (context->model->execute != NULL) return status; // run_arguments does the rest
+  if (shared->devices != NULL) (void)byoc_devices_finish(shared->devices, status);
+  leave(context);
   return status;
 }
 
@@ -131,12 +155,6 @@ int32_t byoc_model_refuse_run(byoc_context_t *shared, const void *const *inputs,
                  "shapes of the model '%s' are known only when it runs: call run_arguments in place of run",
                  context->model->artifact->model_name);
   return BYOC_UNSUPPORTED;
-}
-
-static int32_t fail_by_reason(byoc_model_context_t *context, int32_t status) {
-  (void)snprintf(context->error, sizeof(context->error), "%s", byoc_model_reason(context, status));
-  context->reason[0] = '\0';
-  return status;
 }
 
 static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *kinds) {
@@ -192,6 +210,17 @@ static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs)
   return status;
 }
 
+// The steps of a dynamic model; with it begins and ends what its devices do.
+static int32_t execute(byoc_model_context_t *context) {
+  byoc_devices_t *devices = context->shared.devices;
+  if (devices == NULL) return context->model->execute(&context->shared);
+  int32_t status = byoc_devices_begin(devices);
+  if (status != BYOC_OK) return fail_by_reason(context, byoc_devices_finish(devices, status));
+  status = context->model->execute(&context->shared);
+  const int32_t ended = byoc_devices_finish(devices, status);
+  return status != BYOC_OK || ended == BYOC_OK ? status : fail_by_reason(context, ended);
+}
+
 static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
   const byoc_model_t *model = context->model;
   const byoc_artifact_t *artifact = model->artifact;
@@ -203,7 +232,7 @@ static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t 
   }
   if (status == BYOC_OK && context->with != NULL) status = check_placed(context, inputs);
   if (status != BYOC_OK) return fail_by_reason(context, status);
-  status = model->execute(&context->shared);
+  status = execute(context);
   if (status != BYOC_OK) return status;
   status = hand_out(context, outputs);
   for (uint32_t i = 0; i < artifact->output_count && status != BYOC_OK; i++) outputs[i].data = NULL;
