@@ -41,6 +41,10 @@ extern "C" {
 
 #define BYOC_DRIVER_ABI_VERSION 1
 
+// Programs are planned, before any device is known, with offsets that are multiples of this many bytes. The alignment
+// of each device divides it.
+#define BYOC_DEVICE_ALIGNMENT 512
+
 // What each driver defines for itself.
 typedef struct byoc_device_t byoc_device_t;               // an opened device
 typedef struct byoc_device_buffer_t byoc_device_buffer_t; // memory of a device
@@ -84,7 +88,7 @@ typedef struct byoc_device_info_t {
   const char *architecture; // what code is compiled for, "sm_90"; variants of a module are compared with it
   const char *driver_version; // of the vendor's driver; compiled code is cached by it
   uint64_t memory_size;       // bytes; 0: not known
-  uint32_t alignment;         // of offsets within allocations, in bytes; a power of two, at least 1
+  uint32_t alignment;         // of offsets within allocations, in bytes; a power of two, 1 to BYOC_DEVICE_ALIGNMENT
   uint32_t queue_count;       // queues that can run at once; 0: no limit
   uint32_t is_unified;        // 1: `import` gives memory of the host without copying
   uint32_t scope_count;
@@ -202,7 +206,8 @@ typedef struct byoc_driver_t {
   void (*event_destroy)(byoc_device_t *device, byoc_device_event_t *event);
   // *out_is_complete is 1 if the command has ended; then the status is that of the command.
   int32_t (*event_query)(byoc_device_t *device, byoc_device_event_t *event, int32_t *out_is_complete);
-  // Blocks until the command has ended and returns its status.
+  // Starts what was put into the device's queues, blocks until the command has ended and returns its status. The
+  // command has ended whatever the status is.
   int32_t (*event_wait)(byoc_device_t *device, byoc_device_event_t *event);
   // When the command began and ended, in nanoseconds of a clock that all queues of the device share.
   // BYOC_INVALID_ARGUMENT if it has not ended or was never signalled, BYOC_UNSUPPORTED without BYOC_DEVICE_TIMES.
