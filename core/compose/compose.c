@@ -42,6 +42,7 @@ typedef struct build_t {
 
 static byoc_status_t build_init(build_t *build) {
   byoc_arena_init(&build->arena, build->allocator);
+  BYOC_RETURN_IF_ERROR(byoc_host_refuse_devices(build->program, build->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_check_places(build->program, build->diag));
   BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
   static const char hasty_level[] = "-O1"; // the last -O on a command line counts

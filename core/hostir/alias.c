@@ -36,6 +36,7 @@ static byoc_status_t check(const byoc_host_program_t *program, byoc_host_buffer_
   if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) why = "it is a constant, which has bytes of its own";
   if (buffer->is_parameter) why = "it is a parameter, which its region fills";
   if (why == NULL && buffer->is_value != root->is_value) why = "only one of them is a value";
+  if (why == NULL && buffer->device != root->device) why = "they are on different devices";
   if (why == NULL && strcmp(buffer->scope, root->scope) != 0) why = "they are in different memory scopes";
   if (why == NULL && byoc_host_own_allocation(buffer) != NULL) why = "it is zeroed or cached memory of its own";
   if (why == NULL && is_read_only && is_written_anywhere(program, buffer)) {

@@ -72,6 +72,12 @@ bool byoc_host_set_workspace(byoc_host_program_t *program, byoc_host_instruction
   return change_use(program, &instruction->workspace, buffer, instruction, BYOC_HOST_USE_WORKSPACE, 0);
 }
 
+bool byoc_host_add_wait(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                        const byoc_host_event_t *event, byoc_dim_t place) {
+  const byoc_host_event_use_t wait = {.event = event, .place = place};
+  return byoc_vector_push(&instruction->waits, program->arena.allocator, wait);
+}
+
 bool byoc_host_add_parameter(byoc_host_program_t *program, byoc_host_region_t *region, byoc_host_buffer_t *buffer) {
   if (!byoc_vector_push(&region->parameters, program->arena.allocator, buffer)) return false;
   buffer->is_parameter = true;
@@ -193,6 +199,7 @@ static void release(byoc_host_program_t *program, byoc_host_instruction_t *instr
   byoc_vector_deinit(&instruction->operands, allocator);
   byoc_vector_deinit(&instruction->results, allocator);
   byoc_vector_deinit(&instruction->relations, allocator);
+  byoc_vector_deinit(&instruction->waits, allocator);
   program->instruction_count -= 1;
 }
 

@@ -49,6 +49,9 @@ bool byoc_host_set_result(byoc_host_program_t *program, byoc_host_instruction_t 
 bool byoc_host_set_workspace(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
                              byoc_host_buffer_t *buffer);
 bool byoc_host_add_parameter(byoc_host_program_t *program, byoc_host_region_t *region, byoc_host_buffer_t *buffer);
+// The instruction waits for one more event; `place` says which one of a set.
+bool byoc_host_add_wait(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                        const byoc_host_event_t *event, byoc_dim_t place);
 // Every instruction that uses `buffer` uses `by` instead. Views of the buffer are not touched.
 bool byoc_host_replace_uses(byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_host_buffer_t *by);
 
@@ -59,8 +62,8 @@ void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped
 // in any order: what is an alias of `buffer`, now or later, is one of `of`. Everything that writes the buffer writes
 // there. An output, whose memory the caller has, gets a copy at the end; a value shares all of another one, in front of
 // its first use. Lifetimes of both are forgotten (core/hostir/lower.h places them). BYOC_INVALID_ARGUMENT, and nothing
-// happens, for an input, a constant, an alias of itself, one that reaches beyond `of`, and one that is written where
-// `of` is an input or a constant.
+// happens, for an input, a constant, an alias of itself, one that reaches beyond `of` or is on another device, and one
+// that is written where `of` is an input or a constant.
 byoc_status_t byoc_host_mark_alias(byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_host_buffer_t *of,
                                    uint64_t offset_bytes, byoc_diag_t *diag);
 

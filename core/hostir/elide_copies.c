@@ -59,6 +59,14 @@ static bool is_whole(const byoc_host_program_t *program, const byoc_host_buffer_
   return !buffer->is_value && !buffer->is_parameter && byoc_host_own_allocation(buffer) == NULL;
 }
 
+// Commands run when the order of the program does not say.
+static bool is_used_by_commands(const byoc_host_buffer_t *buffer) {
+  for (size_t k = 0; k < buffer->uses.count; ++k) {
+    if (buffer->uses.data[k].instruction->on.queue != NULL) return true;
+  }
+  return false;
+}
+
 static bool may_elide(const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {
   const byoc_host_buffer_t *from = copy->operands.data[0], *to = copy->results.data[0];
   const bool goes_somewhere = to->kind == BYOC_HOST_BUFFER_LOCAL || to->kind == BYOC_HOST_BUFFER_OUTPUT;
@@ -66,6 +74,7 @@ static bool may_elide(const byoc_host_program_t *program, const byoc_host_instru
       strcmp(from->scope, to->scope) != 0 || !is_whole(program, from) || !is_whole(program, to)) {
     return false;
   }
+  if (is_used_by_commands(from) || is_used_by_commands(to)) return false;
   scan_t s = {.from = from, .to = to};
   scan(&s, program, copy);
   return !s.is_impossible && (!s.from_is_used_later || (!s.from_is_written_later && !s.to_is_written_later));

@@ -252,6 +252,7 @@ static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *dia
 
 static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
+  BYOC_RETURN_IF_ERROR(byoc_host_refuse_devices(program, diag));
   BYOC_RETURN_IF_ERROR(byoc_host_check_places(program, diag));
   evaluator->workspace_memory =
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);

@@ -43,6 +43,7 @@ static bool same_target(void *self, const byoc_host_segment_t *a, const byoc_hos
 
 // kernel f, engine g, kernel h  →  kernel f, kernel h, engine g
 byoc_status_t byoc_host_pass_gather_segments(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
+  if (program->queues.count > 0) return BYOC_OK; // the order in which commands are handed over has a meaning
   backends_t backends = {0};
   byoc_host_segments_t segments;
   const byoc_host_segment_options_t options = {.should_merge = same_target, .self = &backends, .apart = true};

@@ -104,6 +104,11 @@ byoc_status_t byoc_host_pass_place_lifetimes(byoc_host_program_t *program, byoc_
 
 // ---- plan ----
 
+// Planned in the host's workspace?
+static bool is_planned_here(const byoc_host_buffer_t *buffer) {
+  return !buffer->is_value && buffer->device == NULL;
+}
+
 typedef struct interval_t {
   byoc_host_buffer_t *buffer;
   byoc_lifetime_t life; // its size is rounded up to the alignment
@@ -140,7 +145,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
   byoc_host_program_t *program = plan->program;
   for (size_t k = 0; k < program->buffers.count; ++k) {
     byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->is_value || !byoc_host_is_cached(buffer)) continue;
+    if (!is_planned_here(buffer) || !byoc_host_is_cached(buffer)) continue;
     plan->intervals[plan->count] = (interval_t){buffer, {(uint32_t)plan->count + 1, 0, aligned_size(buffer)}};
     position_of[buffer->index] = ++plan->count; // plus 1
   }
@@ -149,7 +154,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
   BYOC_HOST_FOR_EACH(i, program) {
     bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
     ++number;
-    if (!is_life || i->operands.data[0]->is_value) continue; // in a cell
+    if (!is_life || !is_planned_here(i->operands.data[0])) continue; // in a cell, or on a device
     byoc_host_buffer_t *buffer = i->operands.data[0];
     size_t *position = &position_of[buffer->index];
     if (*position == 0) {
@@ -158,7 +163,8 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
     }
     plan->intervals[*position - 1].life.end = i->op == BYOC_HOST_ALLOCATE ? number + 1 : number;
   }
-  for (size_t k = 0; k < cached_count; ++k) plan->intervals[k].life.end = number + 1;
+  const bool lives_on = program->queues.count > 0; // commands may still run behind the end of a lifetime
+  for (size_t k = 0; k < (lives_on ? plan->count : cached_count); ++k) plan->intervals[k].life.end = number + 1;
   plan->time_count = number + 2;
 }
 
@@ -208,13 +214,30 @@ static bool place_all(plan_t *plan) {
   }
   for (size_t k = 0; k < program->buffers.count; ++k) { // what does not live has no place
     byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
+    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->device == NULL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }
   for (size_t k = 0; k < plan->count; ++k) {
     byoc_host_buffer_t *buffer = plan->intervals[k].buffer;
     buffer->offset_bytes = plan->best_offsets[buffer->index];
   }
   program->workspace_size_bytes = plan->count > 0 ? best : 0;
+  return true;
+}
+
+// Each buffer of a device that is used gets bytes of its own.
+static bool plan_devices(byoc_host_program_t *program) {
+  for (size_t k = 0; k < program->memories.count; ++k) program->memories.data[k]->size = 0;
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->device == NULL) continue;
+    buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
+    if (buffer->uses.count == 0) continue;
+    byoc_host_memory_t *memory = byoc_host_memory_get(program, buffer->device, buffer->scope);
+    if (memory == NULL) return false;
+    buffer->offset_bytes = memory->size;
+    const uint64_t blocks = (buffer->size_bytes + memory->alignment - 1) / memory->alignment;
+    memory->size += memory->is_apart ? 1 : blocks * memory->alignment;
+  }
   return true;
 }
 
@@ -230,7 +253,8 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   bool ok = plan.intervals != NULL && plan.reordered != NULL && position_of != NULL && plan.best_offsets != NULL;
   ok = ok && byoc_host_find_bounds(program, diag) == BYOC_OK;
   if (ok) collect_intervals(&plan, position_of);
-  ok = ok && byoc_first_fit_init(&plan.fit, plan.time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
+  ok = ok && byoc_first_fit_init(&plan.fit, plan.time_count, (uint32_t)plan.count, &scratch) && place_all(&plan) &&
+       plan_devices(program);
   byoc_arena_deinit(&scratch);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -96,6 +96,7 @@ static bool create_buffer(byoc_host_parser_t *parser, byoc_host_buffer_kind_t ki
 
 static bool parse_place(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer) {
   byoc_lexer_t *lexer = &parser->lexer;
+  if (buffer->kind != BYOC_HOST_BUFFER_VIEW && !byoc_host_parse_buffer_device(parser, buffer)) return false;
   if (byoc_lexer_accept_word(lexer, "scope")) {
     const char *scope = lexer->token.text;
     if (!byoc_lexer_expect(lexer, BYOC_TOKEN_STRING)) return false;
@@ -126,8 +127,7 @@ static bool parse_declaration(byoc_host_parser_t *parser, bool *out_found) {
     byoc_host_buffer_t *buffer = NULL;
     return create_buffer(parser, (byoc_host_buffer_kind_t)kind, &buffer) && parse_place(parser, buffer);
   }
-  *out_found = false;
-  return lexer->status == BYOC_OK;
+  return byoc_host_parse_device_declaration(parser, out_found);
 }
 
 // ---- the program ----
@@ -256,6 +256,7 @@ static bool flatten(byoc_host_parser_t *parser, const byoc_host_pending_t *pendi
     }
     if (!byoc_host_view_flatten(parser->program, view)) return byoc_lexer_fail_memory(&parser->lexer);
   }
+  byoc_host_view_follow(view);
   return true;
 }
 

@@ -217,6 +217,24 @@ static bool parse_call_rest(byoc_host_parser_t *parser, byoc_host_instruction_t 
   return !byoc_lexer_accept_word(lexer, "flops") || byoc_lexer_expect_f64(lexer, &i->flops);
 }
 
+// ---- on devices ----
+
+// "module" "entry" grid [4, 1, 1] block [64, 1, 1] (%t, %w) -> (%u) with (operand 0, i32 4)
+static bool parse_launch(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  byoc_host_launch_t *launch = BYOC_ARENA_NEW(&parser->program->arena, byoc_host_launch_t);
+  if (launch == NULL) return byoc_lexer_fail_memory(&parser->lexer);
+  if (!byoc_host_parse_launch_head(parser, launch)) return false;
+  i->launch = launch;
+  i->symbol = launch->entry;
+  return parse_list(parser, i, false) && parse_results(parser, i) && byoc_host_parse_arguments(parser, launch);
+}
+
+// %t with 0
+static bool parse_fill(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  return parse_one(parser, i, true) && byoc_lexer_expect_word(&parser->lexer, "with") &&
+         byoc_host_parse_unsigned(parser, &i->pattern);
+}
+
 // ---- symbols ----
 
 static bool parse_match_rule(byoc_host_parser_t *parser, byoc_host_match_t *match) {
@@ -457,6 +475,14 @@ static bool parse_operation(byoc_host_parser_t *parser, byoc_host_instruction_t 
   case BYOC_HOST_BRANCH:
   case BYOC_HOST_LOOP:
     return parse_control(parser, i);
+  case BYOC_HOST_LAUNCH:
+    return parse_launch(parser, i) && parse_call_rest(parser, i);
+  case BYOC_HOST_FILL:
+    return parse_fill(parser, i);
+  case BYOC_HOST_BARRIER:
+    return true;
+  case BYOC_HOST_AWAIT:
+    return byoc_host_parse_events(parser, i);
   case BYOC_HOST_OP_COUNT:
     break;
   }
@@ -470,7 +496,7 @@ static bool parse_instruction(byoc_host_parser_t *parser, byoc_host_region_t *re
   if (op == BYOC_HOST_OP_COUNT) return byoc_lexer_expected(lexer, "an instruction or '}'");
   byoc_host_instruction_t *i = byoc_host_instruction_append(parser->program, region, (byoc_host_op_t)op);
   if (i == NULL) return byoc_lexer_fail_memory(lexer);
-  if (!parse_operation(parser, i)) return false;
+  if (!parse_operation(parser, i) || !byoc_host_parse_order(parser, i)) return false;
   i->origin = "";
   const char *origin = lexer->token.text;
   if (byoc_lexer_accept(lexer, BYOC_TOKEN_STRING)) i->origin = byoc_host_parse_copy(parser, origin);

@@ -343,10 +343,12 @@ static void walk_region(walk_t *w, const byoc_host_region_t *region, const yield
   for (const byoc_host_instruction_t *i = region->first; i != NULL && !w->failed; i = i->next) {
     switch (i->op) {
     case BYOC_HOST_ALLOCATE:
+      if (i->operands.data[0]->device != NULL) continue; // the bounds are those of the host's memory
       if (byoc_host_is_cached(i->operands.data[0])) continue;
       refer(w, i->operands.data[0], storage_of_buffer(w, i->operands.data[0]));
       break;
     case BYOC_HOST_FREE:
+      if (i->operands.data[0]->device != NULL) continue;
       if (byoc_host_is_cached(i->operands.data[0])) continue;
       refer(w, i->operands.data[0], 0);
       continue;

@@ -48,7 +48,11 @@ static void print_buffer(byoc_host_printer_t *printer, const byoc_host_buffer_t 
   byoc_text_print_name('%', buffer->name, out);
   byoc_string_append(out, buffer->is_value ? " : value " : " : ");
   byoc_type_print(buffer->type, out);
-  if (strcmp(buffer->scope, "global") != 0) {
+  if (buffer->device != NULL && buffer->base == NULL) { // a view is where its base is
+    byoc_string_append(out, " on ");
+    byoc_text_print_name('%', buffer->device->name, out);
+  }
+  if (strcmp(buffer->scope, BYOC_HOST_MAIN_SCOPE) != 0 && (buffer->device == NULL || buffer->base == NULL)) {
     byoc_string_append(out, " scope ");
     print_quoted(buffer->scope, out);
   }
@@ -199,10 +203,12 @@ static void print_require(const byoc_host_instruction_t *i, byoc_string_t *out) 
 }
 
 static void print_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
-  if (i->symbol != NULL) byoc_text_print_word(i->symbol, out);
+  if (i->launch != NULL) byoc_host_print_launch_head(i->launch, out);
+  if (i->launch == NULL && i->symbol != NULL) byoc_text_print_word(i->symbol, out);
   print_operands(i, out);
   if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
   if (i->region_count == 0 || i->results.count > 0) print_results(i, out);
+  if (i->launch != NULL) byoc_host_print_arguments(i->launch, out);
   if (i->takes_operand > 0) byoc_string_appendf(out, " over %u", i->takes_operand - 1);
   if (i->engine != NULL && i->json != NULL) {
     byoc_string_append(out, " by ");
@@ -268,6 +274,15 @@ static void print_operation(const byoc_host_program_t *program, const byoc_host_
     print_values(i->dims, byoc_host_store_count(i), out);
     print_results(i, out);
     return;
+  case BYOC_HOST_FILL:
+    byoc_text_print_name('%', i->results.data[0]->name, out);
+    byoc_string_appendf(out, " with %" PRIu64, i->pattern);
+    return;
+  case BYOC_HOST_BARRIER:
+    return;
+  case BYOC_HOST_AWAIT:
+    byoc_host_print_events(i, out);
+    return;
   case BYOC_HOST_C_CALL:
     print_c_call(i, out);
     break;
@@ -313,6 +328,7 @@ static void print_region(const byoc_host_program_t *program, const byoc_host_reg
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
     byoc_string_appendf(out, "%*s%s ", 2 * depth, "", byoc_host_op_name(i->op));
     print_operation(program, i, out);
+    byoc_host_print_order(i, out);
     if (i->origin != NULL && i->origin[0] != '\0') {
       byoc_string_append(out, " ");
       print_quoted(i->origin, out);
@@ -343,6 +359,7 @@ void byoc_host_program_print(const byoc_host_program_t *program, const byoc_host
   }
   byoc_string_append(out, " {\n");
   print_symbols(program, out);
+  byoc_host_print_devices(program, out);
   for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(&printer, program->buffers.data[i]);
   byoc_string_append(out, "\n");
   print_region(program, &program->body, 1, out);

@@ -13,6 +13,7 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   byoc_text_map_init(&program->symbol_indices, allocator);
   byoc_text_map_init(&program->buffer_names, allocator);
   byoc_text_map_init(&program->kernel_names, allocator);
+  byoc_text_map_init(&program->event_names, allocator);
   program->cpu_features = "";
   program->name = byoc_arena_copy_string(&program->arena, name);
   if (program->name == NULL) {
@@ -30,6 +31,7 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
     byoc_vector_deinit(&i->operands, allocator);
     byoc_vector_deinit(&i->results, allocator);
     byoc_vector_deinit(&i->relations, allocator);
+    byoc_vector_deinit(&i->waits, allocator);
     for (uint32_t r = 0; r < i->region_count; ++r) byoc_vector_deinit(&i->regions[r].parameters, allocator);
   }
   for (size_t i = 0; i < program->engines.count; ++i) {
@@ -48,6 +50,11 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
   byoc_map_deinit(&program->symbol_indices);
   byoc_map_deinit(&program->buffer_names);
   byoc_map_deinit(&program->kernel_names);
+  byoc_vector_deinit(&program->devices, allocator);
+  byoc_vector_deinit(&program->memories, allocator);
+  byoc_vector_deinit(&program->queues, allocator);
+  byoc_vector_deinit(&program->events, allocator);
+  byoc_map_deinit(&program->event_names);
   byoc_arena_deinit(&program->arena);
   byoc_free(allocator, program);
 }
@@ -78,7 +85,7 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   buffer->type = type;
   buffer->size_bytes = (uint64_t)size_bytes;
   buffer->is_value = !is_static;
-  buffer->scope = "global";
+  buffer->scope = BYOC_HOST_MAIN_SCOPE;
   buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
   if (!byoc_vector_reserve(&program->buffers, program->arena.allocator, 1) ||
       !byoc_text_map_put(&program->buffer_names, buffer->name, buffer)) {
@@ -110,6 +117,7 @@ byoc_host_buffer_t *byoc_host_moving_view_create(byoc_host_program_t *program, b
   byoc_host_buffer_t *view = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_VIEW, name, type);
   if (view == NULL) return NULL;
   view->base = base;
+  byoc_host_view_follow(view);
   byoc_host_view_set_offset(view, offset);
   return base->kind != BYOC_HOST_BUFFER_VIEW || byoc_host_view_flatten(program, view) ? view : NULL;
 }

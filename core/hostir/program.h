@@ -42,12 +42,15 @@
 //       yield    (%go, %next)
 //     }
 //   }
+//
+// Parts of a program may run on devices: core/hostir/device.h.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_H_
 
 #include "byoc/plugin.h"
 #include "core/base/diag.h"
 #include "core/base/string.h"
+#include "core/hostir/device.h"
 #include "core/ir/graph.h"
 #include "core/ir/loop.h"
 #include "core/module/runtime_module.h"
@@ -98,6 +101,7 @@ struct byoc_host_buffer_t {
       offset_bytes; // VIEW: in base, unless it moves. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
   BYOC_VECTOR(byoc_host_use_t) uses; // kept by core/hostir/edit.h
   byoc_dim_t offset;                 // VIEW that moves: its place in base, over symbols; a constant otherwise
+  const byoc_host_device_t *device;  // whose memory it is in (a VIEW: as its base); NULL: the host's
 };
 
 // X(NAME, "text")
@@ -118,7 +122,12 @@ struct byoc_host_buffer_t {
   X(LOOP, "loop")           /* regions[0] again and again, as `count` or, without it, the first two operands say */    \
   X(YIELD, "yield") /* ends a region that gives values: BRANCH's results; LOOP's condition, carried, scanned */        \
   X(LET, "let")     /* symbols[0] becomes dims[0]; as all symbols, it is never negative */                             \
-  X(STORE, "store") /* results[0], of type i64, gets the values of dims */
+  X(STORE, "store") /* results[0], of type i64, gets the values of dims */                                             \
+  /* on devices (core/hostir/device.h); COPY, too, if it has a queue */                                                \
+  X(LAUNCH, "launch")   /* a kernel of a device module */                                                              \
+  X(FILL, "fill")       /* each element of results[0] gets the bits `pattern` */                                       \
+  X(BARRIER, "barrier") /* what comes later in the queue runs behind `waits`; `signal` stands for what came before */  \
+  X(AWAIT, "await")     /* the host waits for `waits` */
 
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
@@ -200,6 +209,12 @@ struct byoc_host_instruction_t {
   byoc_host_region_t *regions;       // BRANCH: 2, LOOP: 1
   uint32_t region_count;
   const byoc_host_count_t *count; // LOOP: NULL: operands are trip count or NULL, condition or NULL, carried ...
+  // On devices:
+  byoc_host_queue_use_t on; // the queue that it is handed to; NULL: the host does it
+  BYOC_VECTOR(byoc_host_event_use_t) waits;
+  byoc_host_event_use_t signal;     // stands for it from now on
+  const byoc_host_launch_t *launch; // LAUNCH
+  uint64_t pattern;                 // FILL: the bits of one element
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);
@@ -237,6 +252,11 @@ typedef struct byoc_host_program_t {
   // Dynamic, once planned: the same for workspace and cells together, over the symbols. A run that reaches every
   // instruction, and turns each loop twice, has at least this much memory in use at some time.
   byoc_dim_t live_bound_bytes;
+  BYOC_VECTOR(byoc_host_device_t *) devices;
+  BYOC_VECTOR(byoc_host_memory_t *) memories;
+  BYOC_VECTOR(byoc_host_queue_t *) queues;
+  BYOC_VECTOR(byoc_host_event_t *) events;
+  byoc_map_t event_names; // text map: name → byoc_host_event_t *
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,
@@ -252,6 +272,38 @@ byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_hos
                                           const byoc_type_t *type, uint64_t offset_bytes);
 byoc_host_buffer_t *byoc_host_moving_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base,
                                                  const char *name, const byoc_type_t *type, byoc_dim_t offset);
+
+// ---- devices (program_device.c) ----
+// Each is NULL if out of memory. Names are copied and made unique; `count` is that of byoc_host_queue_t.
+byoc_host_device_t *byoc_host_device_create(byoc_host_program_t *program, const char *name, const char *driver,
+                                            int32_t ordinal, int32_t type);
+byoc_host_queue_t *byoc_host_queue_create(byoc_host_program_t *program, const char *name,
+                                          const byoc_host_device_t *device, byoc_host_queue_kind_t kind,
+                                          uint32_t count);
+byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const char *name,
+                                          const byoc_host_device_t *device, uint32_t count);
+// The memory of a scope, which is made if it is new.
+byoc_host_memory_t *byoc_host_memory_get(byoc_host_program_t *program, const byoc_host_device_t *device,
+                                         const char *scope);
+// NULL: there is none.
+byoc_host_memory_t *byoc_host_find_memory(const byoc_host_program_t *program, const byoc_host_device_t *device,
+                                          const char *scope);
+byoc_host_device_t *byoc_host_find_device(const byoc_host_program_t *program, const char *name);
+byoc_host_queue_t *byoc_host_find_queue(const byoc_host_program_t *program, const char *name);
+byoc_host_event_t *byoc_host_find_event(const byoc_host_program_t *program, const char *name);
+// Is it the processor, whose memory is the host's?
+bool byoc_host_device_is_host(const byoc_host_device_t *device);
+// Puts a buffer that is no view into the memory of a device; views of it go along.
+void byoc_host_buffer_set_device(byoc_host_program_t *program, byoc_host_buffer_t *buffer,
+                                 const byoc_host_device_t *device);
+// BYOC_UNSUPPORTED, in a sentence, if the program has devices: for what cannot run them.
+byoc_status_t byoc_host_refuse_devices(const byoc_host_program_t *program, byoc_diag_t *diag);
+
+// A view is where its base is.
+static inline void byoc_host_view_follow(byoc_host_buffer_t *view) {
+  view->device = view->base->device;
+  if (view->device != NULL) view->scope = view->base->scope;
+}
 // Where a view is in its base.
 void byoc_host_view_set_offset(byoc_host_buffer_t *view, byoc_dim_t offset);
 // Makes a view whose base is a view one of that one's base. False if out of memory.

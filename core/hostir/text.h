@@ -24,7 +24,10 @@
 // at once behind that of its workspace: live max(N * 16, M * 4 + 8). Declarations come first:
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
-//   KIND %name : [value] TYPE [scope "shared"], KIND being input, output, constant, local or view; behind that
+//   device %d = "driver" ORDINAL type TYPE             see core/hostir/device.h for this and the next three
+//   memory of %d scope "global" [apart] [align 512] SIZE       once planned; an alignment other than 256
+//   queue %q on %d [default | current]    event %e on %d       a set of four: %q[4], %e[4]
+//   KIND %name : [value] TYPE [on %d] [scope "shared"], KIND being input, output, constant, local or view; behind that
 //     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base. The offset
 //                               may be an expression over symbols: %base + I * 64
 //     output: [over %input]     an input whose bytes the caller may give it (core/hostir/in_place.h)
@@ -51,6 +54,12 @@
 //   let K = I * 4 + 1                                  the symbol K, where it stands
 //   store [I, K] -> (%t)                               the elements of a tensor of type i64
 //   any call: [workspace %s] [of @function] [flops 8192.0]
+//   launch "module" "entry" grid [N, 1, 1] block [64, 1, 1] (%t) -> (%u)
+//     with (operand 0 + 16, result 0, scratch, i32 N * 2, i64 7, f32 0.5, f64 -inf, local 256) on %q
+//   fill %t with 0 on %q                               the bits of each element, as a number
+//   barrier on %q                                      await (%e, %f[I])
+//   any of these, a copy, and a call on the processor's queue: [on %q[I] [after (%e, %f[I])] [signals %e]], where one
+//     of a set is named by a number, which is taken modulo the set's count
 //
 // What the program refers to, in any order behind it:
 //

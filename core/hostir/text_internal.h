@@ -12,6 +12,9 @@ extern const char *const byoc_host_relation_words[BYOC_RELATION_COUNT];
 extern const char *const byoc_host_allocation_words[BYOC_HOST_ALLOCATION_COUNT];
 extern const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1];
 
+extern const char *const byoc_host_queue_words[BYOC_HOST_QUEUE_KIND_COUNT];
+extern const char *const byoc_host_argument_words[BYOC_HOST_ARGUMENT_KIND_COUNT];
+
 // A text of a runtime module that stands under its own name.
 typedef struct byoc_host_text_field_t {
   const char *name;
@@ -34,6 +37,15 @@ void byoc_host_print_bytes(byoc_host_printer_t *printer, const void *data, size_
 void byoc_host_print_tensor(byoc_host_printer_t *printer, const byoc_type_t *type, const void *data, size_t size_bytes);
 // Prints the kernels, constants, functions and modules that the program refers to.
 void byoc_host_print_parts(byoc_host_printer_t *printer);
+
+// ---- printing what stands on devices (print_device.c) ----
+void byoc_host_print_devices(const byoc_host_program_t *program, byoc_string_t *out);
+void byoc_host_print_launch_head(const byoc_host_launch_t *launch, byoc_string_t *out);
+void byoc_host_print_arguments(const byoc_host_launch_t *launch, byoc_string_t *out);
+// "(%e, %f[I])"
+void byoc_host_print_events(const byoc_host_instruction_t *i, byoc_string_t *out);
+// " on %q after (%e) signals %f", if the instruction has a queue.
+void byoc_host_print_order(const byoc_host_instruction_t *i, byoc_string_t *out);
 
 // ---- parsing ----
 // A name that is looked up when the whole text has been read.
@@ -71,5 +83,17 @@ bool byoc_host_parse_region(byoc_host_parser_t *parser, byoc_host_region_t *regi
 bool byoc_host_parse_tensor(byoc_host_parser_t *parser, const byoc_type_t *type, byoc_arena_t *arena, void **out_data);
 // A kernel, constant, function or module behind the program.
 bool byoc_host_parse_part(byoc_host_parser_t *parser);
+
+// ---- parsing what stands on devices (parse_device.c) ----
+// Reads a device, memory, queue or event if one comes next.
+bool byoc_host_parse_device_declaration(byoc_host_parser_t *parser, bool *out_found);
+// [on %d]
+bool byoc_host_parse_buffer_device(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer);
+bool byoc_host_parse_launch_head(byoc_host_parser_t *parser, byoc_host_launch_t *launch);
+bool byoc_host_parse_arguments(byoc_host_parser_t *parser, byoc_host_launch_t *launch);
+// (%e, %f[I])
+bool byoc_host_parse_events(byoc_host_parser_t *parser, byoc_host_instruction_t *i);
+// [on %q [after (%e)] [signals %f]]
+bool byoc_host_parse_order(byoc_host_parser_t *parser, byoc_host_instruction_t *i);
 
 #endif // BYOC_CORE_HOSTIR_TEXT_INTERNAL_H_

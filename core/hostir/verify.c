@@ -23,7 +23,7 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     if (byoc_host_verify_holds_texts(buffer) != byoc_host_verify_holds_texts(base)) {
       what = "is a view that takes texts for numbers, or numbers for texts";
     }
-  } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value &&
+  } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->device == NULL &&
              buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
     const uint64_t workspace = v->program->workspace_size_bytes;
     if (buffer->offset_bytes > workspace || buffer->size_bytes > workspace - buffer->offset_bytes) {
@@ -31,6 +31,7 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     }
     if (buffer->offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) what = "is planned at an offset that is not aligned";
   }
+  if (what == NULL) what = byoc_host_verify_place(v, buffer);
   if (what == NULL) return BYOC_OK;
   return byoc_host_verify_refuse(v, "buffer '%s' %s", buffer->name, what);
 }
@@ -159,8 +160,24 @@ static byoc_status_t check_match(byoc_host_verifier_t *v, const byoc_host_instru
   return byoc_host_verify_set_known(v, buffer, known);
 }
 
+// What a command is launched with, and which ones of sets it names.
+static byoc_status_t check_command(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_launch_t *launch = i->launch;
+  BYOC_RETURN_IF_ERROR(check_dim(v, i->on.place));
+  BYOC_RETURN_IF_ERROR(check_dim(v, i->signal.place));
+  for (size_t k = 0; k < i->waits.count; ++k) BYOC_RETURN_IF_ERROR(check_dim(v, i->waits.data[k].place));
+  if (launch == NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(check_dims(v, launch->grid, 3));
+  BYOC_RETURN_IF_ERROR(check_dims(v, launch->block, 3));
+  for (uint32_t k = 0; k < launch->argument_count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_dim(v, launch->arguments[k].value));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t check_symbols(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   BYOC_RETURN_IF_ERROR(check_places(v, i));
+  BYOC_RETURN_IF_ERROR(check_command(v, i));
   if (i->count != NULL) return check_count(v, i->count);
   if (i->op == BYOC_HOST_LOOP) BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, byoc_host_loop_dim_count(i)));
   if (i->op == BYOC_HOST_LET) BYOC_RETURN_IF_ERROR(check_definition(v, i->symbols[0]));
@@ -412,6 +429,7 @@ static byoc_status_t check_pair(byoc_host_verifier_t *v, const byoc_host_buffer_
 static byoc_status_t walk(byoc_host_verifier_t *v) {
   const byoc_host_program_t *program = v->program;
   BYOC_RETURN_IF_ERROR(check_ports(v));
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_devices(v));
   for (size_t k = 0; k < program->buffers.count; ++k) BYOC_RETURN_IF_ERROR(check_buffer(v, program->buffers.data[k]));
   BYOC_RETURN_IF_ERROR(byoc_host_verify_start(v));
   BYOC_RETURN_IF_ERROR(walk_region(v, &program->body));

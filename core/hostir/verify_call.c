@@ -24,7 +24,9 @@ static const struct {
     [BYOC_HOST_REQUIRE] = {0, 0, 0, false, false},    [BYOC_HOST_CONTAINER] = {ANY, 1, 0, true, true},
     [BYOC_HOST_BRANCH] = {1, ANY, 2, false, false},   [BYOC_HOST_LOOP] = {ANY, ANY, 1, true, true},
     [BYOC_HOST_YIELD] = {ANY, 0, 0, true, false},     [BYOC_HOST_LET] = {0, 0, 0, false, false},
-    [BYOC_HOST_STORE] = {0, 1, 0, false, false},
+    [BYOC_HOST_STORE] = {0, 1, 0, false, false},      [BYOC_HOST_LAUNCH] = {ANY, ANY, 0, false, false},
+    [BYOC_HOST_FILL] = {0, 1, 0, false, false},       [BYOC_HOST_BARRIER] = {0, 0, 0, false, false},
+    [BYOC_HOST_AWAIT] = {0, 0, 0, false, false},
 };
 
 static byoc_status_t check_counts(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
@@ -326,6 +328,7 @@ static byoc_status_t check_allocation(byoc_host_verifier_t *v, const byoc_host_i
 
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   BYOC_RETURN_IF_ERROR(check_counts(v, i));
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_on_device(v, i));
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
     return i->allocation == BYOC_HOST_FRESH ? BYOC_OK : check_allocation(v, i);

@@ -95,6 +95,12 @@ static inline bool byoc_host_verify_holds_texts(const byoc_host_buffer_t *buffer
 // ---- one instruction on its own (verify_call.c) ----
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
+// ---- on devices (verify_device.c) ----
+// What is wrong with where a buffer is; NULL: nothing.
+const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v);
+byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+
 // ---- calls against what they call (verify_signature.c) ----
 byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 // A backend's function, if its signature is known.

@@ -17,7 +17,7 @@ byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const by
   return (byoc_byte_range_t){begin, begin + buffer->size_bytes};
 }
 
-// ---- the workspace ----
+// ---- the workspace, and those of devices ----
 
 static bool is_planned(const byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->size_bytes > 0 &&
@@ -29,24 +29,48 @@ static bool comes_and_goes(const byoc_host_buffer_t *buffer) {
   return is_planned(buffer) && !byoc_host_is_cached(buffer);
 }
 
-// The position of the first planned buffer that begins at `offset` or behind it.
-static size_t find_planned(const byoc_host_verifier_t *v, uint64_t offset) {
+// What a buffer takes: of the host's workspace, which has the number 0, or of the memory of a device. A memory that is
+// apart has allocations instead of bytes.
+typedef struct taken_t {
+  uint32_t memory;
+  uint64_t begin, end;
+} taken_t;
+
+static taken_t taken_by(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
+  const byoc_host_memory_t *memory =
+      buffer->device != NULL ? byoc_host_find_memory(v->program, buffer->device, buffer->scope) : NULL;
+  const uint64_t size = memory != NULL && memory->is_apart ? 1 : buffer->size_bytes;
+  return (taken_t){memory != NULL ? memory->index + 1 : 0, buffer->offset_bytes, buffer->offset_bytes + size};
+}
+
+// The position of the first planned buffer that begins at `taken` or behind it.
+static size_t find_planned(const byoc_host_verifier_t *v, const taken_t *taken) {
   size_t low = 0, high = v->planned_count;
   while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (v->planned[middle]->offset_bytes < offset) low = middle + 1;
-    if (v->planned[middle]->offset_bytes >= offset) high = middle;
+    const size_t middle = (low + high) / 2;
+    const taken_t other = taken_by(v, v->planned[middle]);
+    const bool is_before =
+        other.memory < taken->memory || (other.memory == taken->memory && other.begin < taken->begin);
+    if (is_before) low = middle + 1;
+    if (!is_before) high = middle;
   }
   return low;
 }
 
-static byoc_status_t begin_planned(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
-  uint64_t end = buffer->offset_bytes + buffer->size_bytes;
-  size_t at = find_planned(v, buffer->offset_bytes);
-  const byoc_host_buffer_t *other = at < v->planned_count && v->planned[at]->offset_bytes < end ? v->planned[at] : NULL;
-  if (at > 0 && v->planned[at - 1]->offset_bytes + v->planned[at - 1]->size_bytes > buffer->offset_bytes) {
-    other = v->planned[at - 1];
+static const byoc_host_buffer_t *find_overlapping(const byoc_host_verifier_t *v, const taken_t *taken, size_t at) {
+  if (at < v->planned_count) {
+    const taken_t behind = taken_by(v, v->planned[at]);
+    if (behind.memory == taken->memory && behind.begin < taken->end) return v->planned[at];
   }
+  if (at == 0) return NULL;
+  const taken_t before = taken_by(v, v->planned[at - 1]);
+  return before.memory == taken->memory && before.end > taken->begin ? v->planned[at - 1] : NULL;
+}
+
+static byoc_status_t begin_planned(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
+  const taken_t taken = taken_by(v, buffer);
+  const size_t at = find_planned(v, &taken);
+  const byoc_host_buffer_t *other = find_overlapping(v, &taken, at);
   if (other != NULL) {
     return byoc_host_verify_refuse(v, "buffer '%s' overlaps '%s', which is alive, in the workspace", buffer->name,
                                    other->name);
@@ -58,7 +82,8 @@ static byoc_status_t begin_planned(byoc_host_verifier_t *v, const byoc_host_buff
 }
 
 static void end_planned(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
-  size_t at = find_planned(v, buffer->offset_bytes);
+  const taken_t taken = taken_by(v, buffer);
+  const size_t at = find_planned(v, &taken);
   v->planned_count--;
   memmove(&v->planned[at], &v->planned[at + 1], (v->planned_count - at) * sizeof(*v->planned));
 }

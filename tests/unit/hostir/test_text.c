@@ -254,7 +254,7 @@ static const struct {
     {PROGRAM("constant %c : f32[4] = \"m\" 4294967296"), "4294967295"},
     {PROGRAM("constant %c : f32[4] = \"m\" 0") "module packed \"m\" of \"t\" {}", "has only 0 constants"},
     {PROGRAM("constant %c : f32[N] = [1.0]"), "a tensor type without symbols"},
-    {PROGRAM("input %x : f32[4] launch %x"), "expected an instruction or '}', found 'launch'"},
+    {PROGRAM("input %x : f32[4] start %x"), "expected an instruction or '}', found 'start'"},
     {PROGRAM("input %x : f32[4] kernel k(%x) -> (%x)"), "there is no kernel k"},
     {PROGRAM("input %x : f32[4] kernel k(%x) [4] -> (%x)") KERNEL, "needs the values of 0 symbols, not 1"},
     {PROGRAM("input %x : f32[4] packed f(%x) -> (none)"), "expected a value"},
