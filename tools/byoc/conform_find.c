@@ -1,4 +1,5 @@
 // Folders → cases. A folder with model.onnx is a case; any other is searched for cases below it.
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ static byoc_status_t search_root(byoc_conform_t *conform, const char *root, byoc
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is not a folder", root);
   }
   char *path = realpath(root, NULL);
-  if (path == NULL) return byoc_diag_error(diag, BYOC_IO, "cannot resolve the path of '%s'", root);
+  if (path == NULL && errno == ENOMEM) return byoc_diag_out_of_memory(diag);
+  if (path == NULL) return byoc_diag_error(diag, BYOC_IO, "cannot find the folder of '%s': %s", root, strerror(errno));
   byoc_status_t status = search(conform, byoc_path_base(path), path, 0, diag);
   free(path);
   return status;

@@ -1,8 +1,8 @@
 // One child process per case, several at a time. A child answers with its record as JSON; one that ends without has
 // crashed, one that takes too long is killed with what it started.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conform.h"
 #include "core/base/child.h"
@@ -12,7 +12,7 @@
 #include "core/runtime/artifact/processors.h"
 #include "json_print.h"
 
-// What a child answers; a record is a few lines.
+// What a child answers; a record is a few lines. Empty: the child was out of memory.
 typedef struct record_t {
   char text[32768];
 } record_t;
@@ -46,8 +46,11 @@ static void run_case(void *self, void *answer) {
     record = byoc_conform_run_case(&conform->session, conform->options, conform->cases.data[worker->index].path);
   }
   char *text = byoc_json_dump(record, JSON_COMPACT);
-  if (text == NULL || strlen(text) >= sizeof(record_t)) _exit(1);
-  memcpy(((record_t *)answer)->text, text, strlen(text) + 1);
+  const bool fits = text == NULL || strlen(text) < sizeof(record_t);
+  snprintf(((record_t *)answer)->text, sizeof(record_t), "%s",
+           text == NULL ? ""
+           : fits       ? text
+                        : "{\"outcome\":\"failed\",\"stage\":\"record\",\"reason\":\"its record is too long\"}");
 }
 
 // ---- the parent ----
@@ -72,7 +75,8 @@ static json_t *read_record(const worker_t *worker) {
   char reason[160];
   switch (child->end) {
   case BYOC_CHILD_ANSWERED:
-    return json_loadb(worker->record.text, strnlen(worker->record.text, sizeof(worker->record.text)), 0, NULL);
+    if (worker->record.text[0] == '\0') return byoc_conform_record("failed", "memory", "its process was out of memory");
+    return json_loads(worker->record.text, 0, NULL);
   case BYOC_CHILD_LATE:
     snprintf(reason, sizeof(reason), "it took longer than %lld s (--timeout)",
              (long long)worker->pool->conform->options->timeout_s);
