@@ -8,6 +8,7 @@
   X(header_status, "byoc/status.h")                                                                                    \
   X(header_dtype, "byoc/dtype.h")                                                                                      \
   X(header_call, "byoc/call.h")                                                                                        \
+  X(header_communicator, "byoc/communicator.h")                                                                        \
   X(header_engine, "byoc/engine.h")                                                                                    \
   X(header_artifact, "byoc/artifact.h")                                                                                \
   X(header_verify, "byoc/verify.h")                                                                                    \
@@ -15,6 +16,7 @@
   X(header_devices, "core/runtime/artifact/device.h")                                                                  \
   X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
   X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
+  X(header_collective, "core/runtime/artifact/collective.h")                                                           \
   X(header_container, "core/runtime/artifact/container.h")                                                             \
   X(header_model, "core/runtime/artifact/model.h")                                                                     \
   X(header_relation, "core/runtime/artifact/relation.h")                                                               \

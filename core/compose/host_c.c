@@ -114,6 +114,20 @@ static byoc_status_t emit_copy(byoc_host_c_t *host, const byoc_host_instruction_
   return BYOC_OK;
 }
 
+static void emit_collective(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
+                            byoc_string_t *out) {
+  const byoc_collective_call_t *what = instruction->collective;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_collective_call(&(const byoc_collective_call_t){%u, %u, %d, %d, %d, %u, ",
+                      what->kind, what->reduction, what->members, what->stride, what->root, what->phase);
+  if (what->targets == NULL) byoc_string_append(out, "0");
+  for (int32_t m = 0; what->targets != NULL && m < what->members; m++) {
+    byoc_string_appendf(out, "%s%d%s", m == 0 ? "(const int32_t[]){" : ", ", what->targets[m],
+                        m + 1 == what->members ? "}" : "");
+  }
+  byoc_string_appendf(out, "}, &calls[%zu]);\n", call);
+}
+
 static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                                       byoc_string_t *out) {
   size_t engine = 0;
@@ -166,6 +180,9 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
     break;
   case BYOC_HOST_C_CALL:
     BYOC_RETURN_IF_ERROR(emit_c_call(host, at, out));
+    break;
+  case BYOC_HOST_COLLECTIVE:
+    emit_collective(host, at, host->call++, out);
     break;
   case BYOC_HOST_COPY:
     BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));

@@ -82,7 +82,7 @@ static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instructio
 }
 static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instruction) {
   return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||
-         instruction->op == BYOC_HOST_ENGINE;
+         instruction->op == BYOC_HOST_ENGINE || instruction->op == BYOC_HOST_COLLECTIVE;
 }
 
 // The tables: tensors, calls, engines, inputs and outputs, the model, the entry. Failures go into host->status.

@@ -378,6 +378,9 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
+  if (program->rank_count > 0) {
+    byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n", program->rank_count, program->rank);
+  }
   if (program->symbols.count > 0) byoc_string_appendf(out, "    .symbol_count = %zu,\n", program->symbols.count);
   if (program->is_dynamic) {
     byoc_string_appendf(out,

@@ -257,6 +257,26 @@ static void visit_places(finder_t *f) {
   }
 }
 
+static bool has_collective(const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_COLLECTIVE) return true;
+  for (uint32_t r = 0; r < i->region_count; ++r) {
+    for (const byoc_host_instruction_t *n = i->regions[r].first; n != NULL; n = n->next) {
+      if (has_collective(n)) return true;
+    }
+  }
+  return false;
+}
+
+// All ranks run their collectives in one order, which is that of the program.
+static void pair_collectives(finder_t *f) {
+  uint32_t last = NOBODY;
+  for (uint32_t k = 0; k < f->out->count; ++k) {
+    if (!has_collective(f->out->instructions[k])) continue;
+    pair(f, last, k);
+    last = k;
+  }
+}
+
 // A REQUIRE comes before all that follows. A YIELD comes behind all that nothing else is behind of, and before the
 // rest.
 static void pair_guards(finder_t *f) {
@@ -311,6 +331,7 @@ bool byoc_host_find_dependences(const byoc_host_program_t *program, const byoc_h
     for (f.at = 0; f.at < count; ++f.at) note_with_nested(&f, out_dependences->instructions[f.at]);
   }
   if (!f.failed) visit_places(&f);
+  if (!f.failed) pair_collectives(&f);
   if (!f.failed) pair_guards(&f);
   for (size_t k = 0; k < count && !f.failed; ++k) sort_pairs(&out_dependences->before[k]);
   byoc_arena_deinit(&f.scratch);

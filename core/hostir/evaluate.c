@@ -203,6 +203,8 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
   case BYOC_HOST_C_CALL:
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     return byoc_c_interface_create(i->c_call, address, evaluator->allocator, diag, &step->c_interface);
+  case BYOC_HOST_COLLECTIVE:
+    return prepare_call(evaluator, step, diag);
   case BYOC_HOST_CONTAINER:
   case BYOC_HOST_YIELD:
     return prepare_cells(evaluator, step, diag);
@@ -294,6 +296,17 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
     return byoc_diag_context(diag, status, "preparing the evaluator");
   }
   *out_evaluator = evaluator;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
+                                              byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  char message[256];
+  const byoc_status_t status =
+      byoc_collective_check(communicator, program->rank_count, program->rank, message, sizeof(message));
+  if (status != BYOC_OK) return byoc_diag_error(diag, status, "%s", message);
+  evaluator->runtime.communicator = communicator;
   return BYOC_OK;
 }
 

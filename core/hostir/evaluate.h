@@ -30,6 +30,10 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // more. What events point to lives as long as the evaluator.
 byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
                                    byoc_diag_t *diag);
+// How this rank talks to the others; it outlives the evaluator. NULL: it is the only one. BYOC_INVALID_ARGUMENT unless
+// it fits the program.
+byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
+                                              byoc_diag_t *diag);
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
 // what is undefined.
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);

@@ -308,6 +308,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   case BYOC_HOST_C_CALL:
     status = call_c(evaluator, step);
     break;
+  case BYOC_HOST_COLLECTIVE:
+    status = byoc_collective_call(i->collective, &step->call);
+    break;
   case BYOC_HOST_COPY:
     copy(byoc_evaluator_address(evaluator, i->operands.data[0]), byoc_evaluator_address(evaluator, i->results.data[0]),
          i->operands.data[0]->size_bytes);

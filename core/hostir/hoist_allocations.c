@@ -47,6 +47,7 @@ static bool only_calls_use(const byoc_host_buffer_t *buffer) {
     case BYOC_HOST_PACKED:
     case BYOC_HOST_ENGINE:
     case BYOC_HOST_C_CALL:
+    case BYOC_HOST_COLLECTIVE:
     case BYOC_HOST_COPY:
       break;
     default:

@@ -144,6 +144,20 @@ static bool create_program(byoc_host_parser_t *parser) {
   return status == BYOC_OK || byoc_lexer_fail_memory(lexer);
 }
 
+// 0 of 2
+static bool parse_rank(byoc_lexer_t *lexer, byoc_host_program_t *program) {
+  int64_t rank = 0, count = 0;
+  const size_t offset = lexer->token.offset;
+  if (!byoc_lexer_expect_i64_in(lexer, 0, INT32_MAX, &rank) || !byoc_lexer_expect_word(lexer, "of") ||
+      !byoc_lexer_expect_i64_in(lexer, 1, INT32_MAX, &count)) {
+    return false;
+  }
+  if (rank >= count) return byoc_lexer_fail_at(lexer, offset, "there is no such rank");
+  program->rank = (int32_t)rank;
+  program->rank_count = (uint32_t)count;
+  return true;
+}
+
 static bool parse_program(byoc_host_parser_t *parser) {
   byoc_lexer_t *lexer = &parser->lexer;
   if (!create_program(parser)) return false;
@@ -155,6 +169,7 @@ static bool parse_program(byoc_host_parser_t *parser) {
     program->cpu_features = byoc_host_parse_copy(parser, features);
     if (program->cpu_features == NULL) return false;
   }
+  if (byoc_lexer_accept_word(lexer, "rank") && !parse_rank(lexer, program)) return false;
   if (byoc_lexer_accept_word(lexer, "workspace") && !byoc_host_parse_unsigned(parser, &program->workspace_size_bytes)) {
     return false;
   }

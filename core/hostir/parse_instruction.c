@@ -483,6 +483,8 @@ static bool parse_operation(byoc_host_parser_t *parser, byoc_host_instruction_t 
     return true;
   case BYOC_HOST_AWAIT:
     return byoc_host_parse_events(parser, i);
+  case BYOC_HOST_COLLECTIVE:
+    return parse_packed(parser, i) && byoc_host_parse_collective(parser, i) && parse_call_rest(parser, i);
   case BYOC_HOST_OP_COUNT:
     break;
   }

@@ -209,6 +209,7 @@ static void print_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
   if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
   if (i->region_count == 0 || i->results.count > 0) print_results(i, out);
   if (i->launch != NULL) byoc_host_print_arguments(i->launch, out);
+  if (i->collective != NULL) byoc_host_print_collective(i->collective, out);
   if (i->takes_operand > 0) byoc_string_appendf(out, " over %u", i->takes_operand - 1);
   if (i->engine != NULL && i->json != NULL) {
     byoc_string_append(out, " by ");
@@ -351,6 +352,7 @@ void byoc_host_program_print(const byoc_host_program_t *program, const byoc_host
     byoc_string_append(out, " requires ");
     print_quoted(program->cpu_features, out);
   }
+  if (program->rank_count > 0) byoc_string_appendf(out, " rank %d of %u", program->rank, program->rank_count);
   byoc_string_appendf(out, " workspace %" PRIu64 " bound %" PRIu64, program->workspace_size_bytes,
                       program->workspace_bound_bytes);
   if (program->live_bound_bytes.expr != NULL || program->live_bound_bytes.constant != 0) {

@@ -54,6 +54,7 @@
 #include "core/ir/graph.h"
 #include "core/ir/loop.h"
 #include "core/module/runtime_module.h"
+#include "core/runtime/artifact/collective.h"
 #include "core/runtime/artifact/relation.h"
 
 typedef enum byoc_host_buffer_kind_t {
@@ -127,7 +128,8 @@ struct byoc_host_buffer_t {
   X(LAUNCH, "launch")   /* a kernel of a device module */                                                              \
   X(FILL, "fill")       /* each element of results[0] gets the bits `pattern` */                                       \
   X(BARRIER, "barrier") /* what comes later in the queue runs behind `waits`; `signal` stands for what came before */  \
-  X(AWAIT, "await")     /* the host waits for `waits` */
+  X(AWAIT, "await")     /* the host waits for `waits` */                                                               \
+  X(COLLECTIVE, "collective") /* ranks exchange data (core/runtime/artifact/collective.h) */
 
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
@@ -212,9 +214,10 @@ struct byoc_host_instruction_t {
   // On devices:
   byoc_host_queue_use_t on; // the queue that it is handed to; NULL: the host does it
   BYOC_VECTOR(byoc_host_event_use_t) waits;
-  byoc_host_event_use_t signal;     // stands for it from now on
-  const byoc_host_launch_t *launch; // LAUNCH
-  uint64_t pattern;                 // FILL: the bits of one element
+  byoc_host_event_use_t signal;             // stands for it from now on
+  const byoc_host_launch_t *launch;         // LAUNCH
+  uint64_t pattern;                         // FILL: the bits of one element
+  const byoc_collective_call_t *collective; // COLLECTIVE: operands and results are one each, SEND and RECEIVE lack one
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);
@@ -257,6 +260,8 @@ typedef struct byoc_host_program_t {
   BYOC_VECTOR(byoc_host_queue_t *) queues;
   BYOC_VECTOR(byoc_host_event_t *) events;
   byoc_map_t event_names; // text map: name → byoc_host_event_t *
+  uint32_t rank_count;    // that it is for; 0: any number
+  int32_t rank;           // which one of them it is
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,

@@ -35,6 +35,8 @@ typedef struct byoc_host_printer_t {
 void byoc_host_print_bytes(byoc_host_printer_t *printer, const void *data, size_t size_bytes);
 // Prints the data of a tensor.
 void byoc_host_print_tensor(byoc_host_printer_t *printer, const byoc_type_t *type, const void *data, size_t size_bytes);
+// What a collective says behind its results: " sum among 2 step 1".
+void byoc_host_print_collective(const byoc_collective_call_t *collective, byoc_string_t *out);
 // Prints the kernels, constants, functions and modules that the program refers to.
 void byoc_host_print_parts(byoc_host_printer_t *printer);
 
@@ -79,6 +81,8 @@ bool byoc_host_parse_unsigned(byoc_host_parser_t *parser, uint64_t *out_value);
 bool byoc_host_parse_buffer(byoc_host_parser_t *parser, byoc_host_buffer_t **out_buffer);
 // Instructions up to the closing brace.
 bool byoc_host_parse_region(byoc_host_parser_t *parser, byoc_host_region_t *region);
+// What a collective, whose kind is the instruction's symbol, says behind its results.
+bool byoc_host_parse_collective(byoc_host_parser_t *parser, byoc_host_instruction_t *instruction);
 // Data of a static tensor type, aligned, in `arena`.
 bool byoc_host_parse_tensor(byoc_host_parser_t *parser, const byoc_type_t *type, byoc_arena_t *arena, void **out_data);
 // A kernel, constant, function or module behind the program.

@@ -26,7 +26,7 @@ static const struct {
     [BYOC_HOST_YIELD] = {ANY, 0, 0, true, false},     [BYOC_HOST_LET] = {0, 0, 0, false, false},
     [BYOC_HOST_STORE] = {0, 1, 0, false, false},      [BYOC_HOST_LAUNCH] = {ANY, ANY, 0, false, false},
     [BYOC_HOST_FILL] = {0, 1, 0, false, false},       [BYOC_HOST_BARRIER] = {0, 0, 0, false, false},
-    [BYOC_HOST_AWAIT] = {0, 0, 0, false, false},
+    [BYOC_HOST_AWAIT] = {0, 0, 0, false, false},      [BYOC_HOST_COLLECTIVE] = {ANY, ANY, 0, false, false},
 };
 
 static byoc_status_t check_counts(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
@@ -165,6 +165,12 @@ static byoc_status_t check_call(byoc_host_verifier_t *v, const byoc_host_instruc
     BYOC_RETURN_IF_ERROR(check_alignment(v, i->results.data[k], of_backend));
   }
   return i->workspace != NULL ? check_alignment(v, i->workspace, true) : BYOC_OK;
+}
+
+static byoc_status_t check_collective(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_collective(v, i));
+  if (i->operands.count > 0) BYOC_RETURN_IF_ERROR(check_alignment(v, i->operands.data[0], false));
+  return i->results.count > 0 ? check_alignment(v, i->results.data[0], false) : BYOC_OK;
 }
 
 // ---- operators on containers ----
@@ -352,6 +358,8 @@ byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_in
     return byoc_host_verify_refuse(v, "it gives no value to a symbol");
   case BYOC_HOST_STORE:
     return check_store(v, i);
+  case BYOC_HOST_COLLECTIVE:
+    return check_collective(v, i);
   case BYOC_HOST_BRANCH:
     return check_scalar(v, i->operands.data[0], BYOC_DTYPE_BOOL, "the condition");
   case BYOC_HOST_LOOP:

@@ -100,6 +100,8 @@ byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_in
 const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
 byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v);
 byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// ---- collectives (verify_collective.c) ----
+byoc_status_t byoc_host_verify_collective(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
 // ---- calls against what they call (verify_signature.c) ----
 byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);

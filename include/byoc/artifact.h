@@ -50,6 +50,7 @@ extern "C" {
 #define BYOC_STACK_BYTES               (64 * 1024)
 
 typedef struct byoc_context_t byoc_context_t;
+struct byoc_communicator_t;
 
 // An input or output.
 typedef struct byoc_tensor_info_t {
@@ -97,6 +98,9 @@ typedef struct byoc_context_options_t {
   const byoc_caller_queue_t *queues; // copied; what `self` points to outlives the context. NULL: none
   uint32_t queue_count;
   uint32_t reserved; // 0
+  // How this rank talks to the others (byoc/communicator.h); outlives the context. NULL: there are no others. Then
+  // `create` refuses an artifact that was built for several ranks.
+  const struct byoc_communicator_t *communicator;
 } byoc_context_options_t;
 
 // A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.

@@ -23,6 +23,8 @@
 extern "C" {
 #endif
 
+struct byoc_communicator_t; // byoc/communicator.h
+
 // Alignment in bytes of constants, workspaces and intermediate buffers: one cache line, and one AVX-512 register.
 #define BYOC_BUFFER_ALIGNMENT 64
 
@@ -60,6 +62,9 @@ typedef struct byoc_runtime_t {
   // same whatever their size. A set-up function makes what runs need, so that no run allocates. NULL when out of
   // memory. May be NULL itself where struct_size does not cover it. On the calling thread only.
   void *(*keep)(void *self, const void *key, uint64_t size_bytes);
+
+  // Of a context that is one of several ranks; NULL: it is the only one. Only what the host program runs may use it.
+  const struct byoc_communicator_t *communicator;
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

@@ -166,7 +166,7 @@ static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context
   return BYOC_OK;
 }
 
-static int32_t set_up_threads(byoc_model_context_t *context, const byoc_context_options_t *options) {
+static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_options_t *options) {
   byoc_runtime_t *runtime = &context->shared.runtime;
   *runtime = (byoc_runtime_t){.struct_size = sizeof(*runtime),
                               .thread_count = 1,
@@ -175,6 +175,12 @@ static int32_t set_up_threads(byoc_model_context_t *context, const byoc_context_
                               .set_error = set_error,
                               .allocate = allocate_text,
                               .keep = keep};
+  char message[256];
+  if (byoc_collective_check(options->communicator, context->model->rank_count, context->model->rank, message,
+                            sizeof(message)) != BYOC_OK) {
+    return create_error(BYOC_INVALID_ARGUMENT, "%s", message);
+  }
+  runtime->communicator = options->communicator;
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
@@ -351,7 +357,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     goto cleanup;
   }
   status = place_constants(model);
-  if (status == BYOC_OK) status = set_up_threads(context, &known);
+  if (status == BYOC_OK) status = set_up_runtime(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context);
   if (status != BYOC_OK) goto cleanup;
   fill_calls(&context->shared, model);

@@ -9,6 +9,7 @@
 #include "byoc/artifact.h"
 #include "byoc/call.h"
 #include "byoc/engine.h"
+#include "core/runtime/artifact/collective.h"
 #include "core/runtime/artifact/container.h"
 #include "core/runtime/artifact/device.h"
 #include "core/runtime/artifact/relation.h"
@@ -76,6 +77,8 @@ typedef struct byoc_model_t {
   const byoc_model_constant_t *constants;
 
   const byoc_places_t *on_devices; // what it has on devices; NULL: nothing
+  uint32_t rank_count;             // that it was built for; 0: it does not say
+  int32_t rank;                    // which one it is
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.

@@ -1,53 +1,15 @@
 // The communicator over processes of one machine: what collectives compute, and what happens when ranks misbehave.
+#include "tests/support/ranks.h"
 #include "tests/support/support.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "byoc/communicator_reduce.h"
-#include "core/runtime/shared_ranks.h"
 
-// Runs `body` in a process for each rank. It returns the exit code, or a negative one to be killed by that signal.
-typedef int (*rank_body_t)(const byoc_communicator_t *communicator);
-
-static int run_rank(byoc_shared_ranks_t *ranks, int32_t rank, rank_body_t body) {
-  const byoc_communicator_t *communicator = byoc_shared_ranks_join(ranks, rank);
-  const int code = body(communicator);
-  if (code < 0) (void)raise(-code);
-  byoc_shared_ranks_leave(ranks);
-  return code;
-}
-
-static void run_ranks(int32_t count, rank_body_t body, const int *expected) {
-  byoc_diag_t diag = {0};
-  byoc_shared_ranks_t *ranks = NULL;
-  pid_t processes[BYOC_SHARED_RANKS_MOST];
-  assert_int_equal(byoc_shared_ranks_create(count, byoc_allocator_system(), &diag, &ranks), BYOC_OK);
-  for (int32_t r = 0; r < count; ++r) {
-    processes[r] = fork();
-    assert_true(processes[r] >= 0);
-    if (processes[r] == 0) _exit(run_rank(ranks, r, body));
-  }
-  for (int32_t r = 0; r < count; ++r) {
-    int status = 0;
-    assert_int_equal(waitpid(processes[r], &status, 0), processes[r]);
-    const int ended = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-    if (ended != (expected ? expected[r] : 0)) fail_msg("rank %d of %d ended with %d", r, count, ended);
-  }
-  byoc_shared_ranks_destroy(ranks);
-}
-
-#define CHECK(condition)                                                                                               \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      (void)fprintf(stderr, "rank %d, line %d: %s (%s)\n", c->rank, __LINE__, #condition, c->last_error(c->self));     \
-      return 1;                                                                                                        \
-    }                                                                                                                  \
-  } while (0)
+#define CHECK(condition) BYOC_RANK_CHECK(c, condition)
 
 static byoc_collective_t of(uint32_t kind, uint64_t count, const byoc_communicator_t *c, const void *send,
                             void *receive) {
@@ -79,7 +41,8 @@ static float sum(int32_t size, uint64_t i) {
   return result;
 }
 
-static int every_kind(const byoc_communicator_t *c) {
+static int every_kind(void *self, const byoc_communicator_t *c) {
+  (void)self;
   static float out[MOST * BLOCK], in[MOST * BLOCK];
   const uint64_t n = (uint64_t)c->size, own = (uint64_t)c->rank;
   static const uint64_t counts[] = {BLOCK, 1, 7};
@@ -125,11 +88,12 @@ static int every_kind(const byoc_communicator_t *c) {
 
 static void test_every_kind(void **state) {
   (void)state;
-  for (int32_t count = 1; count <= MOST; ++count) run_ranks(count, every_kind, NULL);
+  for (int32_t count = 1; count <= MOST; ++count) byoc_test_run_ranks(count, every_kind, NULL, NULL);
 }
 
 // A ring, a shift that ends, and a pair; each in two steps.
-static int permutes(const byoc_communicator_t *c) {
+static int permutes(void *self, const byoc_communicator_t *c) {
+  (void)self;
   static float out[BLOCK], in[BLOCK];
   for (uint64_t i = 0; i < BLOCK; ++i) out[i] = sent(c->rank, i);
   int32_t targets[MOST];
@@ -152,11 +116,12 @@ static int permutes(const byoc_communicator_t *c) {
 
 static void test_permutes(void **state) {
   (void)state;
-  for (int32_t count = 2; count <= MOST; ++count) run_ranks(count, permutes, NULL);
+  for (int32_t count = 2; count <= MOST; ++count) byoc_test_run_ranks(count, permutes, NULL, NULL);
 }
 
 // Rows and columns of a mesh of two by two, in turns.
-static int groups(const byoc_communicator_t *c) {
+static int groups(void *self, const byoc_communicator_t *c) {
+  (void)self;
   for (int turn = 0; turn < 200; ++turn) {
     float own = (float)(c->rank + 10 * turn), result = 0;
     byoc_collective_t x = of(BYOC_ALL_REDUCE, 1, c, &own, &result);
@@ -174,7 +139,7 @@ static int groups(const byoc_communicator_t *c) {
 
 static void test_groups(void **state) {
   (void)state;
-  run_ranks(4, groups, NULL);
+  byoc_test_run_ranks(4, groups, NULL, NULL);
 }
 
 static void test_reductions(void **state) {
@@ -206,7 +171,8 @@ static bool says(const byoc_communicator_t *c, const char *text) {
   return strstr(c->last_error(c->self), text) != NULL;
 }
 
-static int one_is_killed(const byoc_communicator_t *c) {
+static int one_is_killed(void *self, const byoc_communicator_t *c) {
+  (void)self;
   const time_t begin = time(NULL);
   float own = 1, result = 0;
   byoc_collective_t x = of(BYOC_ALL_REDUCE, 1, c, &own, &result);
@@ -231,12 +197,13 @@ static void test_killed_rank(void **state) {
   (void)state;
   const int expected[] = {0, -SIGKILL, 0, 0};
   const size_t files = count_files("/dev/shm");
-  for (int32_t count = 2; count <= 4; ++count) run_ranks(count, one_is_killed, expected);
+  for (int32_t count = 2; count <= 4; ++count) byoc_test_run_ranks(count, one_is_killed, NULL, expected);
   assert_int_equal(count_files("/dev/shm"), files); // the memory has no name
 }
 
 // Rank 2 waits for rank 0, which has given up because rank 1 was killed.
-static int chain(const byoc_communicator_t *c) {
+static int chain(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own = 1, result = 0;
   byoc_collective_t x = of(BYOC_ALL_REDUCE, 1, c, &own, &result);
   x.members = 2;
@@ -249,10 +216,11 @@ static int chain(const byoc_communicator_t *c) {
 
 static void test_killed_rank_is_named(void **state) {
   (void)state;
-  run_ranks(3, chain, (const int[]){0, -SIGKILL, 0});
+  byoc_test_run_ranks(3, chain, NULL, (const int[]){0, -SIGKILL, 0});
 }
 
-static int one_leaves(const byoc_communicator_t *c) {
+static int one_leaves(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own = 1, result = 0;
   byoc_collective_t x = of(BYOC_ALL_REDUCE, 1, c, &own, &result);
   CHECK(call(c, &x) == BYOC_OK);
@@ -262,7 +230,8 @@ static int one_leaves(const byoc_communicator_t *c) {
   return 0;
 }
 
-static int other_sizes(const byoc_communicator_t *c) {
+static int other_sizes(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own[4] = {0}, result[4];
   byoc_collective_t x = of(BYOC_ALL_REDUCE, c->rank == 0 ? 3 : 4, c, own, result);
   CHECK(call(c, &x) == BYOC_INVALID_DATA);
@@ -270,7 +239,8 @@ static int other_sizes(const byoc_communicator_t *c) {
   return 0;
 }
 
-static int other_order(const byoc_communicator_t *c) {
+static int other_order(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own[2] = {0}, result[4];
   byoc_collective_t x = of(c->rank == 0 ? BYOC_ALL_GATHER : BYOC_ALL_REDUCE, 2, c, own, result);
   CHECK(call(c, &x) == BYOC_INVALID_DATA);
@@ -279,7 +249,8 @@ static int other_order(const byoc_communicator_t *c) {
 }
 
 // Each waits for the next one.
-static int circle(const byoc_communicator_t *c) {
+static int circle(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own = 0;
   byoc_collective_t x = of(BYOC_RECEIVE, 1, c, NULL, &own);
   x.root = (c->rank + 1) % c->size;
@@ -291,14 +262,15 @@ static int circle(const byoc_communicator_t *c) {
 
 static void test_mismatches(void **state) {
   (void)state;
-  run_ranks(2, one_leaves, NULL);
-  run_ranks(2, other_sizes, NULL);
-  run_ranks(2, other_order, NULL);
-  run_ranks(2, circle, NULL);
-  run_ranks(3, circle, NULL);
+  byoc_test_run_ranks(2, one_leaves, NULL, NULL);
+  byoc_test_run_ranks(2, other_sizes, NULL, NULL);
+  byoc_test_run_ranks(2, other_order, NULL, NULL);
+  byoc_test_run_ranks(2, circle, NULL, NULL);
+  byoc_test_run_ranks(3, circle, NULL, NULL);
 }
 
-static int refusals(const byoc_communicator_t *c) {
+static int refusals(void *self, const byoc_communicator_t *c) {
+  (void)self;
   float own = 0, result = 0;
   byoc_collective_t x = of(BYOC_ALL_REDUCE, 1, c, &own, &result);
   if (c->rank == 0) x.dtype = BYOC_DTYPE_STRING;
@@ -315,7 +287,7 @@ static void test_refusals(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_shared_ranks_t *ranks = NULL;
-  run_ranks(4, refusals, NULL);
+  byoc_test_run_ranks(4, refusals, NULL, NULL);
   assert_int_equal(byoc_shared_ranks_create(0, byoc_allocator_system(), &diag, &ranks), BYOC_INVALID_ARGUMENT);
   assert_string_equal(diag.message, "0 ranks are not between 1 and 64");
 }
