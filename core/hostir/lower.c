@@ -67,6 +67,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is(node, "byoc", "Require")) return byoc_host_lower_require(l, node);
   if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node, BYOC_CHECK_DIMS);
   if (byoc_node_is(node, "byoc", "CheckRange")) return byoc_host_lower_check(l, node, BYOC_CHECK_RANGE);
+  if (byoc_node_is(node, "byoc", "DeviceCopy")) return byoc_host_lower_device_copy(l, node);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);
   return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "nothing implements this operator in the host program");
 }
@@ -166,6 +167,7 @@ static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   BYOC_RETURN_IF_ERROR(finish_outputs(l));
   bool is_needed = l->of_inputs != NULL && l->of_inputs->relations.count > 0;
   if (l->of_inputs != NULL && !is_needed) byoc_host_instruction_erase(l->program, l->of_inputs);
+  BYOC_RETURN_IF_ERROR(byoc_host_place_awaits(l));
   return byoc_host_program_collect_libraries(l->program, l->diag);
 }
 

@@ -6,6 +6,7 @@
 //   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
+//   byoc::DeviceCopy@1(%x)                            from the place of its operand to that of its result
 //   byoc::Text@1(...) {function = "concat"}           a call of byoc_text_concat, of the artifact's own text room
 //
 // A program is static if all shapes are known and each If and Loop is static (core/ops/control.h): both cases of a

@@ -59,6 +59,22 @@ byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t 
 byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
+// The constant that a backend bound to one of its functions.
+byoc_status_t byoc_host_bound_constant(byoc_host_lowering_t *l, const byoc_runtime_module_t *binding, size_t index,
+                                       byoc_host_buffer_t **out_buffer);
+
+// ---- lower_device.c: what runs on devices ----
+bool byoc_host_is_on_device(const byoc_value_t *value);
+byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
+                                      const byoc_virtual_device_t *place);
+byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_t *node,
+                                       const byoc_runtime_module_t *binding);
+byoc_status_t byoc_host_lower_device_copy(byoc_host_lowering_t *l, const byoc_node_t *node);
+
+// ---- lower_await.c ----
+// Makes the host wait where it touches what a command may still use.
+byoc_status_t byoc_host_place_awaits(byoc_host_lowering_t *l);
+
 // ---- lower_join.c ----
 // Gives each Join of a block its buffer, and its operands their parts of it, before the block is lowered.
 byoc_status_t byoc_host_place_joins(byoc_host_lowering_t *l, const byoc_block_t *block);

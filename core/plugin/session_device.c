@@ -309,7 +309,13 @@ static byoc_status_t read_arguments(binding_t *b, const byoc_kernel_launch_t *re
   }
   out->arguments = arguments;
   out->argument_count = read->argument_count;
-  return BYOC_OK;
+  for (uint32_t i = 0; i < read->argument_count; ++i) {
+    if (arguments[i].kind == BYOC_KERNEL_ARGUMENT_RESULT || arguments[i].kind == BYOC_KERNEL_ARGUMENT_SCRATCH) {
+      return BYOC_OK;
+    }
+  }
+  return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT,
+                         "neither a result nor scratch memory is among its arguments, so that it writes nothing");
 }
 
 static byoc_status_t read_launch(binding_t *b, const byoc_kernel_launch_t *read, byoc_bound_launch_t *out) {

@@ -100,7 +100,8 @@ typedef struct byoc_kernel_launch_t {
   uint32_t argument_stride;
 } byoc_kernel_launch_t;
 
-// The answer for a function: launches in order, on one queue.
+// The answer for a function: launches in order, on one queue. Each has a result or scratch memory among its arguments,
+// because it writes nothing else.
 typedef struct byoc_kernel_binding_t {
   byoc_header_t header;
   const byoc_kernel_launch_t *launches;

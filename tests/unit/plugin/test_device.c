@@ -276,6 +276,7 @@ LIE(absent_operand, o->arguments[0].index = 1)
 LIE(absent_constant, o->arguments[3].index = 1)
 LIE(far_offset, o->arguments[0].offset_bytes = 25)
 LIE(unwritten, o->arguments[1].kind = BYOC_KERNEL_ARGUMENT_OPERAND)
+LIE(idle, o->launch.argument_count = 1)
 LIE(unknown_argument, o->arguments[1].kind = 9)
 LIE(far_scratch, o->arguments[4].offset_bytes = 129)
 LIE(no_scratch, o->binding.scratch_bytes = NULL)
@@ -319,6 +320,7 @@ static const lie_t lies[] = {
     {absent_operand, BYOC_INVALID_ARGUMENT, "argument 0: there is no operand 1"},
     {absent_constant, BYOC_INVALID_ARGUMENT, "argument 3: there is no constant 1"},
     {far_offset, BYOC_INVALID_ARGUMENT, "offset 25 is beyond the 24 bytes of operand 0"},
+    {idle, BYOC_INVALID_ARGUMENT, "launch 0: neither a result nor scratch memory is among its arguments"},
     {unwritten, BYOC_INVALID_ARGUMENT, "result 0 is an argument of no launch"},
     {unknown_argument, BYOC_INVALID_ARGUMENT, "argument 1: its kind 9 is unknown"},
     {far_scratch, BYOC_INVALID_ARGUMENT, "offset 129 is beyond the 128 bytes of scratch memory"},
