@@ -2,6 +2,7 @@
 // with other extents or element types, constants without elements or with odd values, operands left out. Inference,
 // expansion and lowering may refuse them. Operators that accept them must read and write nothing outside of their
 // tensors. plausible.def has operands that fit; each is changed in turn.
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,12 @@
 #include <unistd.h>
 
 #include "byoc/call.h"
+#include "core/base/file.h"
 #include "core/ir/text.h"
 #include "core/kernel/interpret.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
+#include "fingerprint.h"
 #include "tests/support/support.h"
 
 typedef struct {
@@ -44,6 +47,7 @@ typedef struct {
   uint32_t next;        // the change to continue with
   uint32_t accepted, refused, run;
   bool is_known; // the unchanged operands were accepted
+  fingerprint_t prints[MOST_OPERANDS];
 } progress_t;
 
 // ---- operands ----
@@ -386,7 +390,8 @@ static bool call_kernel(run_t *run, const byoc_node_t *node, byoc_diag_t *diag, 
 }
 
 // Runs a lowered module whose types are static. The interpreter checks each index.
-static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, progress_t *progress) {
+static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, progress_t *progress,
+                                fingerprint_t *print) {
   run_t run = {.seed = 1};
   byoc_block_t *body = byoc_graph_module_main(module)->body;
   bool goes = true;
@@ -407,6 +412,11 @@ static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, 
     }
   }
   if (goes) ++progress->run;
+  for (size_t i = 0; i < body->results.count && goes && status == BYOC_OK; ++i) {
+    const byoc_value_t *result = body->results.data[i];
+    const void *data = data_of(&run, result);
+    if (data) fingerprint_values(print, result->type, data);
+  }
   for (size_t i = 0; i < run.count; ++i) {
     if (!run.slots[i].is_alias) free(run.slots[i].data);
   }
@@ -423,7 +433,7 @@ static bool is_fault(byoc_status_t status) {
 }
 
 // Infers, lowers and runs the module in `progress`. False if it failed for a reason other than the operands.
-static bool try_module(const byoc_op_t *op, progress_t *progress, bool is_first) {
+static bool try_module(const byoc_op_t *op, progress_t *progress, fingerprint_t *print, bool is_first) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
   byoc_status_t status = byoc_graph_parse(progress->text, "test", byoc_allocator_system(), &diag, &module);
@@ -433,12 +443,13 @@ static bool try_module(const byoc_op_t *op, progress_t *progress, bool is_first)
   }
   bool inferred = false;
   status = byoc_infer_module(module, &diag);
+  fingerprint_case(print, progress->text, status, byoc_graph_module_main(module)->body);
   if (status == BYOC_OK) {
     inferred = true;
     status = byoc_kernel_lower_module(module, NULL, &diag);
   }
   bool runs = op->domain[0] == '\0' || !trusts_data(op);
-  if (status == BYOC_OK && runs) status = run_module(module, &diag, progress);
+  if (status == BYOC_OK && runs) status = run_module(module, &diag, progress, print);
   *(status == BYOC_OK ? &progress->accepted : &progress->refused) += 1;
   if (is_first && inferred) progress->is_known = true;
   bool fine = !is_fault(status);
@@ -473,7 +484,7 @@ static uint32_t try_row(const byoc_op_t *op, progress_t *progress) {
         progress->next = at;
         if (count && !change_operand(change, &changed[i])) continue;
         write_module(op, &plausible[k], changed, count, progress->text);
-        if (!try_module(op, progress, change == CHANGE_NONE)) ++wrong;
+        if (!try_module(op, progress, &progress->prints[i], change == CHANGE_NONE)) ++wrong;
         if (count == 0) break;
       }
     }
@@ -506,25 +517,83 @@ static uint32_t try_apart(const byoc_op_t *op, progress_t *progress) {
   return wrong;
 }
 
+// ---- fingerprints ----
+
+// The line of an operator's operand in fingerprints.txt; false if there is none.
+static bool find_line(const char *lines, const char *key, fingerprint_t *out) {
+  const size_t size = strlen(key);
+  for (const char *at = lines; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+    if (strncmp(at, key, size) == 0 && at[size] == ' ') {
+      return sscanf(at + size, " accepted %u of %u types %" SCNx64 " values %lf %lf", &out->accepted, &out->tried,
+                    &out->types, &out->shape, &out->size) == 5;
+    }
+  }
+  return false;
+}
+
+static bool is_near(double a, double b, uint32_t cases) {
+  return fabs(a - b) <= 1e-4 * (1 + cases);
+}
+
+// Compares what was found with the file, or writes it. Returns the number of lines that differ.
+static uint32_t check_fingerprints(const byoc_op_t *op, const progress_t *progress, const char *lines, FILE *out) {
+  uint32_t wrong = 0;
+  for (int i = 0; i < MOST_OPERANDS; ++i) {
+    const fingerprint_t *found = &progress->prints[i];
+    fingerprint_t expected = {0};
+    char key[128];
+    snprintf(key, sizeof key, "%s%s%s@%d %d", op->domain, op->domain[0] ? "::" : "", op->name, op->since_version, i);
+    bool known = find_line(lines, key, &expected);
+    if (out && found->tried > 0) {
+      fprintf(out, "%s accepted %u of %u types %016" PRIx64 " values %.6g %.6g\n", key, found->accepted, found->tried,
+              found->types, found->shape, found->size);
+    }
+    if (out || (!known && found->tried == 0)) continue;
+    bool same = known && found->accepted == expected.accepted && found->tried == expected.tried &&
+                found->types == expected.types && is_near(found->shape, expected.shape, found->tried) &&
+                is_near(found->size, expected.size, found->tried);
+    if (same) continue;
+    printf("%s: %u of %u are accepted, types %016" PRIx64
+           ", values %.6g %.6g; in fingerprints.txt %u of %u, types %016" PRIx64 ", values %.6g %.6g\n",
+           key, found->accepted, found->tried, found->types, found->shape, found->size, expected.accepted,
+           expected.tried, expected.types, expected.shape, expected.size);
+    ++wrong;
+  }
+  return wrong;
+}
+
 static void test_operands_that_do_not_fit(void **state) {
   (void)state;
   progress_t *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_true(progress != MAP_FAILED);
-  uint32_t wrong = 0, unknown = 0, accepted = 0, refused = 0, run = 0;
-  const char *only = getenv("BYOC_TEST_OPERATOR");
+  uint32_t wrong = 0, unknown = 0, accepted = 0, refused = 0, run = 0, changed = 0;
+  const char *only = getenv("BYOC_TEST_OPERATOR"), *path = getenv("BYOC_TEST_FINGERPRINTS");
+  FILE *out = path ? fopen(path, "w") : NULL;
+  if (out) fprintf(out, "# One line per operator, version and operand: see fingerprint.h.\n");
+  char *lines = NULL;
+  size_t size = 0;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_read(BYOC_TEST_SOURCE_DIR "/tests/unit/ops/fingerprints.txt", byoc_allocator_system(), &diag,
+                              &lines, &size),
+               &diag);
   for (size_t i = 0; i < byoc_op_count(); ++i) {
     const byoc_op_t *op = byoc_op_at(i);
     if (only && strcmp(only, op->name) != 0) continue;
     *progress = (progress_t){0};
     wrong += try_apart(op, progress);
     accepted += progress->accepted, refused += progress->refused, run += progress->run;
+    changed += check_fingerprints(op, progress, lines, out);
     if (progress->is_known) continue;
     printf("%s %d has no plausible operands\n", op->name, op->since_version);
     ++unknown;
   }
   munmap(progress, sizeof *progress);
+  byoc_free(byoc_allocator_system(), lines);
+  if (out) assert_int_equal(fclose(out), 0);
   printf("%u accepted (%u run), %u refused\n", accepted, run, refused);
   if (wrong > 0 || unknown > 0) fail_msg("%u faults, %u rows without plausible operands", wrong, unknown);
+  if (changed > 0)
+    fail_msg("%u lines of tests/unit/ops/fingerprints.txt are not so any more (see fingerprint.h)", changed);
 }
 
 int main(void) {
