@@ -1,8 +1,9 @@
 // outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
-// inline-composites, name-unknown-dimensions, lower-kernels
+// inline-composites, name-unknown-dimensions, lower-kernels, spread-devices, plan-devices
 #include <stdio.h>
 #include <string.h>
 
+#include "core/device/plan.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
@@ -180,4 +181,12 @@ byoc_status_t byoc_pass_lower_kernels(byoc_graph_module_t *module, byoc_diag_t *
   BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(module, &options, diag));
   *changes = module->functions.count - before;
   return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_spread_devices(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_plan_devices(module, BYOC_PLAN_SAID, diag, changes);
+}
+
+byoc_status_t byoc_pass_plan_devices(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_plan_devices(module, BYOC_PLAN_ALL, diag, changes);
 }

@@ -163,8 +163,9 @@ byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag) {
 byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag) {
   // What follows on the road relies on these; they are no improvements.
   static const char *const needed[] = {
-      "infer-types",       "inline-functions",        "differentiate",  "canonicalise",   "simplify",
-      "inline-composites", "name-unknown-dimensions", "settle-layouts", "cancel-layouts", "lower-kernels"};
+      "infer-types",    "inline-functions",  "differentiate",           "canonicalise",
+      "simplify",       "inline-composites", "name-unknown-dimensions", "settle-layouts",
+      "cancel-layouts", "lower-kernels",     "spread-devices",          "plan-devices"};
   const byoc_pass_t *pass = byoc_pass_find(name);
   const byoc_host_pass_t *host = byoc_host_pass_find(name);
   if (pass == NULL && host == NULL) return unknown_pass(name, NULL, diag);

@@ -52,7 +52,9 @@ typedef struct byoc_pass_t {
   X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \
     "compute in blocked layouts what stands between changes of layout, and remove those that meet")                    \
   X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that meet, and nothing else")               \
-  X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")
+  X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")                             \
+  X(spread_devices, "spread-devices", MODULE, "say of values where they live, as far as that follows from others")     \
+  X(plan_devices, "plan-devices", MODULE, "decide where every value lives, and put copies where places clash")
 
 // The same for passes over functions marked Compiler, which take {compiler=NAME}.
 #define BYOC_COMPILER_PASS_LIST(X)                                                                                     \

@@ -1,0 +1,88 @@
+// The domains of device planning: sets of values, and of slots that read or return them, which live in one place.
+#ifndef BYOC_CORE_DEVICE_DOMAINS_H_
+#define BYOC_CORE_DEVICE_DOMAINS_H_
+
+#include "core/base/diag.h"
+#include "core/base/vector.h"
+#include "core/ir/graph.h"
+
+#define BYOC_NO_ITEM UINT32_MAX
+
+// The place that a caller of the artifact, and everything that has no device, uses: DLPack's kDLCPU, number 0.
+#define BYOC_PLACE_HOST ((byoc_virtual_device_t){1, 0, NULL, NULL})
+
+// A value, an operand slot of a node, or a result slot of a function or block.
+typedef struct byoc_item_t {
+  byoc_value_t *value;         // NULL: a slot
+  byoc_node_t *node;           // operand slot: its node
+  byoc_function_t *function;   // result slot: its function
+  uint32_t index;              // of the operand or result
+  uint32_t parent;             // in the forest of joined items; itself at a root
+  uint32_t count;              // at a root: items below it
+  bool is_soft;                // readers of the value may get copies of their own
+  byoc_virtual_device_t place; // at a root; its target is not used
+} byoc_item_t;
+
+// Two items that live in one place, because of `node` (NULL: because of their block or function).
+typedef struct byoc_join_t {
+  uint32_t a, b;
+  const byoc_node_t *node;
+} byoc_join_t;
+
+typedef struct byoc_link_t {
+  uint32_t a, b;
+} byoc_link_t;
+
+// Somebody says where an item lives.
+typedef struct byoc_said_t {
+  uint32_t item;
+  byoc_virtual_device_t place;
+  const char *why; // NULL: the text of the value, or an OnDevice
+} byoc_said_t;
+
+typedef struct byoc_domains_t {
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  BYOC_VECTOR(byoc_item_t) items;
+  byoc_map_t values; // pointer map: byoc_value_t * → item + 1
+  BYOC_VECTOR(byoc_join_t) joins;
+  BYOC_VECTOR(byoc_link_t) links;
+  BYOC_VECTOR(byoc_said_t) said;
+  bool failed; // out of memory
+} byoc_domains_t;
+
+void byoc_domains_init(byoc_domains_t *domains, byoc_allocator_t allocator, byoc_diag_t *diag);
+void byoc_domains_deinit(byoc_domains_t *domains);
+
+// These return BYOC_NO_ITEM, and set `failed`, if out of memory; all below accept it.
+uint32_t byoc_domains_value(byoc_domains_t *domains, byoc_value_t *value);
+uint32_t byoc_domains_operand_slot(byoc_domains_t *domains, byoc_node_t *node, uint32_t index);
+uint32_t byoc_domains_result_slot(byoc_domains_t *domains, byoc_function_t *function, uint32_t index);
+// The item of a value that has one; BYOC_NO_ITEM for others.
+uint32_t byoc_domains_find(const byoc_domains_t *domains, const byoc_value_t *value);
+
+void byoc_domains_join(byoc_domains_t *domains, uint32_t a, uint32_t b, const byoc_node_t *node);
+void byoc_domains_link(byoc_domains_t *domains, uint32_t a, uint32_t b);
+// Fields of `place` that are free say nothing.
+void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t place, const char *why);
+
+uint32_t byoc_domains_root(byoc_domains_t *domains, uint32_t item);
+const byoc_virtual_device_t *byoc_domains_place(byoc_domains_t *domains, uint32_t item);
+// Does `from` fix a field that `place` leaves free?
+bool byoc_place_lacks(const byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
+// Can both be one place? Targets do not count, here and below.
+bool byoc_place_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+bool byoc_place_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+// Order of device, id and scope; a free scope comes first.
+int byoc_place_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+// Fills free fields of `place`.
+void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
+
+// Unites what is joined and gives each domain what is said of its items. BYOC_INVALID_DATA if two places are said
+// (core/device/conflict.c).
+byoc_status_t byoc_domains_unite(byoc_domains_t *domains);
+byoc_status_t byoc_domains_conflict(byoc_domains_t *domains);
+// Spreads places over links, as plan.h says.
+byoc_status_t byoc_domains_spread(byoc_domains_t *domains);
+
+#endif // BYOC_CORE_DEVICE_DOMAINS_H_
