@@ -104,10 +104,14 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
   if (build->result.program != NULL && extent != BYOC_BUILD_ALL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a model is wanted here; this is a host program");
   }
+  if (build->result.program != NULL && build->options.stream_axis != NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "an axis is taken of models; this is a host program");
+  }
   const byoc_pipeline_options_t options = {.targets = build->options.targets,
                                            .passes = {.print_after = build->options.print_after,
                                                       .print_elide_bytes = PRINTED_BYTES,
-                                                      .switches = build->options.switches},
+                                                      .switches = build->options.switches,
+                                                      .stream_axis = build->options.stream_axis},
                                            .extent = extent,
                                            .placer = build->options.placer,
                                            .is_simplified = build->is_simplified,

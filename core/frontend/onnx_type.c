@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
+#include "core/ir/attribute_names.h"
 
 static const byoc_onnx_dim_binding_t *find_binding(const byoc_onnx_reader_t *reader, const char *symbol) {
   for (size_t i = 0; i < reader->options->binding_count; i++) {
@@ -132,6 +133,20 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
   return BYOC_OK;
 }
 
+// A name that gives way to a size can still be asked for: BYOC_ATTRIBUTE_DIMENSIONS.
+static byoc_status_t note_name(byoc_onnx_reader_t *reader, const char *name, const char *input, int32_t axis) {
+  enum { MOST = 256 };
+  byoc_attributes_t *attributes = &reader->module->attributes;
+  const char *names[MOST];
+  size_t count = 0;
+  const char *const *known = byoc_attributes_strings(attributes, BYOC_ATTRIBUTE_DIMENSIONS, &count);
+  if (count >= MOST) return BYOC_OK;
+  for (size_t i = 0; i < count; i++) names[i] = known[i];
+  names[count] = byoc_arena_format(&reader->module->arena, "%s=%s.%d", name, input, (int)axis);
+  const bool ok = names[count] && byoc_attributes_set_strings(attributes, BYOC_ATTRIBUTE_DIMENSIONS, names, count + 1);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
+}
+
 // Open dimensions of an input get their own names; those that stay symbols or were bound are remembered.
 static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, const Onnx__TypeProto *declared,
                                const byoc_type_t **type) {
@@ -147,6 +162,7 @@ static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, co
     const char *name = has_name ? dim->dim_param : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
     if (!name || !byoc_text_map_put(&reader->symbols, name, reader)) return byoc_diag_out_of_memory(reader->diag);
     dims[i] = symbol_or_bound(reader, name, &failed);
+    if (has_name && byoc_dim_is_constant(dims[i])) BYOC_RETURN_IF_ERROR(note_name(reader, name, input, i));
   }
   if (!failed) *type = byoc_type_tensor(&reader->module->arena, (*type)->dtype, (*type)->rank, dims);
   return failed || !*type ? byoc_diag_out_of_memory(reader->diag) : BYOC_OK;

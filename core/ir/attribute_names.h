@@ -31,6 +31,8 @@
 #define BYOC_ATTRIBUTE_MODEL      "model"      // string: the model's name
 #define BYOC_ATTRIBUTE_PRODUCER   "producer"   // string: the program that wrote the model, and its version
 #define BYOC_ATTRIBUTE_IR_VERSION "ir_version" // int: of the ONNX format
+// Strings, "NAME=INPUT.2": dimensions of the inputs that the model calls by a name and that were given a size.
+#define BYOC_ATTRIBUTE_DIMENSIONS "dimensions"
 
 // ---- of nodes ----
 

@@ -140,15 +140,25 @@ static bool all_are_parts(const byoc_node_t *node) {
   return node->result_count > 0 && !is_fused(node->operands[0]);
 }
 
+// Do only nodes that become kernels of ours read the value? Backends may rely on the alignment of what they are given.
+static bool only_kernels_read(const byoc_value_t *value) {
+  for (size_t u = 0; u < value->uses.count; ++u) {
+    const byoc_node_t *node = value->uses.data[u].node;
+    const byoc_op_t *op = node != NULL && node->callee == NULL ? byoc_op_of(node) : NULL;
+    if (op == NULL || (op->point == NULL && op->loops == NULL && !op->is_view)) return false;
+    if (op->is_view && !only_kernels_read(node->results[0])) return false;
+  }
+  return true;
+}
+
 // Gather(x, turn) → Part(x, turn)
 static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_value_t *turn = NULL, *value = node->results[0];
   int64_t offset_bytes = 0, step_bytes = 0;
   if (!byoc_gathers_turning_part(node, &turn, &offset_bytes, &step_bytes)) return BYOC_OK;
-  if (offset_bytes % BYOC_BUFFER_ALIGNMENT != 0 || step_bytes % BYOC_BUFFER_ALIGNMENT != 0 ||
-      !byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) {
-    return BYOC_OK;
-  }
+  const bool is_aligned = offset_bytes % BYOC_BUFFER_ALIGNMENT == 0 && step_bytes % BYOC_BUFFER_ALIGNMENT == 0;
+  if (!is_aligned && !only_kernels_read(value)) return BYOC_OK;
+  if (!byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) return BYOC_OK;
   byoc_node_t *part = byoc_turning_part_create(node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
   if (part == NULL) return byoc_diag_out_of_memory(diag);
   part->name = node->name;

@@ -1,6 +1,7 @@
 // Attention: matrix products around a softmax over scores, which a mask, causality and padding restrict.
 #include <math.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 #include "core/ops/write.h"
 
@@ -323,7 +324,7 @@ static const byoc_op_attribute_t bias_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "Attention", .since_version = version, .min_inputs = 3, .max_inputs = inputs,                \
     .min_outputs = 1, .max_outputs = 4, .work = BYOC_WORK_ATTENTION, .attributes = attention_attributes,               \
-    .infer = infer_attention, .expand = expand_attention                                                               \
+    .infer = infer_attention, .expand = expand_attention, .axes = byoc_axes_attention                                  \
   }
 
 const byoc_op_t byoc_ops_attention[] = {

@@ -4,6 +4,7 @@
 // would cost as much as computing, so pixels are summed in place.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/conv.h"
 
 // The result of convolving operand 0 with the weights and the bias at these operands.
@@ -283,7 +284,7 @@ const byoc_op_attribute_t byoc_conv_attributes[] = {
   {                                                                                                                    \
     .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = most,              \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_CONVOLUTION,                        \
-    .attributes = byoc_conv_attributes, .infer = infer_conv, .loops = loops_conv                                       \
+    .attributes = byoc_conv_attributes, .infer = infer_conv, .loops = loops_conv, .axes = byoc_axes_conv               \
   }
 
 const byoc_op_t byoc_ops_conv[] = {CONV("", 1, 3), CONV("", 11, 3), CONV("", 22, 3), CONV("byoc", 1, 4)};

@@ -1,6 +1,7 @@
 // Transposed convolution: each output element gathers the input elements whose window covers it.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 #include "core/ops/window.h"
 
@@ -183,7 +184,8 @@ static const byoc_op_attribute_t conv_transpose_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "ConvTranspose", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_TRANSPOSED_CONVOLUTION,             \
-    .attributes = conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose              \
+    .attributes = conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose,             \
+    .axes = byoc_axes_batch                                                                                            \
   }
 
 const byoc_op_t byoc_ops_conv_transpose[] = {ROW(1), ROW(11), ROW(22)};

@@ -1,6 +1,7 @@
 // Operators that run along one dimension in order: CumSum, CumProd, ReverseSequence.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -111,7 +112,7 @@ static const byoc_op_attribute_t reverse_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,      \
     .max_outputs = 1, .attributes = cumulate_attributes, .infer = infer_cumulate, .loops = loops_cumulate,             \
-    .shape_operands = 1u << 1                                                                                          \
+    .shape_operands = 1u << 1, .axes = byoc_axes_cumulate                                                              \
   }
 
 const byoc_op_t byoc_ops_cumulate[] = {

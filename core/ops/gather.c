@@ -2,6 +2,7 @@
 // clamped: the model is wrong then, but nothing outside of the operand is read.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -209,12 +210,16 @@ static const byoc_op_attribute_t one_hot_attributes[] = {
 };
 
 #define gather_elements_attributes gather_attributes
+#define gather_axes                byoc_axes_gather
+#define gather_elements_axes       byoc_axes_gather_elements
+#define gather_nd_axes             NULL
+#define one_hot_axes               NULL
 #define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
     .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES,                                     \
     .attributes = function##_attributes, .infer = infer_##function, .point = point_##function, .shape_operands = mask, \
-    .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL                              \
+    .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL, .axes = function##_axes     \
   }
 
 const byoc_op_t byoc_ops_gather[] = {

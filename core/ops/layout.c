@@ -1,6 +1,7 @@
 // Moves data: every result element is one operand element (or a constant), found by arithmetic on its indices.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 #include "core/ops/wide.h"
 
@@ -417,12 +418,12 @@ static const byoc_op_attribute_t trilu_attributes[] = {
     BYOC_ATTR_END,
 };
 
-#define ROW(op_name, version, least, most, results, shape, infer_name, point_name)                                     \
+#define ROW(op_name, version, least, most, results, shape, infer_name, point_name, axes_name)                          \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,                             \
     .attributes = point_name##_attributes, .infer = infer_##infer_name, .point = point_##point_name,                   \
-    .shape_operands = shape                                                                                            \
+    .shape_operands = shape, .axes = byoc_axes_##axes_name                                                             \
   }
 // The same for shapes that may be data. `unread`: operands that are not read once the shape is known.
 #define BY_DATA(table, op_name, version, most, results, mask, unread, function)                                        \
@@ -430,29 +431,31 @@ static const byoc_op_attribute_t trilu_attributes[] = {
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \
     .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,         \
     .attributes = table, .infer = infer_##function, .point = point_##function, .shape_operands = mask,                 \
-    .shape_elements = mask, .by_shape = unread, .shape = shape_##function                                              \
+    .shape_elements = mask, .by_shape = unread, .shape = shape_##function, .axes = BY_DATA_AXES_##op_name              \
   }
 #define BY_DATA_LEAST_Expand 2
 #define BY_DATA_LEAST_Tile   2
+#define BY_DATA_AXES_Expand  byoc_axes_expand
+#define BY_DATA_AXES_Tile    NULL
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
     .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = concat_attributes,                    \
-    .infer = infer_concat, .loops = loops_concat, .expand = byoc_expand_wide_concat                                    \
+    .infer = infer_concat, .loops = loops_concat, .expand = byoc_expand_wide_concat, .axes = byoc_axes_concat          \
   }
 #define SPLIT(version, most, mask, shape_function)                                                                     \
   {                                                                                                                    \
     .domain = "", .name = "Split", .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,    \
     .max_outputs = -1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = split_attributes,                    \
     .infer = infer_split, .point = point_split, .shape_operands = mask, .shape_elements = mask, .by_shape = mask,      \
-    .shape = shape_function, .expand = byoc_expand_wide_split                                                          \
+    .shape = shape_function, .expand = byoc_expand_wide_split, .axes = byoc_axes_beside                                \
   }
 #define SECOND (1u << 1)
 
 const byoc_op_t byoc_ops_layout[] = {
-    ROW(Transpose, 1, 1, 1, 1, 0, transpose, transpose),
-    ROW(Transpose, 13, 1, 1, 1, 0, transpose, transpose),
-    ROW(Transpose, 21, 1, 1, 1, 0, transpose, transpose),
+    ROW(Transpose, 1, 1, 1, 1, 0, transpose, transpose, transpose),
+    ROW(Transpose, 13, 1, 1, 1, 0, transpose, transpose, transpose),
+    ROW(Transpose, 21, 1, 1, 1, 0, transpose, transpose, transpose),
     BY_DATA(NULL, Expand, 8, 2, 1, SECOND, SECOND, expand),
     BY_DATA(NULL, Expand, 13, 2, 1, SECOND, SECOND, expand),
     CONCAT(4),
@@ -464,12 +467,12 @@ const byoc_op_t byoc_ops_layout[] = {
     SPLIT(18, 2, SECOND, shape_split),
     BY_DATA(NULL, Tile, 6, 2, 1, SECOND, SECOND, tile),
     BY_DATA(NULL, Tile, 13, 2, 1, SECOND, SECOND, tile),
-    ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space),
-    ROW(DepthToSpace, 11, 1, 1, 1, 0, depth, depth_to_space),
-    ROW(DepthToSpace, 13, 1, 1, 1, 0, depth, depth_to_space),
-    ROW(SpaceToDepth, 1, 1, 1, 1, 0, depth, space_to_depth),
-    ROW(SpaceToDepth, 13, 1, 1, 1, 0, depth, space_to_depth),
-    ROW(SpaceToDepth, 28, 1, 1, 1, 0, depth, space_to_depth),
+    ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space, batch),
+    ROW(DepthToSpace, 11, 1, 1, 1, 0, depth, depth_to_space, batch),
+    ROW(DepthToSpace, 13, 1, 1, 1, 0, depth, depth_to_space, batch),
+    ROW(SpaceToDepth, 1, 1, 1, 1, 0, depth, space_to_depth, batch),
+    ROW(SpaceToDepth, 13, 1, 1, 1, 0, depth, space_to_depth, batch),
+    ROW(SpaceToDepth, 28, 1, 1, 1, 0, depth, space_to_depth, batch),
     // Zeros are filled in.
     {.domain = "",
      .name = "Trilu",
@@ -481,6 +484,7 @@ const byoc_op_t byoc_ops_layout[] = {
      .traits = BYOC_OP_INJECTIVE,
      .attributes = trilu_attributes,
      .infer = infer_trilu,
-     .point = point_trilu},
+     .point = point_trilu,
+     .axes = byoc_axes_matrices},
 };
 const size_t byoc_ops_layout_count = sizeof byoc_ops_layout / sizeof *byoc_ops_layout;

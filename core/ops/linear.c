@@ -1,6 +1,7 @@
 // Matrix products: MatMul with broadcast batches, and Gemm. Both are one product over strided operands.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/product.h"
 #include "core/ops/write.h"
 
@@ -156,11 +157,11 @@ static const byoc_op_attribute_t gemm_attributes[] = {
   .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
   .max_outputs = 1, .traits = BYOC_OP_HEAVY
 #define MATMUL(version)                                                                                                \
-  { HEAD(MatMul, version, 2, 2), .infer = infer_matmul, .loops = loops_matmul }
+  { HEAD(MatMul, version, 2, 2), .infer = infer_matmul, .loops = loops_matmul, .axes = byoc_axes_product }
 #define GEMM(version, least)                                                                                           \
   {                                                                                                                    \
     HEAD(Gemm, version, least, 3), .attributes = gemm_attributes, .infer = infer_gemm, .loops = loops_gemm,            \
-                                   .expand = expand_gemm                                                               \
+                                   .expand = expand_gemm, .axes = byoc_axes_gemm                                       \
   }
 
 const byoc_op_t byoc_ops_linear[] = {
@@ -181,6 +182,7 @@ const byoc_op_t byoc_ops_linear[] = {
      .max_outputs = 1,
      .traits = BYOC_OP_HEAVY,
      .infer = infer_matmul_bytes,
-     .loops = loops_matmul},
+     .loops = loops_matmul,
+     .axes = byoc_axes_product},
 };
 const size_t byoc_ops_linear_count = sizeof byoc_ops_linear / sizeof *byoc_ops_linear;

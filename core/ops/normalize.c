@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/rows.h"
 #include "core/ops/write.h"
 
@@ -553,17 +554,25 @@ static const byoc_op_attribute_t lrn_attributes[] = {
 };
 
 #define rms_attributes layer_attributes
+#define instance_axes  byoc_axes_instance_norm
+#define layer_axes     byoc_axes_before
+#define rms_axes       byoc_axes_before
+#define group_axes     byoc_axes_batch
+#define lrn_axes       byoc_axes_batch
+#define lp_axes        byoc_axes_beside
+#define mvn_axes       NULL
 #define ROW(op_name, version, least, most, results, more_traits, function)                                             \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = results, .traits = more_traits, .attributes = function##_attributes,              \
-    .infer = infer_##function, .loops = loops_##function                                                               \
+    .infer = infer_##function, .loops = loops_##function, .axes = function##_axes                                      \
   }
 #define BATCH(version, results)                                                                                        \
   {                                                                                                                    \
     .domain = "", .name = "BatchNormalization", .since_version = version, .min_inputs = 5, .max_inputs = 5,            \
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS,                      \
-    .attributes = batch_attributes, .infer = infer_batch, .point = point_batch, .expand = expand_batch                 \
+    .attributes = batch_attributes, .infer = infer_batch, .point = point_batch, .expand = expand_batch,                \
+    .axes = byoc_axes_batch_norm                                                                                       \
   }
 
 static byoc_status_t infer_rms(byoc_infer_t *infer) {

@@ -45,6 +45,7 @@ typedef enum byoc_op_work_t {
 const char *byoc_op_work_name(byoc_op_work_t work);
 
 typedef struct byoc_relations_t byoc_relations_t;
+struct byoc_axis_t; // core/ops/axes.h
 
 // What type inference sees, and where it leaves its answer.
 typedef struct byoc_infer_t {
@@ -78,6 +79,8 @@ typedef struct byoc_op_t {
   const byoc_loop_expr_t *(*shape)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d);
   uint32_t shape_elements; // bit i: `shape` reads operand i's elements; of the others it reads only the dimensions
   uint32_t by_shape;       // bit i: operand i's elements are not read once the results' shapes are known
+  // Along which dimensions the work can be cut into parts (core/ops/axes.h); NULL: what the traits say.
+  bool (*axes)(const byoc_node_t *node, struct byoc_axis_t *axis);
 } byoc_op_t;
 
 // One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c

@@ -1,6 +1,7 @@
 // Pad: constant, reflect, edge and wrap, with pads of either sign.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -176,7 +177,7 @@ static const byoc_op_attribute_t pad_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
     .max_outputs = 1, .traits = 0, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,               \
-    .shape_operands = mask, .shape_elements = mask, .shape = shape_pad                                                 \
+    .shape_operands = mask, .shape_elements = mask, .shape = shape_pad, .axes = byoc_axes_pad                          \
   }
 #define PADS (1u << 1)
 #define AXES (1u << 1 | 1u << 3)

@@ -1,6 +1,7 @@
 // Pooling: sliding windows (maximum, average, p-norm), and row folds for the global forms.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/pool.h"
 #include "core/ops/rows.h"
 
@@ -164,11 +165,13 @@ static const byoc_op_attribute_t global_lp_attributes[] = {
 
 #define pool_traits   (BYOC_OP_REDUCES | BYOC_OP_CHANNELWISE)
 #define global_traits BYOC_OP_REDUCES
+#define pool_axes     NULL // as the trait says
+#define global_axes   byoc_axes_channelwise
 #define ROW(table, op_name, version, results, function)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
     .max_outputs = results, .traits = function##_traits, .attributes = table, .infer = infer_##function,               \
-    .loops = loops_##function                                                                                          \
+    .loops = loops_##function, .axes = function##_axes                                                                 \
   }
 
 const byoc_op_t byoc_ops_pool[] = {

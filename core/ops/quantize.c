@@ -1,4 +1,5 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -199,13 +200,13 @@ static const byoc_op_attribute_t dequantize_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "QuantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,                \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = quantize_attributes,              \
-    .infer = infer_quantize, .point = point_quantize                                                                   \
+    .infer = infer_quantize, .point = point_quantize, .axes = byoc_axes_quantize                                       \
   }
 #define DEQUANTIZE(version)                                                                                            \
   {                                                                                                                    \
     .domain = "", .name = "DequantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,              \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = dequantize_attributes,            \
-    .infer = infer_dequantize, .point = point_dequantize                                                               \
+    .infer = infer_dequantize, .point = point_dequantize, .axes = byoc_axes_quantize                                   \
   }
 const byoc_op_t byoc_ops_quantize[] = {
     QUANTIZE(10),

@@ -1,6 +1,7 @@
 // Reductions over any set of dimensions: each maps the elements, folds them, and maps the result.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/rows.h"
 
 #define UN(op, x) byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
@@ -431,7 +432,7 @@ static const byoc_op_attribute_t arg_attributes[] = {
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
     .max_outputs = 1, .traits = BYOC_OP_REDUCES, .attributes = table, .infer = infer_##function,                       \
     .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,                                         \
-    .shape = (mask) != 0 ? shape_reduce : NULL                                                                         \
+    .shape = (mask) != 0 ? shape_reduce : NULL, .axes = byoc_axes_##function                                           \
   }
 #define BY_ATTRIBUTE(name, version) ROW(reduce_attributes, name, version, 1, 0, reduce)
 #define BY_OPERAND(name, version)   ROW(reduce_attributes, name, version, 2, 1u << 1, reduce)

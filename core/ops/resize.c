@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/resize.h"
 
 bool byoc_resize_keeps_proportions(const byoc_resize_t *r) {
@@ -205,7 +206,7 @@ static const byoc_op_attribute_t resize_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = 1, .attributes = table, .infer = infer_resize, .loops = byoc_resize_loops,        \
-    .shape_operands = mask, .shape_elements = mask, .shape = shape_resize                                              \
+    .shape_operands = mask, .shape_elements = mask, .shape = shape_resize, .axes = byoc_axes_resize                    \
   }
 
 const byoc_op_t byoc_ops_resize[] = {

@@ -1,5 +1,6 @@
 // Chooses elements by value: TopK, Compress, NonZero. The length of a result may depend on the data; a kernel then
 // fills as much of the result as its type has room for.
+#include "core/ops/axes.h"
 #include "core/ops/heap.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -322,12 +323,15 @@ static const byoc_op_attribute_t compress_attributes[] = {
 };
 
 #define non_zero_attributes NULL
+#define non_zero_axes       NULL
+#define compress_axes       NULL
+#define top_k_axes          byoc_axes_beside
 #define ROW(op_name, version, least, most, results, mask, elements, unread, function)                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY, .attributes = function##_attributes,            \
     .infer = infer_##function, .loops = loops_##function, .shape_operands = mask, .shape_elements = elements,          \
-    .by_shape = unread, .shape = shape_##function                                                                      \
+    .by_shape = unread, .shape = shape_##function, .axes = function##_axes                                             \
   }
 
 const byoc_op_t byoc_ops_select[] = {

@@ -1,5 +1,6 @@
 // Slice: parts of dimensions, with steps, forwards and backwards. The limits may be known at compile time, at run time,
 // or some of them at either.
+#include "core/ops/axes.h"
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -258,7 +259,7 @@ static const byoc_op_attribute_t slice_attributes[] = {
     .domain = "", .name = "Slice", .since_version = version, .min_inputs = least, .max_inputs = most,                  \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = slice_attributes,   \
     .infer = infer_slice, .point = point_slice, .shape_operands = mask, .shape_elements = mask,                        \
-    .shape = (mask) != 0 ? shape_slice : NULL                                                                          \
+    .shape = (mask) != 0 ? shape_slice : NULL, .axes = byoc_axes_slice                                                 \
   }
 #define FROM_1_TO_4 (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4)
 

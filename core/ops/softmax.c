@@ -2,6 +2,7 @@
 // from `axis` on; from 13 on one dimension alone is normalised.
 #include <string.h>
 
+#include "core/ops/axes.h"
 #include "core/ops/rows.h"
 
 static byoc_status_t infer_softmax(byoc_infer_t *infer) {
@@ -121,7 +122,7 @@ static const byoc_op_attribute_t softmax_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
     .max_outputs = 1, .traits = BYOC_OP_REDUCES, .work = BYOC_WORK_##kind, .attributes = softmax_attributes,           \
-    .infer = infer_softmax, .loops = loops_softmax                                                                     \
+    .infer = infer_softmax, .loops = loops_softmax, .axes = byoc_axes_softmax                                          \
   }
 
 const byoc_op_t byoc_ops_softmax[] = {

@@ -18,9 +18,12 @@ enum { FUNCTIONS = false, MODULE = true };
   {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_compiler = true, .works_on_module = works_on},
 #define BYOC_TARGET_PASS_ROW(NAME, text, works_on, line)                                                               \
   {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .works_on_module = works_on},
-static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(BYOC_COMPILER_PASS_ROW)
-                                         BYOC_TARGET_PASS_LIST(BYOC_TARGET_PASS_ROW)};
+#define BYOC_AXIS_PASS_ROW(NAME, text, works_on, line)                                                                 \
+  {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_axis = true, .works_on_module = works_on},
+static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(
+    BYOC_COMPILER_PASS_ROW) BYOC_TARGET_PASS_LIST(BYOC_TARGET_PASS_ROW) BYOC_AXIS_PASS_LIST(BYOC_AXIS_PASS_ROW)};
 #undef BYOC_PASS_ROW
+#undef BYOC_AXIS_PASS_ROW
 #undef BYOC_TARGET_PASS_ROW
 #undef BYOC_COMPILER_PASS_ROW
 enum { PASS_COUNT = sizeof(passes) / sizeof(passes[0]) };
@@ -87,9 +90,14 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
   return byoc_pass_print_after(pass->name, module, options, diag);
 }
 
+static byoc_pass_arguments_t options_arguments(const byoc_pass_options_t *options) {
+  if (options == NULL) return (byoc_pass_arguments_t){0};
+  return (byoc_pass_arguments_t){.targets = options->targets, .axis = options->stream_axis};
+}
+
 byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                             byoc_diag_t *diag, size_t *out_changes) {
-  const byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
+  const byoc_pass_arguments_t arguments = options_arguments(options);
   return run_pass(pass, &arguments, module, options, diag, out_changes);
 }
 
@@ -182,21 +190,26 @@ static const byoc_pass_t *find_pass(const char *name, const byoc_pass_options_t 
   return byoc_pass_find(name);
 }
 
-// "{compiler=NAME}" behind a pass; `text` is cut at the closing brace.
+// "{compiler=NAME}" or "{axis=NAME:parts}" behind a pass; `text` is cut at the closing brace.
 static byoc_status_t parse_arguments(const byoc_pass_t *pass, char *text, byoc_diag_t *diag,
                                      byoc_pass_arguments_t *arguments) {
-  static const char key[] = "compiler=";
+  const char *key = pass->takes_compiler ? "compiler=" : "axis=";
   char *end = strchr(text, '}');
   if (end == NULL || end[1] != '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s: its arguments, '{%s', do not end with '}'",
                            pass->name, text);
   }
   *end = '\0';
-  if (!pass->takes_compiler || strncmp(text, key, strlen(key)) != 0 || text[strlen(key)] == '\0') {
+  const bool takes_any = pass->takes_compiler || pass->takes_axis;
+  if (!takes_any || strncmp(text, key, strlen(key)) != 0 || text[strlen(key)] == '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s takes %s, not {%s}", pass->name,
-                           pass->takes_compiler ? "{compiler=NAME}" : "no arguments", text);
+                           pass->takes_compiler ? "{compiler=NAME}"
+                           : pass->takes_axis   ? "{axis=NAME:parts}"
+                                                : "no arguments",
+                           text);
   }
-  arguments->compiler = text + strlen(key);
+  if (pass->takes_compiler) arguments->compiler = text + strlen(key);
+  if (pass->takes_axis) arguments->axis = text + strlen(key);
   return BYOC_OK;
 }
 
@@ -215,7 +228,7 @@ byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module,
     if (pass->works_on_module && module->scope != NULL) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s works on whole modules, not on functions", name);
     }
-    byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
+    byoc_pass_arguments_t arguments = options_arguments(options);
     if (text != NULL) BYOC_RETURN_IF_ERROR(parse_arguments(pass, text, diag, &arguments));
     BYOC_RETURN_IF_ERROR(run_pass(pass, &arguments, module, options, diag, NULL));
   }

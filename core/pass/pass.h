@@ -7,10 +7,11 @@
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
-// Arguments of a pass: "mark-compiler-functions-extern{compiler=cutlass}".
+// Arguments of a pass: "mark-compiler-functions-extern{compiler=cutlass}", "stream-axis{axis=batch:4}".
 typedef struct byoc_pass_arguments_t {
   const char *compiler;              // looks at functions with this Compiler attribute; NULL: with any
   const byoc_target_list_t *targets; // of byoc_pass_options_t; NULL: none
+  const char *axis;                  // NAME or NAME:parts; NULL: that of byoc_pass_options_t, or none
 } byoc_pass_arguments_t;
 
 // A pass changes the module and counts its changes. One of `run` and `run_with` is set.
@@ -21,6 +22,7 @@ typedef struct byoc_pass_t {
   byoc_status_t (*run_with)(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                             size_t *changes);
   bool takes_compiler;  // {compiler=NAME} may stand behind its name
+  bool takes_axis;      // and {axis=NAME:parts} behind the name of this one
   bool works_on_module; // it looks beyond the functions in scope, or removes what marks them as a backend's
 } byoc_pass_t;
 
@@ -76,6 +78,11 @@ typedef struct byoc_pass_t {
   X(propose_layouts, "propose-layouts", FUNCTIONS,                                                                     \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 
+// The same for passes over an axis of the inputs.
+#define BYOC_AXIS_PASS_LIST(X)                                                                                         \
+  X(stream_axis, "stream-axis", MODULE,                                                                                \
+    "compute in loops over the parts of an axis what can be, taking the memory of one part")
+
 #define BYOC_PASS_DECLARE(NAME, text, works_on, summary)                                                               \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
 BYOC_PASS_LIST(BYOC_PASS_DECLARE)
@@ -85,6 +92,7 @@ BYOC_PASS_LIST(BYOC_PASS_DECLARE)
                                  byoc_diag_t *diag, size_t *changes);
 BYOC_COMPILER_PASS_LIST(BYOC_PASS_DECLARE)
 BYOC_TARGET_PASS_LIST(BYOC_PASS_DECLARE)
+BYOC_AXIS_PASS_LIST(BYOC_PASS_DECLARE)
 #undef BYOC_PASS_DECLARE
 
 // The table; NULL behind the end.
@@ -97,6 +105,7 @@ typedef struct byoc_pass_options_t {
   size_t print_elide_bytes;          // larger constants are elided in prints
   const byoc_target_list_t *targets; // for passes that place; NULL: none
   const byoc_switches_t *switches;   // passes that are off do nothing; NULL: all are on
+  const char *stream_axis;           // for the pass stream-axis where it has no argument; NULL: none
   const byoc_pass_t *more;           // passes of rooms above this one, for lists
   size_t more_count;
 } byoc_pass_options_t;

@@ -107,7 +107,8 @@ static bool format_passes(byoc_string_t *out) {
   size_t count = 0;
   pass = byoc_partition_passes(&count);
   for (size_t i = 0; i < count; ++i) byoc_string_appendf(out, "  %-30s %s\n", pass[i].name, pass[i].summary);
-  byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} behind their name. The last "
+  byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} behind their name, stream-axis "
+                          "takes\n{axis=NAME:parts}. The last "
                           "four are the steps of a\nplacement by --target. With --target and none of them the module "
                           "is placed after the passes.\n");
   byoc_string_append(out, "\npasses over host programs (a .host text):\n");

@@ -85,6 +85,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"print-after", options->print_after != NULL},
       {"disable-pass", options->disabled.count > 0},
       {"alias", options->aliases.count > 0},
+      {"stream-axis", options->stream_axis != NULL},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;
@@ -229,6 +230,7 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
                                       .print_after = options->print_after,
                                       .switches = &session->switches,
                                       .trace = options->trace,
+                                      .stream_axis = options->stream_axis,
                                       .pairs = session->pairs,
                                       .pair_count = options->aliases.count};
   byoc_build_init(&session->build, &build, session->allocator);

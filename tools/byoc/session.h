@@ -20,6 +20,7 @@ typedef struct byoc_session_options_t {
   int64_t cost_threads;                 // threads that costs are measured with; 0: 1
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default;               // for subcommands that are not about speed
+  const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool trace;                           // artifacts can report what each instruction makes
 } byoc_session_options_t;
 
@@ -35,6 +36,11 @@ typedef struct byoc_session_options_t {
   { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
+#define BYOC_AXIS_ROW(options)                                                                                         \
+  {                                                                                                                    \
+    "stream-axis", 0, BYOC_OPT_TEXT, &(options).stream_axis, "AXIS[:PARTS]",                                           \
+        "compute part by part along a dimension, NAME or INPUT.0, where operators allow it (default: 1 index a part)"  \
+  }
 // `plan_default`: "collage" or "greedy".
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
   {"plan",          0,      BYOC_OPT_TEXT,                                                                             \

@@ -1,0 +1,92 @@
+// byoc build --stream-axis: the memory that it saves, the results that it does not change, and what it refuses.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/support/command.h"
+
+// The workspace of mobile.onnx in bytes.
+static long long workspace(const char *target, const char *options) {
+  byoc_test_shell(0,
+                  "byoc build mobile.onnx --dim batch=8 --plan greedy --target '%s' %s --emit=host -o h.host && "
+                  "head -1 h.host",
+                  target, options);
+  const char *at = strstr(byoc_test_output(), " workspace ");
+  assert_non_null(at);
+  return strtoll(at + strlen(" workspace "), NULL, 10);
+}
+
+// One image at a time takes the memory of one image, with and without a backend.
+static void test_h13_memory_of_one_image(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mobilenet_v2 --batch 0 -o mobile.onnx");
+  static const char *const targets[] = {"c", "cutlass; c"};
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
+    const long long whole = workspace(targets[i], ""), half = workspace(targets[i], "--stream-axis batch:2");
+    const long long one = workspace(targets[i], "--stream-axis batch");
+    print_message("%s: workspace %lld, in two parts %lld, one image at a time %lld\n", targets[i], whole, half, one);
+    assert_in_range(whole, 48000000, 49500000);
+    assert_in_range(half, 24000000, 25000000);
+    assert_in_range(one, 6000000, 7000000);
+  }
+}
+
+// `options` of the whole and of the parts; the outputs are the same bytes.
+static void same_bits(const char *model, const char *target, const char *axis) {
+  byoc_test_shell(0, "byoc run %s --plan greedy --target '%s' --random --seed 3 --output-dir whole", model, target);
+  byoc_test_shell(0, "byoc run %s --plan greedy --target '%s' --random --seed 3 --output-dir parts --stream-axis %s",
+                  model, target, axis);
+  byoc_test_shell(0, "for f in whole/*.npy; do cmp $f parts/$(basename $f) || exit 1; done; rm -r whole parts");
+}
+
+static void test_h13_same_bits(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "byoc-modelgen mobilenet_v2 --batch 0 -o mobile.onnx && byoc-modelgen lenet --batch 8 -o lenet.onnx "
+                  "&& byoc-modelgen bert_base --layers 1 --batch 8 --sequence 8 -o bert.onnx");
+  same_bits("mobile.onnx --dim batch=8", "cutlass; c", "batch");
+  // Fully connected layers of c with fewer than four rows sum in another order.
+  same_bits("mobile.onnx --dim batch=8", "c", "batch:2");
+  same_bits("lenet.onnx", "c", "input.0:2");
+  same_bits("lenet.onnx", "cutlass; c", "input.0");
+  same_bits("bert.onnx", "c", "input_ids.0:2");
+}
+
+static void test_h13_command(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build --help | tr -s ' \\n' ' '");
+  byoc_test_printed("--stream-axis AXIS[:PARTS]");
+  byoc_test_shell(0, "byoc opt --help");
+  byoc_test_printed("stream-axis");
+  byoc_test_shell(0, "byoc-modelgen lenet --batch 0 -o lenet.onnx");
+  byoc_test_shell(2, "byoc build lenet.onnx --stream-axis batch");
+  byoc_test_printed("the axis 'batch' of input 'input' is open");
+  byoc_test_printed("hint: give it a size: --dim NAME=VALUE");
+  byoc_test_shell(2, "byoc build lenet.onnx --dim batch=8 --stream-axis batch:3");
+  byoc_test_printed("the axis 'batch' of 8 does not divide into 3 equal parts");
+  byoc_test_printed("hint: it divides into 2, 4, 8");
+  byoc_test_shell(2, "byoc build lenet.onnx --dim batch=8 --stream-axis bath");
+  byoc_test_printed("no dimension of the inputs is called 'bath'");
+  byoc_test_shell(0, "byoc build lenet.onnx --dim batch=8 --stream-axis batch:4 -v -o lenet.so");
+  byoc_test_printed("operators in loops over 4 parts");
+  byoc_test_shell(2, "byoc run lenet.so --random --stream-axis batch");
+  byoc_test_printed("--stream-axis is for models; this is an artifact");
+  byoc_test_shell(0, "byoc build lenet.onnx --dim batch=8 --emit=host --constants -o lenet.host");
+  byoc_test_shell(2, "byoc build lenet.host --stream-axis batch");
+  byoc_test_printed("an axis is taken of models; this is a host program");
+  // The names of dimensions outlive their sizes, in the text of a module, too.
+  byoc_test_shell(0, "byoc opt lenet.onnx --dim batch=8 --constants -o lenet.byoc && byoc build lenet.byoc --emit=host "
+                     "--stream-axis batch:2");
+  byoc_test_printed("\"Loop 'batch'\"");
+  // What a turn makes can be looked at.
+  byoc_test_shell(0, "byoc run lenet.onnx --dim batch=8 --stream-axis batch:4 --random --trace");
+  byoc_test_printed("@3 ");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_h13_memory_of_one_image),
+      cmocka_unit_test(test_h13_same_bits),
+      cmocka_unit_test(test_h13_command),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
