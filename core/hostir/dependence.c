@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "core/hostir/shared.h"
+
 #define NOBODY UINT32_MAX
 
 // A place that instructions read and write: the bytes of a buffer, the workspace, or a symbol.
@@ -17,70 +19,11 @@ typedef struct finder_t {
   byoc_arena_t *arena;
   byoc_arena_t scratch;
   byoc_host_dependences_t *out;
-  uint32_t *shared; // by buffer: another one whose bytes it may have; its own index if that is all
+  const uint32_t *shared; // shared.h
   BYOC_VECTOR(access_t) accesses;
   uint32_t at; // number of the instruction whose accesses are noted
   bool failed; // out of memory
 } finder_t;
-
-// ---- places ----
-
-static uint32_t place_of(finder_t *f, byoc_host_buffer_t *buffer) {
-  uint32_t k = byoc_host_buffer_root(buffer)->index;
-  while (f->shared[k] != k) k = f->shared[k] = f->shared[f->shared[k]];
-  return k;
-}
-
-// The first buffer keeps the name, so that the result does not depend on the order of unions.
-static void unite(finder_t *f, byoc_host_buffer_t *a, byoc_host_buffer_t *b) {
-  if (a == NULL || b == NULL) return;
-  const uint32_t one = place_of(f, a), other = place_of(f, b);
-  f->shared[one < other ? other : one] = one < other ? one : other;
-}
-
-static void unite_lists(finder_t *f, byoc_host_buffer_t *const *a, byoc_host_buffer_t *const *b, size_t count) {
-  for (size_t k = 0; k < count; ++k) unite(f, a[k], b[k]);
-}
-
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-// A loop's operand, its parameter, what a turn yields and the result are one value, turn by turn.
-static void unite_values_of_loop(finder_t *f, const byoc_host_instruction_t *loop) {
-  const byoc_host_region_t *body = &loop->regions[0];
-  const size_t first = loop->count != NULL ? 0 : 2; // of what is carried, among operands and parameters
-  if (loop->operands.count < first || body->parameters.count < first) return;
-  const size_t carried = smaller(loop->operands.count, body->parameters.count) - first;
-  unite_lists(f, loop->operands.data + first, body->parameters.data + first, carried);
-  unite_lists(f, loop->operands.data + first, loop->results.data, smaller(carried, loop->results.count));
-}
-
-// What a yield gives is what its owner's result and the next turn's parameter are.
-static void unite_yielded(finder_t *f, const byoc_host_instruction_t *yield) {
-  const byoc_host_instruction_t *owner = yield->region->owner;
-  if (owner == NULL) return;
-  const size_t first = owner->op == BYOC_HOST_LOOP && owner->count == NULL; // the condition
-  for (size_t k = first; k < yield->operands.count; ++k) {
-    if (k - first < owner->results.count) unite(f, yield->operands.data[k], owner->results.data[k - first]);
-  }
-}
-
-static void unite_shared(finder_t *f) {
-  BYOC_HOST_FOR_EACH(i, f->program) {
-    if (i->op == BYOC_HOST_SHARE) unite(f, i->operands.data[0], i->results.data[0]);
-    if (i->op == BYOC_HOST_CONTAINER) { // it keeps what it is given, and gives out what it keeps
-      for (size_t k = 0; k < i->operands.count && i->results.count > 0; ++k) {
-        unite(f, i->operands.data[k], i->results.data[0]);
-      }
-    }
-    if (i->op == BYOC_HOST_LOOP) unite_values_of_loop(f, i);
-    if (i->op == BYOC_HOST_YIELD) unite_yielded(f, i);
-  }
-  for (size_t k = 0; k < f->program->outputs.count; ++k) {
-    unite(f, f->program->outputs.data[k], f->program->outputs.data[k]->over);
-  }
-}
 
 // ---- accesses ----
 
@@ -120,16 +63,17 @@ static void touch(finder_t *f, byoc_host_buffer_t *buffer, bool is_write) {
   read_dims(f, &buffer->offset, 1);
   read_shape(f, buffer);
   if (root->is_value) {
-    note(f, place_of(f, root), 0, 1, is_write);
+    note(f, f->shared[root->index], 0, 1, is_write);
     return;
   }
   const bool moves = byoc_host_buffer_moves(buffer);
   uint64_t begin = moves ? 0 : byoc_host_buffer_offset(buffer), size = moves ? root->size_bytes : buffer->size_bytes;
   if (size == 0) begin = 0; // what has no bytes is touched like the first byte, so that it stays in its buffer's life
   if (size == 0) size = 1;
-  const bool is_planned = root->kind == BYOC_HOST_BUFFER_LOCAL && root->offset_bytes != BYOC_HOST_OFFSET_NONE;
+  const bool is_planned =
+      root->kind == BYOC_HOST_BUFFER_LOCAL && root->offset_bytes != BYOC_HOST_OFFSET_NONE && root->device == NULL;
   const uint64_t first = is_planned ? root->offset_bytes : 0;
-  const uint32_t place = is_planned ? (uint32_t)f->program->buffers.count : place_of(f, root);
+  const uint32_t place = is_planned ? (uint32_t)f->program->buffers.count : f->shared[root->index];
   note(f, place, first + begin, first + begin + size, is_write);
 }
 
@@ -321,13 +265,11 @@ bool byoc_host_find_dependences(const byoc_host_program_t *program, const byoc_h
   byoc_arena_init(&f.scratch, arena->allocator);
   out_dependences->instructions = BYOC_ARENA_ARRAY(arena, byoc_host_instruction_t *, count + 1);
   out_dependences->before = BYOC_ARENA_ARRAY(arena, byoc_host_numbers_t, count + 1);
-  f.shared = BYOC_ARENA_ARRAY(&f.scratch, uint32_t, program->buffers.count + 1);
+  f.shared = byoc_host_find_shared(program, &f.scratch);
   f.failed = out_dependences->instructions == NULL || out_dependences->before == NULL || f.shared == NULL;
   if (!f.failed) {
     count = 0;
     for (byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) out_dependences->instructions[count++] = i;
-    for (uint32_t k = 0; k < program->buffers.count; ++k) f.shared[k] = k;
-    unite_shared(&f);
     for (f.at = 0; f.at < count; ++f.at) note_with_nested(&f, out_dependences->instructions[f.at]);
   }
   if (!f.failed) visit_places(&f);

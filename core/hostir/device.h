@@ -39,18 +39,15 @@ typedef struct byoc_host_device_t {
   int32_t type;    // DLPack's DLDeviceType
 } byoc_host_device_t;
 
-// Offsets in a memory of a device are multiples of this unless the memory says otherwise: what drivers ask for.
-#define BYOC_HOST_DEVICE_ALIGNMENT 256
-
-// The workspace of one scope of a device. If the scope does not subdivide, it is `apart`: each place is an allocation
-// of its own, which has the type of the buffers that are there; offsets and sizes count allocations then.
+// The workspace of one scope of a device, in which offsets are multiples of BYOC_DEVICE_ALIGNMENT (byoc/device.h). If
+// the scope does not subdivide, it is `apart`: each place is an allocation of its own, which has the type of the
+// buffers that are there; offsets and sizes count allocations then.
 typedef struct byoc_host_memory_t {
   uint32_t index; // in program->memories
   const byoc_host_device_t *device;
   const char *scope;
   bool is_apart;
-  uint32_t alignment; // of offsets; not if it is apart
-  uint64_t size;      // bytes, or allocations; once planned
+  uint64_t size; // bytes, or allocations; once planned
 } byoc_host_memory_t;
 
 // X(NAME, "text"): which queue of the device it is.

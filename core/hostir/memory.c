@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
+#include "byoc/device.h"
 #include "core/hostir/edit.h"
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
@@ -235,8 +236,8 @@ static bool plan_devices(byoc_host_program_t *program) {
     byoc_host_memory_t *memory = byoc_host_memory_get(program, buffer->device, buffer->scope);
     if (memory == NULL) return false;
     buffer->offset_bytes = memory->size;
-    const uint64_t blocks = (buffer->size_bytes + memory->alignment - 1) / memory->alignment;
-    memory->size += memory->is_apart ? 1 : blocks * memory->alignment;
+    const uint64_t blocks = (buffer->size_bytes + BYOC_DEVICE_ALIGNMENT - 1) / BYOC_DEVICE_ALIGNMENT;
+    memory->size += memory->is_apart ? 1 : blocks * BYOC_DEVICE_ALIGNMENT;
   }
   return true;
 }

@@ -71,7 +71,7 @@ static bool parse_device(byoc_host_parser_t *parser) {
          byoc_lexer_fail_memory(lexer);
 }
 
-// of %d scope "global" [apart] [align 512] 4096
+// of %d scope "global" [apart] 4096
 static bool parse_memory(byoc_host_parser_t *parser) {
   byoc_lexer_t *lexer = &parser->lexer;
   const byoc_host_device_t *device = NULL;
@@ -88,13 +88,6 @@ static bool parse_memory(byoc_host_parser_t *parser) {
   byoc_host_memory_t *memory = byoc_host_memory_get(parser->program, device, scope);
   if (memory == NULL) return byoc_lexer_fail_memory(lexer);
   memory->is_apart = byoc_lexer_accept_word(lexer, "apart");
-  if (byoc_lexer_accept_word(lexer, "align")) {
-    int64_t alignment = 0;
-    const size_t at = lexer->token.offset;
-    if (!byoc_lexer_expect_i64_in(lexer, 1, 1 << 30, &alignment)) return false;
-    if ((alignment & (alignment - 1)) != 0) return byoc_lexer_fail_at(lexer, at, "an alignment is a power of two");
-    memory->alignment = (uint32_t)alignment;
-  }
   return byoc_host_parse_unsigned(parser, &memory->size);
 }
 

@@ -29,7 +29,6 @@ static void print_memory(const byoc_host_memory_t *memory, byoc_string_t *out) {
   byoc_string_append(out, " scope ");
   print_quoted(memory->scope, out);
   if (memory->is_apart) byoc_string_append(out, " apart");
-  if (memory->alignment != BYOC_HOST_DEVICE_ALIGNMENT) byoc_string_appendf(out, " align %u", memory->alignment);
   byoc_string_appendf(out, " %" PRIu64 "\n", memory->size);
 }
 

@@ -370,7 +370,9 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // sizes and alignment fit what is called or yielded; sizes that depend on symbols must be equal for all values that the
 // program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound, before it is used. The type
 // of a value is relied on only where it was made so or behind a MATCH. Wherever a view may move is counted
-// (core/hostir/ranges.h); if it may leave its base, that is checked when the program runs.
+// (core/hostir/ranges.h); if it may leave its base, that is checked when the program runs. Commands are handed to
+// queues that can run them, and two instructions that touch the same bytes, one of them to write, are ordered
+// (core/hostir/happens_before.h).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
 // composing and evaluating need.

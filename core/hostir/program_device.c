@@ -107,8 +107,7 @@ byoc_host_memory_t *byoc_host_memory_get(byoc_host_program_t *program, const byo
   if (memory == NULL) return NULL;
   *memory = (byoc_host_memory_t){.index = (uint32_t)program->memories.count,
                                  .device = device,
-                                 .scope = byoc_arena_copy_string(&program->arena, scope),
-                                 .alignment = BYOC_HOST_DEVICE_ALIGNMENT};
+                                 .scope = byoc_arena_copy_string(&program->arena, scope)};
   if (memory->scope == NULL) return NULL;
   return byoc_vector_push(&program->memories, program->arena.allocator, memory) ? memory : NULL;
 }

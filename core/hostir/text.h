@@ -25,7 +25,7 @@
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
 //   device %d = "driver" ORDINAL type TYPE             see core/hostir/device.h for this and the next three
-//   memory of %d scope "global" [apart] [align 512] SIZE       once planned; an alignment other than 256
+//   memory of %d scope "global" [apart] SIZE                   once planned
 //   queue %q on %d [default | current]    event %e on %d       a set of four: %q[4], %e[4]
 //   KIND %name : [value] TYPE [on %d] [scope "shared"], KIND being input, output, constant, local or view; behind that
 //     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base. The offset

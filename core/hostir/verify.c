@@ -443,7 +443,7 @@ static byoc_status_t walk(byoc_host_verifier_t *v) {
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !v->lives[k].alive) continue;
     return byoc_host_verify_refuse(v, "buffer '%s' is never freed", buffer->name);
   }
-  return BYOC_OK;
+  return byoc_host_verify_races(v);
 }
 
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag) {

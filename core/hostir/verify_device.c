@@ -1,6 +1,7 @@
 // Checks what a host program says of devices: declarations, and each instruction against the queue that it is on.
 #include <string.h>
 
+#include "byoc/device.h"
 #include "core/hostir/verify_internal.h"
 
 // ---- buffers ----
@@ -12,7 +13,7 @@ static const char *check_planned(const byoc_host_verifier_t *v, const byoc_host_
   if (buffer->offset_bytes > memory->size || size > memory->size - buffer->offset_bytes) {
     return "reaches beyond the memory of its device";
   }
-  if (!memory->is_apart && buffer->offset_bytes % memory->alignment != 0) {
+  if (!memory->is_apart && buffer->offset_bytes % BYOC_DEVICE_ALIGNMENT != 0) {
     return "is planned at an offset that is not aligned";
   }
   return NULL;
@@ -61,12 +62,9 @@ byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v) {
   const byoc_host_program_t *program = v->program;
   for (size_t k = 0; k < program->memories.count; ++k) {
     const byoc_host_memory_t *memory = program->memories.data[k];
-    const uint32_t alignment = memory->alignment;
-    if (!byoc_host_device_is_host(memory->device) && alignment > 0 && (alignment & (alignment - 1)) == 0) continue;
-    return byoc_host_verify_refuse(
-        v, "the memory of scope '%s' of the device '%s' %s", memory->scope, memory->device->name,
-        byoc_host_device_is_host(memory->device) ? "is that of the processor, which has the host's memory only"
-                                                 : "has an alignment that is no power of two");
+    if (!byoc_host_device_is_host(memory->device)) continue;
+    return byoc_host_verify_refuse(v, "the device '%s' has a memory, but is the processor, whose memory is the host's",
+                                   memory->device->name);
   }
   return BYOC_OK;
 }
@@ -171,11 +169,9 @@ static byoc_status_t check_argument(byoc_host_verifier_t *v, const byoc_host_ins
 // Drivers take whole allocations, and offsets that are aligned.
 static byoc_status_t check_offset(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   if (buffer == NULL || buffer->kind != BYOC_HOST_BUFFER_VIEW || buffer->size_bytes == 0) return BYOC_OK;
-  const byoc_host_memory_t *memory = byoc_host_find_memory(v->program, buffer->device, buffer->scope);
-  const uint64_t alignment = memory != NULL ? memory->alignment : BYOC_HOST_DEVICE_ALIGNMENT;
-  if (byoc_host_range_of_offset(&v->ranges, buffer).divisor % alignment == 0) return BYOC_OK;
-  return byoc_host_verify_refuse(v, "buffer '%s' is at a byte of '%s' that is no multiple of %llu", buffer->name,
-                                 buffer->base->name, (unsigned long long)alignment);
+  if (byoc_host_range_of_offset(&v->ranges, buffer).divisor % BYOC_DEVICE_ALIGNMENT == 0) return BYOC_OK;
+  return byoc_host_verify_refuse(v, "buffer '%s' is at a byte of '%s' that is no multiple of %d", buffer->name,
+                                 buffer->base->name, BYOC_DEVICE_ALIGNMENT);
 }
 
 static byoc_status_t check_launch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {

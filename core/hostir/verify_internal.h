@@ -103,6 +103,10 @@ byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_hos
 // ---- collectives (verify_collective.c) ----
 byoc_status_t byoc_host_verify_collective(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
+// ---- races (verify_races.c) ----
+// Accesses of the same bytes, one of them a write, are ordered by the host, a queue or events (happens_before.h).
+byoc_status_t byoc_host_verify_races(byoc_host_verifier_t *v);
+
 // ---- calls against what they call (verify_signature.c) ----
 byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 // A backend's function, if its signature is known.
