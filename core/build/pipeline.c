@@ -350,21 +350,13 @@ static byoc_status_t lower(pipeline_t *p) {
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("plan-devices"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));
   BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ALIAS_PASSES, p->result->program, p->options, p->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_write_over(p->result->program, p->options->pairs, p->options->pair_count, p->diag));
   BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_MEMORY_PASSES, p->result->program, p->options, p->diag));
   log_program(p->result->program);
-  return BYOC_OK;
-}
-
-// Loops over the parts of an axis are made before anything is placed: what backends compile is then of a part's size.
-static byoc_status_t take_parts(pipeline_t *p) {
-  static const char *const passes[] = {"stream-axis", "fold-constants", "remove-dead-code"};
-  for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(passes[i]), p->module, &p->options->passes, p->diag, NULL));
-  }
   return BYOC_OK;
 }
 
@@ -400,7 +392,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
-  if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
   status = place_and_generate(&p);

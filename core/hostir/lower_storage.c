@@ -149,23 +149,28 @@ byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *
   return BYOC_OK;
 }
 
-static byoc_status_t constant_buffer(byoc_host_lowering_t *l, byoc_constant_t *constant,
+// The buffer of a constant, for all values that stand for it; one that lives on a device has a buffer of its own, which
+// the context fills.
+static byoc_status_t constant_buffer(byoc_host_lowering_t *l, const byoc_value_t *value,
                                      byoc_host_buffer_t **out_buffer) {
-  *out_buffer = byoc_pointer_map_get(&l->buffers, constant);
+  byoc_constant_t *constant = value->constant;
+  const bool is_on_device = byoc_host_is_on_device(value);
+  const void *key = is_on_device ? (const void *)value : constant;
+  *out_buffer = byoc_pointer_map_get(&l->buffers, key);
   if (*out_buffer != NULL) return BYOC_OK;
   byoc_host_buffer_t *buffer =
       byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, constant->name, constant->type);
-  if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, constant, buffer)) return byoc_diag_out_of_memory(l->diag);
+  if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, key, buffer)) return byoc_diag_out_of_memory(l->diag);
   buffer->constant = constant;
   buffer->data = constant->data;
   *out_buffer = buffer;
-  return BYOC_OK;
+  return is_on_device ? byoc_host_put_on_device(l, buffer, &value->device) : BYOC_OK;
 }
 
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
   *out_buffer = NULL;
   if (value == NULL) return byoc_diag_error(l->diag, BYOC_INTERNAL, "a required operand is left out");
-  if (byoc_value_is_constant(value)) return constant_buffer(l, value->constant, out_buffer);
+  if (byoc_value_is_constant(value)) return constant_buffer(l, value, out_buffer);
   *out_buffer = byoc_pointer_map_get(&l->buffers, value);
   if (*out_buffer != NULL) return BYOC_OK;
   return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' is used before it has a buffer",
