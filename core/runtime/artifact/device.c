@@ -66,7 +66,6 @@ static int32_t open_device(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_device_t *place = &devices->places->devices[index];
   byoc_open_device_t *device = &devices->devices[index];
   char name[96];
-  if (place->driver == NULL) return BYOC_OK;
   int32_t status = check_driver(devices, place);
   if (status != BYOC_OK) return status;
   const byoc_caller_queue_t *caller = find_caller(devices, place);
@@ -185,7 +184,6 @@ static int32_t make_queue(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_queue_t *place = &devices->places->queues[index];
   byoc_open_queue_t *queue = &devices->queues[index];
   queue->device = &devices->devices[place->device];
-  if (queue->device->driver == NULL) return BYOC_OK;
   if (place->kind == BYOC_PLACE_QUEUE_CURRENT) {
     queue->caller = find_caller(devices, &devices->places->devices[place->device]);
   }
@@ -194,8 +192,7 @@ static int32_t make_queue(byoc_devices_t *devices, uint32_t index) {
 
 // Events that a command needs: one for each that it may signal, and one for its time stamps.
 static uint32_t handle_count(const byoc_places_t *places, const byoc_place_command_t *command) {
-  const bool is_put = command->kind != BYOC_PLACE_AWAIT && command->kind != BYOC_PLACE_HOST;
-  if (!is_put) return 0;
+  if (command->kind == BYOC_PLACE_AWAIT) return 0;
   return command->signal.count > 0 ? command->signal.count : places->times;
 }
 

@@ -5,8 +5,7 @@
 // instruction that is put into a queue, or waits, is a command: a row of the tables, and a prepared state that a run
 // changes where something depends on the caller's pointers or on symbols. A run allocates nothing.
 //
-// The device without a driver is the processor itself. Its queues run at once: a command on it is done by the code
-// around byoc_devices_before and byoc_devices_after, and whoever waits for its event waits for nothing.
+// The processor, whose queues run at once, is not in the tables: what is on its queues is done as if there were none.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_H_
 
@@ -16,8 +15,8 @@
 #define BYOC_PLACE_NONE UINT32_MAX
 
 typedef struct byoc_place_device_t {
-  const char *name;            // of the driver
-  const byoc_driver_t *driver; // NULL: the processor
+  const char *name; // of the driver
+  const byoc_driver_t *driver;
   int32_t ordinal;
 } byoc_place_device_t;
 
@@ -46,7 +45,6 @@ typedef struct byoc_place_memory_t {
 typedef struct byoc_place_tensor_t {
   const char *name;
   uint32_t memory, rank, element_size_bytes;
-  uint32_t is_zero; // 1: zeros in a new context
   const int64_t *dims;
   uint64_t offset_bytes, size_bytes;
   const void *data; // a constant, which is copied when the context is made; NULL: none
@@ -92,7 +90,6 @@ enum {
   BYOC_PLACE_LAUNCH = 3,
   BYOC_PLACE_BARRIER = 4,
   BYOC_PLACE_AWAIT = 5, // the host waits for `waits`
-  BYOC_PLACE_HOST = 6,  // what code of the host does; on a queue of the processor, or on none
 };
 
 // One side of a copy, or what is filled.
@@ -143,7 +140,7 @@ typedef struct byoc_command_t {
 } byoc_command_t;
 
 typedef struct byoc_open_device_t {
-  const byoc_driver_t *driver; // NULL: the processor
+  const byoc_driver_t *driver;
   byoc_device_t *handle;
   byoc_device_info_t info;
   byoc_device_queue_t *service; // for constants and traces; NULL until it is needed
@@ -203,10 +200,10 @@ void byoc_devices_destroy(byoc_devices_t *devices); // accepts NULL
 // A run begins: events stand for nothing, and the caller's queues are read. A run that began ends with
 // byoc_devices_finish, whatever happens in between.
 int32_t byoc_devices_begin(byoc_devices_t *devices);
-// Puts the command into its queue. An AWAIT waits; a HOST command waits for its wait list.
+// Puts the command into its queue, or waits.
 int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t command);
-// A HOST command has ended.
-void byoc_devices_ended(byoc_devices_t *devices, uint32_t command);
+// An extent of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if no launch can be as large.
+int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent);
 // Waits until every command has ended and returns the status of the first one that failed. If `status` is a failure
 // already, that is returned, and its text stays.
 int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status);

@@ -17,7 +17,7 @@ int32_t byoc_devices_service(byoc_devices_t *devices, byoc_open_device_t *device
 int32_t byoc_devices_bind_queue(byoc_devices_t *devices, byoc_open_queue_t *queue, uint32_t kind);
 // device_memory.c: allocates the tensors of one memory.
 int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory);
-// Copies constants, and clears what is zero at first.
+// Copies the constants.
 int32_t byoc_devices_upload(byoc_devices_t *devices);
 
 static inline byoc_open_device_t *byoc_devices_of_memory(const byoc_devices_t *devices, uint32_t memory) {

@@ -84,7 +84,6 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   const byoc_places_t *places = devices->places;
   const byoc_place_memory_t *place = &places->memories[memory];
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
-  if (device->driver == NULL) return BYOC_OK;
   uint32_t scope = 0;
   int32_t status = find_scope(devices, memory, &scope);
   if (status != BYOC_OK) return status;
@@ -110,23 +109,18 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   return status;
 }
 
-// Copies constants, and clears what is zero at first.
+// Copies a constant.
 static int32_t fill_tensor(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_tensor_t *place = &devices->places->tensors[index];
   const byoc_open_tensor_t *tensor = &devices->tensors[index];
   byoc_open_device_t *device = byoc_devices_of_memory(devices, place->memory);
-  if (device->driver == NULL || place->size_bytes == 0 || (place->data == NULL && !place->is_zero)) return BYOC_OK;
+  if (place->size_bytes == 0 || place->data == NULL) return BYOC_OK;
   byoc_device_queue_t *queue = NULL;
   int32_t status = byoc_devices_service(devices, device, &queue);
   if (status != BYOC_OK) return status;
-  if (place->data != NULL) {
-    const byoc_device_bytes_t source = {.host = (void *)(uintptr_t)place->data};
-    const byoc_device_bytes_t destination = {.buffer = tensor->buffer, .offset_bytes = tensor->offset_bytes};
-    status = device->driver->copy(device->handle, queue, &source, &destination, place->size_bytes, NULL);
-  } else {
-    status = device->driver->fill(device->handle, queue, tensor->buffer, tensor->offset_bytes, place->size_bytes, "", 1,
-                                  NULL);
-  }
+  const byoc_device_bytes_t source = {.host = (void *)(uintptr_t)place->data};
+  const byoc_device_bytes_t destination = {.buffer = tensor->buffer, .offset_bytes = tensor->offset_bytes};
+  status = device->driver->copy(device->handle, queue, &source, &destination, place->size_bytes, NULL);
   char name[96];
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_devices_say(devices, status, "%s cannot be given '%s': %s", byoc_devices_name(devices, device, name),

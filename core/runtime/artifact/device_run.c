@@ -43,16 +43,12 @@ static int32_t wait_for(byoc_devices_t *devices, const byoc_open_device_t *devic
   return byoc_devices_say(devices, status, "%s: %s", byoc_devices_name(devices, device, name), text);
 }
 
-// The host waits for the events of a command that are not those of `but`, whose queue waits for its own.
-static int32_t wait_on_host(byoc_devices_t *devices, const byoc_place_command_t *place, const byoc_open_device_t *but) {
-  int32_t status = BYOC_OK;
-  bool is_flushed = false;
+// The host waits for the events of an AWAIT.
+static int32_t await(byoc_devices_t *devices, const byoc_place_command_t *place) {
+  int32_t status = flush(devices);
   for (uint32_t i = place->first_wait; i < place->first_wait + place->wait_count && status == BYOC_OK; i++) {
     const byoc_open_event_t *event = &devices->events[choose(devices->places->waits[i], devices->waits[i])];
-    if (event->device == NULL || event->device == but) continue;
-    if (!is_flushed) status = flush(devices);
-    is_flushed = true;
-    if (status == BYOC_OK) status = wait_for(devices, event->device, event->handle);
+    if (event->device != NULL) status = wait_for(devices, event->device, event->handle);
   }
   return status;
 }
@@ -81,13 +77,12 @@ int32_t byoc_devices_times(byoc_devices_t *devices, uint32_t command, uint64_t *
 
 // ---- commands ----
 
-// The wait list of a command, as far as it is its queue's business.
-static uint32_t list_waits(byoc_devices_t *devices, const byoc_place_command_t *place,
-                           const byoc_open_device_t *device) {
+// The wait list of a command.
+static uint32_t list_waits(byoc_devices_t *devices, const byoc_place_command_t *place) {
   uint32_t count = 0;
   for (uint32_t i = place->first_wait; i < place->first_wait + place->wait_count; i++) {
     const byoc_open_event_t *event = &devices->events[choose(devices->places->waits[i], devices->waits[i])];
-    if (event->device == device) devices->order[count++] = event->handle;
+    if (event->device != NULL) devices->order[count++] = event->handle;
   }
   return count;
 }
@@ -112,10 +107,10 @@ static int32_t put(const byoc_place_command_t *place, const byoc_command_t *comm
 int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_command_t *place = &devices->places->commands[index];
   byoc_command_t *command = &devices->commands[index];
-  if (place->kind == BYOC_PLACE_AWAIT || place->kind == BYOC_PLACE_HOST) return wait_on_host(devices, place, NULL);
+  if (place->kind == BYOC_PLACE_AWAIT) return await(devices, place);
   byoc_open_queue_t *queue = &devices->queues[choose(place->queue, command->queue)];
-  int32_t status = wait_on_host(devices, place, queue->device);
-  if (status == BYOC_OK && devices->profile != NULL && command->last != NULL) { // of a loop's last turn
+  int32_t status = BYOC_OK;
+  if (devices->profile != NULL && command->last != NULL) { // of a loop's last turn
     status = flush(devices);
     if (status == BYOC_OK) status = wait_for(devices, queue->device, command->last);
     if (status == BYOC_OK) status = report_times(devices, index);
@@ -127,7 +122,7 @@ int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   if (is_signalled) handle = devices->handles[command->first_handle + chosen - place->signal.first];
   if (!is_signalled && devices->places->times) handle = devices->handles[command->first_handle];
   const byoc_device_order_t order = {
-      .waits = devices->order, .wait_count = list_waits(devices, place, queue->device), .signal = handle};
+      .waits = devices->order, .wait_count = list_waits(devices, place), .signal = handle};
   status = put(place, command, queue, &order);
   if (status != BYOC_OK) return refuse(devices, queue->device, status);
   queue->is_open = 1;
@@ -137,11 +132,10 @@ int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   return BYOC_OK;
 }
 
-void byoc_devices_ended(byoc_devices_t *devices, uint32_t command) {
-  const byoc_place_choice_t signal = devices->places->commands[command].signal;
-  if (signal.count > 0) {
-    devices->events[choose(signal, devices->commands[command].signal)] = (byoc_open_event_t){0};
-  }
+int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent) {
+  *out_extent = (uint32_t)value;
+  if (value >= 0 && value <= UINT32_MAX) return BYOC_OK;
+  return byoc_devices_say(devices, BYOC_INVALID_ARGUMENT, "no launch has an extent of %lld", (long long)value);
 }
 
 // ---- runs ----
