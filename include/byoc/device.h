@@ -174,9 +174,10 @@ typedef struct byoc_driver_t {
   const char *name;     // as programs name it: "opencl"
   uint64_t flags;       // 0
 
-  // Finds the vendor's library and opens a device. On failure *out_device is NULL, nothing is held, and the reason is a
-  // sentence that says what is missing and how to get it: BYOC_NOT_FOUND without the library, the device or a
-  // permission that it needs, BYOC_VERSION for a library that is too old, BYOC_OUT_OF_MEMORY.
+  // Finds the vendor's library and opens a device. On failure *out_device is NULL, nothing is held, and the reason says
+  // what is missing and how to get it, as it is read behind "the device 'mine' cannot start: ". BYOC_NOT_FOUND without
+  // the library, the device or a permission that it needs, BYOC_VERSION for a library that is too old,
+  // BYOC_OUT_OF_MEMORY.
   int32_t (*open)(const byoc_device_init_t *init, byoc_device_t **out_device);
   void (*close)(byoc_device_t *device); // accepts NULL; waits for all commands
   // The caller has set struct_size and zeroed the rest.

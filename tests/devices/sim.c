@@ -93,7 +93,7 @@ static int32_t sim_open(const byoc_device_init_t *init, byoc_device_t **out_devi
     snprintf(text, sizeof(text), "the device 'sim' was told to fail at this open");
   } else if (options.devices == 0) {
     status = BYOC_NOT_FOUND;
-    snprintf(text, sizeof(text), "the device 'sim' cannot start: there is none; set devices=1 in BYOC_SIM");
+    snprintf(text, sizeof(text), "there is none; set devices=1 in BYOC_SIM");
   } else if (init->ordinal < 0 || (uint64_t)init->ordinal >= options.devices) {
     status = BYOC_NOT_FOUND;
     snprintf(text, sizeof(text), "the driver 'sim' has devices 0 to %llu, none of number %d",
