@@ -42,7 +42,6 @@ typedef struct build_t {
 
 static byoc_status_t build_init(build_t *build) {
   byoc_arena_init(&build->arena, build->allocator);
-  BYOC_RETURN_IF_ERROR(byoc_host_refuse_devices(build->program, build->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_check_places(build->program, build->diag));
   BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
   static const char hasty_level[] = "-O1"; // the last -O on a command line counts
@@ -169,7 +168,15 @@ static byoc_status_t check_linkable(const byoc_runtime_module_t *module, byoc_di
                          module->name, byoc_runtime_module_kind_name(module->kind));
 }
 
-// Objects in order: the host's, the kernels', then each library where it was produced, the engines, data and runtime.
+static bool uses_driver(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
+  for (size_t i = 0; i < program->devices.count && module->kind == BYOC_RUNTIME_MODULE_DRIVER; i++) {
+    if (strcmp(program->devices.data[i]->driver, byoc_runtime_module_given_name(module)) == 0) return true;
+  }
+  return false;
+}
+
+// Objects in order: the host's, the kernels', then each library where it was produced, the engines, drivers, data and
+// runtime.
 static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
   const byoc_host_program_t *program = build->program;
   size_t job = 0, own = 1 + byoc_kernel_unit_count(program);
@@ -194,6 +201,13 @@ static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
     BYOC_RETURN_IF_ERROR(check_linkable(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, NULL, build->diag));
+  }
+  for (size_t i = 0; program->module != NULL && i < program->module->runtime_modules.count; i++) {
+    const byoc_runtime_module_t *driver = program->module->runtime_modules.data[i];
+    if (!uses_driver(program, driver)) continue;
+    BYOC_RETURN_IF_ERROR(check_linkable(driver, build->diag));
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(driver, build->diag));
+    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, driver, NULL, build->diag));
   }
   static const char *const data_symbols[] = {"byoc_data", "byoc_metadata"};
   BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", data_symbols, 2, build->diag));

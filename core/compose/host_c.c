@@ -24,7 +24,12 @@ static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "\n");
 }
 
-static void emit_real(uint32_t type, double value, byoc_string_t *out) {
+void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out) {
+  if (value == INT64_MIN) byoc_string_append(out, "(-INT64_MAX - 1)");
+  if (value != INT64_MIN) byoc_string_appendf(out, "%lld", (long long)value);
+}
+
+void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out) {
   bool single = type == BYOC_C_F32;
   if (isnan(value)) {
     byoc_string_append(out, single ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")");
@@ -45,11 +50,10 @@ static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruct
                                    const byoc_c_argument_t *argument, byoc_string_t *out) {
   switch (argument->kind) {
   case BYOC_C_ARGUMENT_INTEGER:
-    if (argument->integer == INT64_MIN) byoc_string_append(out, "(-INT64_MAX - 1)");
-    if (argument->integer != INT64_MIN) byoc_string_appendf(out, "%lld", (long long)argument->integer);
+    byoc_host_c_emit_integer(argument->integer, out);
     return BYOC_OK;
   case BYOC_C_ARGUMENT_REAL:
-    emit_real(argument->type, argument->real, out);
+    byoc_host_c_emit_real(argument->type, argument->real, out);
     return BYOC_OK;
   case BYOC_C_ARGUMENT_NULL:
     byoc_string_append(out, "(void *)0");
@@ -163,6 +167,10 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_host_c_comment(out, host->steps.data[step]);
   byoc_string_append(out, "\n");
   byoc_host_c_emit_checks(host, at, step, out);
+  byoc_status_t status = BYOC_OK;
+  if (byoc_host_c_emit_command(host, at, step, out, &status)) { // its time is that of the device
+    return status == BYOC_OK ? byoc_host_c_emit_trace(host, at, step, out) : status;
+  }
   if (byoc_host_c_is_call(at)) byoc_host_c_emit_placing(host, at, host->call, out);
   const bool is_timed = host->options->profile && at->region_count == 0 && at->op != BYOC_HOST_YIELD;
   if (is_timed) {
@@ -239,6 +247,9 @@ static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "  DLTensor *const tensors = context->tensors;\n"
                           "  const byoc_call_t *const calls = context->calls;\n"
                           "  uint8_t *const workspace = context->workspace;\n");
+  if (byoc_host_c_has_devices(host)) {
+    byoc_string_append(out, "  byoc_devices_t *const devices = context->devices;\n  (void)devices;\n");
+  }
   if (byoc_host_c_has_symbols(host)) {
     byoc_string_appendf(out,
                         "  byoc_frame_t *const frame = &context->frame;\n"
@@ -356,6 +367,12 @@ static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
   }
 }
 
+// Times of commands are reported when the run ends.
+static void emit_profile_of_devices(const byoc_host_c_t *host, byoc_string_t *out) {
+  if (!host->options->profile || !byoc_host_c_has_devices(host)) return;
+  byoc_string_append(out, "  devices->profile = sink;\n  devices->profile_argument = argument;\n");
+}
+
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
 static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
   emit_step_macros(host, out);
@@ -369,6 +386,7 @@ static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "// One inference.\nstatic int32_t host_execute(byoc_context_t *context) {\n");
   emit_step_locals(host, out);
   byoc_string_append(out, "  int32_t status = BYOC_OK;\n");
+  emit_profile_of_devices(host, out);
   byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return BYOC_OK;\n}\n\n");
   if (body.failed) out->failed = true;
@@ -405,6 +423,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   emit_step_locals(host, out);
   byoc_string_append(out, "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
                           "  if (status != BYOC_OK) return status;\n");
+  emit_profile_of_devices(host, out);
   if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return byoc_model_end(context);\n}\n\n");

@@ -4,6 +4,7 @@
 
 #include "core/compose/compose.h"
 #include "core/compose/layout.h"
+#include "core/hostir/places.h"
 #include "core/hostir/ranges.h"
 
 // A row of the generated table of tensors, with the place of its data.
@@ -49,6 +50,8 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
+  BYOC_VECTOR(const char *) driver_symbols; // parallel to the drivers of `places`
+  byoc_host_places_t *places;               // what the program has on devices
   // While run is printed.
   size_t step, call;   // the next ones
   int depth;           // of indentation
@@ -99,6 +102,21 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
 // At the beginning of a loop's body, whose turn is the C variable turn_STEP, and behind the loop.
 void byoc_host_c_emit_turn(const byoc_host_c_t *host, size_t step, byoc_string_t *out);
 void byoc_host_c_emit_leave(const byoc_host_c_t *host, byoc_string_t *out);
+
+// host_c_device.c: the tables of what the program has on devices. Nothing is printed for a program that has nothing.
+void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out);
+static inline bool byoc_host_c_has_devices(const byoc_host_c_t *host) {
+  return host->places->tables.device_count > 0;
+}
+// A command, and what waits for commands. Prints nothing and returns false for other instructions.
+bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                              byoc_string_t *out, byoc_status_t *out_status);
+// Reports a result that is on a device.
+void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, size_t result,
+                                   byoc_string_t *out);
+// A number as C text; `type` is BYOC_C_F32 or BYOC_C_F64.
+void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out);
+void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
 
 // Prints the instructions of a region in order.
 typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const byoc_host_region_t *region,

@@ -169,7 +169,7 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
-// The symbols of set-ups and engines.
+// The symbols of set-ups, engines and drivers.
 static byoc_status_t collect_modules(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
   for (size_t i = 0; i < program->libraries.count; i++) {
@@ -190,6 +190,13 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
     const byoc_runtime_module_t *engine = program->engines.data[i].engine;
     const char *symbol = byoc_linkage_name(program->module, engine, engine->engine_symbol, &host->arena);
     if (symbol == NULL || !byoc_vector_push(&host->engine_symbols, host->arena_allocator, symbol)) {
+      return BYOC_OUT_OF_MEMORY;
+    }
+  }
+  for (size_t i = 0; i < host->places->drivers.count; i++) {
+    const byoc_runtime_module_t *driver = host->places->drivers.data[i];
+    const char *symbol = byoc_linkage_name(program->module, driver, driver->driver_symbol, &host->arena);
+    if (symbol == NULL || !byoc_vector_push(&host->driver_symbols, host->arena_allocator, symbol)) {
       return BYOC_OUT_OF_MEMORY;
     }
   }
@@ -246,7 +253,9 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
     return byoc_diag_out_of_memory(diag);
   }
   host->signature = byoc_compose_signature(program, allocator);
-  byoc_status_t status = host->signature != 0 ? collect(host) : BYOC_OUT_OF_MEMORY;
+  byoc_status_t status = host->signature != 0 ? BYOC_OK : BYOC_OUT_OF_MEMORY;
+  if (status == BYOC_OK) status = byoc_host_places_create(program, &host->arena, diag, &host->places);
+  if (status == BYOC_OK) status = collect(host);
   if (status == BYOC_OUT_OF_MEMORY) status = byoc_diag_out_of_memory(diag);
   if (status != BYOC_OK) byoc_host_c_deinit(host);
   return status;

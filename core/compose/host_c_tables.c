@@ -353,6 +353,7 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_host_c_emit_trace_tables(host, &rest);
   emit_engines(host, &rest);
   emit_setups(host, &rest);
+  byoc_host_c_emit_places(host, &rest);
   emit_cells(host, &rest);
   byoc_string_appendf(&rest, "static const char *const host_no_dim_names[%d] = {0};\n", BYOC_MAX_RANK);
   emit_infos(host, program->inputs.data, program->inputs.count, "host_inputs", &rest);
@@ -390,6 +391,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                         ".constants = host_constants,\n",
                         program->buffers.count);
   }
+  if (byoc_host_c_has_devices(host)) byoc_string_append(out, "    .on_devices = &host_places_on_devices,\n");
   byoc_string_append(out, "};\n\n"
                           "static int32_t host_check(char *message, uint64_t size) {\n"
                           "  return byoc_model_check(&host_model, message, size);\n}\n\n"

@@ -48,8 +48,19 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "if (TRACED()) {\n");
   host->depth++;
+  if (byoc_host_places_command(host->places, instruction) != BYOC_PLACE_NONE) { // only now what it wrote is there
+    byoc_host_c_indent(host, out);
+    byoc_string_append(out, "status = byoc_devices_settle(devices);\n");
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+  }
   for (size_t i = 0; i < instruction->results.count; i++) {
     const byoc_host_buffer_t *buffer = instruction->results.data[i];
+    if (buffer->device != NULL) {
+      byoc_host_c_indent(host, out);
+      byoc_host_c_emit_device_trace(host, buffer, step, i, out);
+      continue;
+    }
     byoc_host_c_tensor_t place;
     BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
     byoc_host_c_indent(host, out);

@@ -90,6 +90,18 @@ static byoc_status_t add_engine_texts(byoc_data_layout_t *layout, const byoc_hos
   return BYOC_OK;
 }
 
+// The code that a launch is in, each form with the NUL behind it.
+static byoc_status_t add_code(byoc_data_layout_t *layout, const byoc_host_program_t *program,
+                              const byoc_host_instruction_t *instruction, byoc_diag_t *diag) {
+  if (instruction->op != BYOC_HOST_LAUNCH) return BYOC_OK;
+  const byoc_runtime_module_t *module =
+      byoc_graph_module_find_runtime_module(program->module, instruction->launch->module);
+  for (size_t i = 0; module != NULL && i < module->variants.count; i++) {
+    BYOC_RETURN_IF_ERROR(add(layout, module->variants.data[i].data, module->variants.data[i].size_bytes + 1, diag));
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_data_layout_t *out_layout) {
   byoc_data_layout_t *layout = out_layout;
@@ -109,6 +121,10 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
   layout->constant_count = layout->entries.count;
   for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
     status = add_engine_texts(layout, &program->engines.data[i], diag);
+  }
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL && status == BYOC_OK;
+       at = byoc_host_instruction_following(at)) {
+    status = add_code(layout, program, at, diag);
   }
   if (status != BYOC_OK) byoc_data_layout_deinit(layout);
   return status;

@@ -29,7 +29,8 @@ typedef struct byoc_data_layout_t {
   size_t constant_count;
 } byoc_data_layout_t;
 
-// Lays out the constants that the program's instructions use, then its engines' constants, texts and blobs.
+// Lays out the constants that the program's instructions use, then its engines' constants, texts and blobs, and the
+// code of its devices.
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_data_layout_t *out_layout);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);

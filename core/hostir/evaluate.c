@@ -225,6 +225,7 @@ static byoc_status_t prepare_steps(byoc_evaluator_t *evaluator, const byoc_host_
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
     byoc_step_t *step = &steps->steps[steps->count++];
     step->instruction = i;
+    step->command = byoc_host_places_command(evaluator->places, i);
     BYOC_RETURN_IF_ERROR_IN(diag, prepare_step(evaluator, step, resolver, diag), "%s %s", byoc_host_op_name(i->op),
                             i->symbol ? i->symbol : "");
   }
@@ -254,7 +255,6 @@ static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *dia
 
 static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
-  BYOC_RETURN_IF_ERROR(byoc_host_refuse_devices(program, diag));
   BYOC_RETURN_IF_ERROR(byoc_host_check_places(program, diag));
   evaluator->workspace_memory =
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);
@@ -270,6 +270,7 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
     BYOC_RETURN_IF_ERROR(create_engine(evaluator, &program->engines.data[k], &evaluator->engine_instances[k], diag));
   }
   BYOC_RETURN_IF_ERROR(prepare_frame(evaluator, diag));
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_open_devices(evaluator, resolver, diag));
   return prepare_steps(evaluator, &program->body, resolver, &evaluator->body, diag);
 }
 
@@ -329,6 +330,7 @@ static void destroy_steps(const byoc_steps_t *steps) {
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
   if (evaluator == NULL) return;
   destroy_steps(&evaluator->body);
+  byoc_devices_destroy(evaluator->devices);
   for (size_t k = 0; evaluator->engine_instances && k < evaluator->program->engines.count; ++k) {
     const byoc_engine_t *engine = evaluator->program->engines.data[k].engine->in_process;
     if (engine != NULL) engine->destroy(evaluator->engine_instances[k]);

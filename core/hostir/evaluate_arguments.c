@@ -14,7 +14,8 @@ static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs
   for (size_t k = 0; k < program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) evaluator->addresses[k] = (uint8_t *)(uintptr_t)buffer->data;
-    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
+    if (buffer->device == NULL && buffer->kind == BYOC_HOST_BUFFER_LOCAL &&
+        buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
       evaluator->addresses[k] = evaluator->workspace + buffer->offset_bytes;
     }
   }

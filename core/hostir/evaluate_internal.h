@@ -4,6 +4,7 @@
 
 #include "core/hostir/c_interface.h"
 #include "core/hostir/evaluate.h"
+#include "core/hostir/places.h"
 #include "core/kernel/interpret.h"
 #include "core/runtime/artifact/container.h"
 #include "core/runtime/artifact/trace.h"
@@ -30,6 +31,7 @@ struct byoc_step_t {
   byoc_container_function_t container; // CONTAINER
   uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
+  uint32_t command;                    // of a device; BYOC_PLACE_NONE: none
   byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or nobody asked
 };
 
@@ -44,6 +46,8 @@ struct byoc_evaluator_t {
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
   byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
+  const byoc_host_places_t *places;
+  byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
   uint32_t loop_depth;  // loops around what runs now
   bool fills_undefined; // with `undefined`
@@ -52,7 +56,14 @@ struct byoc_evaluator_t {
 
 // In evaluate_trace.c: reports the results of an instruction that has ended.
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step);
-// In evaluate_run.c: where a buffer's bytes are now.
+// In evaluate_device.c: opens what the program has on devices.
+byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
+                                          byoc_diag_t *diag);
+// Gives a command, as symbols and buffers are now.
+int32_t byoc_evaluator_command(byoc_evaluator_t *evaluator, uint32_t command);
+// In evaluate_run.c: the value of a dimension.
+int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim);
+// In evaluate_run.c: where a buffer's bytes are now; not for one on a device.
 uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer);
 // In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);

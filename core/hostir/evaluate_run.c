@@ -9,15 +9,14 @@ typedef struct turn_t {
   int64_t trip_count; // -1: not known
 } turn_t;
 
-// The value of a dimension.
-static int64_t value_of(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
+int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim)) return dim.constant;
   const byoc_dim_expr_t *e = dim.expr;
   if (e->kind == BYOC_DIM_SYMBOL) {
     uintptr_t index = (uintptr_t)byoc_text_map_get(&evaluator->program->symbol_indices, e->symbol);
     return evaluator->frame.symbols[index - 1]; // lowering made sure that it exists
   }
-  int64_t a = value_of(evaluator, e->left), b = value_of(evaluator, e->right);
+  int64_t a = byoc_evaluator_value(evaluator, e->left), b = byoc_evaluator_value(evaluator, e->right);
   switch (e->kind) {
   case BYOC_DIM_ADD:
     return byoc_dim_add(a, b);
@@ -39,7 +38,7 @@ static int64_t value_of(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
 }
 
 static void dims_of(const byoc_evaluator_t *evaluator, const byoc_type_t *type, int64_t *dims) {
-  for (int32_t d = 0; d < type->rank; ++d) dims[d] = value_of(evaluator, type->dims[d]);
+  for (int32_t d = 0; d < type->rank; ++d) dims[d] = byoc_evaluator_value(evaluator, type->dims[d]);
 }
 
 uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
@@ -54,10 +53,11 @@ static byoc_status_t place_views(byoc_evaluator_t *evaluator, byoc_host_buffer_t
   for (size_t k = 0; k < count; ++k) {
     const byoc_host_buffer_t *view = buffers[k];
     if (view == NULL || !byoc_host_buffer_moves(view)) continue;
-    const int64_t offset = value_of(evaluator, view->offset);
+    const int64_t offset = byoc_evaluator_value(evaluator, view->offset);
     const byoc_status_t status =
         byoc_frame_check_view(&evaluator->frame, offset, view->size_bytes, view->base->size_bytes, view->name);
     if (status != BYOC_OK) return status;
+    if (view->device != NULL) continue; // its command has its place
     evaluator->addresses[view->index] = evaluator->addresses[view->base->index] + offset;
   }
   return BYOC_OK;
@@ -72,7 +72,7 @@ static void place_tensors(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
   for (size_t k = 0; k < i->operands.count; ++k) place_tensor(evaluator, i->operands.data[k], &step->tensors[k]);
   for (size_t k = 0; i->kernel != NULL && k < i->kernel->symbols.count; ++k) {
-    step->symbols[k] = value_of(evaluator, i->dims[k]);
+    step->symbols[k] = byoc_evaluator_value(evaluator, i->dims[k]);
   }
   for (size_t k = 0; k < i->results.count; ++k) {
     place_tensor(evaluator, i->results.data[k], &step->tensors[step->call.input_count + k]);
@@ -106,6 +106,7 @@ static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t 
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_frame_t *frame = &evaluator->frame;
+  if (buffer->device != NULL) return BYOC_OK;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
   const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
   if (!buffer->is_value) { // placed by the memory plan
@@ -128,6 +129,7 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
 }
 
 static void release(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
+  if (buffer->device != NULL) return;
   if (!buffer->is_value) use_workspace(evaluator, buffer, false);
   if (buffer->is_value && !byoc_host_is_cached(buffer)) byoc_frame_release(&evaluator->frame, buffer->index);
 }
@@ -158,7 +160,7 @@ static byoc_status_t match(byoc_evaluator_t *evaluator, const byoc_host_instruct
     byoc_string_t name;
     byoc_string_init(&name, evaluator->allocator);
     byoc_dim_print(m->dim, &name);
-    status = byoc_frame_match(frame, buffer->index, m->axis, value_of(evaluator, m->dim), what, name.data);
+    status = byoc_frame_match(frame, buffer->index, m->axis, byoc_evaluator_value(evaluator, m->dim), what, name.data);
     byoc_string_deinit(&name);
   }
   return status;
@@ -167,7 +169,8 @@ static byoc_status_t match(byoc_evaluator_t *evaluator, const byoc_host_instruct
 static byoc_status_t require(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   for (size_t k = 0; k < i->relations.count; ++k) {
     const byoc_host_relation_t *relation = &i->relations.data[k];
-    int64_t left = value_of(evaluator, relation->left), right = value_of(evaluator, relation->right);
+    int64_t left = byoc_evaluator_value(evaluator, relation->left),
+            right = byoc_evaluator_value(evaluator, relation->right);
     if (byoc_relation_holds(relation->kind, left, right)) continue;
     return byoc_frame_refuse(&evaluator->frame, relation->kind, left, right, &relation->names);
   }
@@ -177,7 +180,7 @@ static byoc_status_t require(byoc_evaluator_t *evaluator, const byoc_host_instru
 static void store(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   int64_t *elements = (int64_t *)(void *)byoc_evaluator_address(evaluator, i->results.data[0]);
   const int64_t count = byoc_type_element_count(i->results.data[0]->type);
-  for (int64_t k = 0; k < count; ++k) elements[k] = value_of(evaluator, i->dims[k]);
+  for (int64_t k = 0; k < count; ++k) elements[k] = byoc_evaluator_value(evaluator, i->dims[k]);
 }
 
 static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn, byoc_diag_t *diag);
@@ -222,7 +225,7 @@ static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_ins
     }
     const byoc_type_t *type = i->results.data[k]->type;
     int64_t dims[BYOC_MAX_RANK] = {0};
-    for (int32_t d = 1; d < type->rank; ++d) dims[d - 1] = value_of(evaluator, *next++);
+    for (int32_t d = 1; d < type->rank; ++d) dims[d - 1] = byoc_evaluator_value(evaluator, *next++);
     byoc_status_t status = byoc_frame_scan_begin(frame, result, type->dtype, (uint32_t)type->rank - 1, dims);
     if (status != BYOC_OK) return status;
   }
@@ -258,14 +261,16 @@ static byoc_status_t count(byoc_evaluator_t *evaluator, const byoc_step_t *step,
   const byoc_host_region_t *body = &i->regions[0];
   byoc_frame_t *frame = &evaluator->frame;
   const uint32_t symbol = i->count->symbol;
-  const int64_t stop = value_of(evaluator, i->count->stop), by = value_of(evaluator, i->count->step);
+  const int64_t stop = byoc_evaluator_value(evaluator, i->count->stop),
+                by = byoc_evaluator_value(evaluator, i->count->step);
   byoc_status_t status = BYOC_OK;
   turn_t turn = {0};
   for (size_t k = 0; k < body->parameters.count; ++k) {
     byoc_frame_assign(frame, &body->parameters.data[k]->index, &i->operands.data[k]->index, 1);
   }
   evaluator->loop_depth += 1;
-  for (int64_t at = value_of(evaluator, i->count->start); by > 0 ? at < stop : at > stop; at = byoc_dim_add(at, by)) {
+  for (int64_t at = byoc_evaluator_value(evaluator, i->count->start); by > 0 ? at < stop : at > stop;
+       at = byoc_dim_add(at, by)) {
     status = byoc_frame_set_symbol(frame, symbol, at, evaluator->program->symbols.data[symbol]);
     if (status != BYOC_OK) break;
     byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, at);
@@ -295,6 +300,10 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   if (status == BYOC_OK) status = place_views(evaluator, i->results.data, i->results.count);
   if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   if (step->tensors != NULL) place_tensors(evaluator, step);
+  if (step->command != BYOC_PLACE_NONE) {
+    status = byoc_evaluator_command(evaluator, step->command);
+    return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
+  }
   switch (i->op) {
   case BYOC_HOST_KERNEL:
     status = byoc_interpreter_run(step->interpreter, &step->call);
@@ -349,7 +358,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   case BYOC_HOST_LOOP:
     return i->count != NULL ? count(evaluator, step, diag) : loop(evaluator, step, diag);
   case BYOC_HOST_LET:
-    status = byoc_frame_set_symbol(frame, i->symbols[0], value_of(evaluator, i->dims[0]),
+    status = byoc_frame_set_symbol(frame, i->symbols[0], byoc_evaluator_value(evaluator, i->dims[0]),
                                    evaluator->program->symbols.data[i->symbols[0]]);
     break;
   case BYOC_HOST_STORE:
@@ -381,7 +390,16 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
   if (__asan_poison_memory_region != NULL) {
     __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);
   }
-  BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
-                          evaluator->program->name);
-  return BYOC_OK;
+  if (evaluator->devices == NULL) {
+    BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
+                            evaluator->program->name);
+    return BYOC_OK;
+  }
+  byoc_status_t status = byoc_devices_begin(evaluator->devices), ended = status;
+  if (status == BYOC_OK) {
+    status = run_steps(evaluator, &evaluator->body, &turn, diag);
+    ended = byoc_devices_finish(evaluator->devices, status);
+  }
+  if (status == BYOC_OK && ended != BYOC_OK) status = byoc_evaluator_failed(evaluator, ended, NULL, diag);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "evaluating '%s'", evaluator->program->name);
 }

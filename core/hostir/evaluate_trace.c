@@ -52,6 +52,10 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
 
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
+  if (step->command != BYOC_PLACE_NONE && i->results.count > 0) { // only now what it wrote is there
+    byoc_status_t status = byoc_devices_settle(evaluator->devices);
+    if (status != BYOC_OK) return status;
+  }
   for (size_t k = 0; k < i->results.count; ++k) {
     const byoc_host_buffer_t *buffer = i->results.data[k];
     if (byoc_host_buffer_in_cell(buffer)) {
@@ -63,6 +67,15 @@ byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step
     const byoc_type_t *type = buffer->type;
     int64_t dims[BYOC_MAX_RANK];
     for (int32_t d = 0; d < type->rank; ++d) dims[d] = type->dims[d].constant;
+    if (buffer->device != NULL) {
+      const uint32_t tensor = byoc_host_places_tensor(evaluator->places, buffer);
+      const int64_t offset = byoc_evaluator_value(evaluator, byoc_host_buffer_place(buffer));
+      byoc_status_t status =
+          byoc_trace_device(&evaluator->observer, &evaluator->frame, evaluator->devices, step->row, (uint32_t)k,
+                            type->dtype, (uint32_t)type->rank, dims, tensor, (uint64_t)offset, buffer->size_bytes);
+      if (status != BYOC_OK) return status;
+      continue;
+    }
     byoc_trace_tensor(&evaluator->observer, step->row, (uint32_t)k, type->dtype, (uint32_t)type->rank, dims,
                       byoc_evaluator_address(evaluator, buffer));
   }

@@ -301,8 +301,6 @@ bool byoc_host_device_is_host(const byoc_host_device_t *device);
 // Puts a buffer that is no view into the memory of a device; views of it go along.
 void byoc_host_buffer_set_device(byoc_host_program_t *program, byoc_host_buffer_t *buffer,
                                  const byoc_host_device_t *device);
-// BYOC_UNSUPPORTED, in a sentence, if the program has devices: for what cannot run them.
-byoc_status_t byoc_host_refuse_devices(const byoc_host_program_t *program, byoc_diag_t *diag);
 
 // A view is where its base is.
 static inline void byoc_host_view_follow(byoc_host_buffer_t *view) {

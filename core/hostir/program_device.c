@@ -119,9 +119,3 @@ void byoc_host_buffer_set_device(byoc_host_program_t *program, byoc_host_buffer_
     if (program->buffers.data[k]->base == buffer) program->buffers.data[k]->device = device;
   }
 }
-
-byoc_status_t byoc_host_refuse_devices(const byoc_host_program_t *program, byoc_diag_t *diag) {
-  if (program->devices.count == 0) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "host program '%s' uses the device '%s', which cannot be run yet",
-                         program->name, program->devices.data[0]->driver);
-}

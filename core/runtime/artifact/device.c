@@ -218,7 +218,7 @@ static byoc_device_bytes_t find_bytes(const byoc_devices_t *devices, const byoc_
 
 static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_command_t *place = &devices->places->commands[index];
-  byoc_command_t *command = &devices->commands[index];
+  byoc_open_command_t *command = &devices->commands[index];
   command->size_bytes = place->size_bytes;
   if (place->kind == BYOC_PLACE_COPY) command->source = find_bytes(devices, &place->source);
   if (place->kind == BYOC_PLACE_COPY || place->kind == BYOC_PLACE_FILL) {

@@ -130,14 +130,14 @@ typedef struct byoc_places_t {
 
 // What a run may change before it gives the command: the host's side of a copy, places, grids. The arguments of a
 // launch stand in byoc_devices_t.arguments, from first_argument on.
-typedef struct byoc_command_t {
+typedef struct byoc_open_command_t {
   byoc_device_bytes_t source, destination;
   uint64_t size_bytes;
   byoc_device_launch_t launch;
   uint32_t queue, signal;    // which one of its choice
   uint32_t first_handle;     // in byoc_devices_t.handles: one for each event that it may signal
   byoc_device_event_t *last; // the one that it signalled last; NULL: none in this run
-} byoc_command_t;
+} byoc_open_command_t;
 
 typedef struct byoc_open_device_t {
   const byoc_driver_t *driver;
@@ -168,7 +168,7 @@ typedef struct byoc_open_event_t {
 
 typedef struct byoc_devices_t {
   const byoc_places_t *places;
-  byoc_command_t *commands;
+  byoc_open_command_t *commands;
   byoc_device_argument_t *arguments;
   uint32_t *waits; // by row of places->waits: which one of its choice
   byoc_open_device_t *devices;

@@ -56,7 +56,7 @@ static int32_t await(byoc_devices_t *devices, const byoc_place_command_t *place)
 // ---- times ----
 
 static int32_t report_times(byoc_devices_t *devices, uint32_t index) {
-  byoc_command_t *command = &devices->commands[index];
+  byoc_open_command_t *command = &devices->commands[index];
   uint64_t begin = 0, end = 0;
   if (devices->profile == NULL || command->last == NULL) return BYOC_OK;
   int32_t status = byoc_devices_times(devices, index, &begin, &end);
@@ -87,8 +87,8 @@ static uint32_t list_waits(byoc_devices_t *devices, const byoc_place_command_t *
   return count;
 }
 
-static int32_t put(const byoc_place_command_t *place, const byoc_command_t *command, const byoc_open_queue_t *queue,
-                   const byoc_device_order_t *order) {
+static int32_t put(const byoc_place_command_t *place, const byoc_open_command_t *command,
+                   const byoc_open_queue_t *queue, const byoc_device_order_t *order) {
   byoc_device_t *device = queue->device->handle;
   const byoc_driver_t *driver = queue->device->driver;
   switch (place->kind) {
@@ -106,7 +106,7 @@ static int32_t put(const byoc_place_command_t *place, const byoc_command_t *comm
 
 int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_command_t *place = &devices->places->commands[index];
-  byoc_command_t *command = &devices->commands[index];
+  byoc_open_command_t *command = &devices->commands[index];
   if (place->kind == BYOC_PLACE_AWAIT) return await(devices, place);
   byoc_open_queue_t *queue = &devices->queues[choose(place->queue, command->queue)];
   int32_t status = BYOC_OK;

@@ -51,6 +51,16 @@ int32_t byoc_trace_cell(const byoc_observer_t *observer, byoc_frame_t *frame, co
   return status;
 }
 
+int32_t byoc_trace_device(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
+                          const byoc_trace_row_t *row, uint32_t result, uint32_t dtype, uint32_t rank,
+                          const int64_t *dims, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes) {
+  void *data = byoc_frame_scratch(frame, size_bytes);
+  if (data == NULL) return byoc_frame_out_of_memory(frame);
+  const int32_t status = byoc_devices_read(devices, tensor, offset_bytes, size_bytes, data);
+  if (status == BYOC_OK) byoc_trace_tensor(observer, row, result, dtype, rank, dims, data);
+  return status;
+}
+
 int32_t byoc_model_trace(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                          byoc_trace_sink_t sink, void *argument) {
   byoc_observer_t observer = {.trace = sink, .argument = argument};

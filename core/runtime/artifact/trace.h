@@ -4,6 +4,7 @@
 
 #include "byoc/artifact.h"
 #include "core/runtime/artifact/cell.h"
+#include "core/runtime/artifact/device.h"
 
 // An instruction of the host program, as a byoc_trace_event_t describes it.
 typedef struct byoc_trace_row_t {
@@ -30,6 +31,11 @@ void byoc_trace_tensor(const byoc_observer_t *observer, const byoc_trace_row_t *
 // sequence could not be listed.
 int32_t byoc_trace_cell(const byoc_observer_t *observer, byoc_frame_t *frame, const byoc_trace_row_t *row,
                         uint32_t result, byoc_cell_t *cell);
+
+// Reports a result that lies on a device, at an offset in a tensor.
+int32_t byoc_trace_device(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
+                          const byoc_trace_row_t *row, uint32_t result, uint32_t dtype, uint32_t rank,
+                          const int64_t *dims, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes);
 
 // The loop with so many loops around it begins this turn.
 static inline void byoc_observer_turn(byoc_observer_t *observer, uint32_t depth, int64_t turn) {

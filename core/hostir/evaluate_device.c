@@ -1,0 +1,72 @@
+// Devices of the evaluator: the same code as in artifacts drives them (core/runtime/artifact/device.h).
+#include "core/hostir/evaluate_internal.h"
+
+byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
+                                          byoc_diag_t *diag) {
+  byoc_host_places_t *places = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_places_create(evaluator->program, &evaluator->arena, diag, &places));
+  evaluator->places = places;
+  for (size_t k = 0; k < places->device_rows.count; ++k) {
+    if (places->device_rows.data[k].driver != NULL) continue;
+    void *address = NULL;
+    BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, places->drivers.data[k]->driver_symbol, diag, &address));
+    places->device_rows.data[k].driver = address;
+  }
+  if (places->device_rows.count == 0) return BYOC_OK;
+  const int32_t status = byoc_devices_create(&places->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
+  return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, NULL, diag);
+}
+
+// Where something is in the memory of a device.
+static uint64_t place_of(const byoc_evaluator_t *evaluator, const byoc_host_patch_t *patch) {
+  return evaluator->devices->tensors[patch->tensor].offset_bytes + patch->offset_bytes +
+         (uint64_t)byoc_evaluator_value(evaluator, patch->value);
+}
+
+static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, const byoc_host_patch_t *patch) {
+  byoc_devices_t *devices = evaluator->devices;
+  switch (patch->kind) {
+  case BYOC_HOST_PATCH_SOURCE:
+    command->source.host = byoc_evaluator_address(evaluator, patch->buffer);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_DESTINATION:
+    command->destination.host = byoc_evaluator_address(evaluator, patch->buffer);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_SOURCE_PLACE:
+    command->source.offset_bytes = place_of(evaluator, patch);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_DESTINATION_PLACE:
+    command->destination.offset_bytes = place_of(evaluator, patch);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_ARGUMENT_PLACE:
+    devices->arguments[patch->index].offset_bytes = place_of(evaluator, patch);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_ARGUMENT:
+    devices->arguments[patch->index].integer = byoc_evaluator_value(evaluator, patch->value);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_GRID:
+    return byoc_devices_extent(devices, byoc_evaluator_value(evaluator, patch->value),
+                               &command->launch.grid[patch->index]);
+  case BYOC_HOST_PATCH_BLOCK:
+    return byoc_devices_extent(devices, byoc_evaluator_value(evaluator, patch->value),
+                               &command->launch.block[patch->index]);
+  case BYOC_HOST_PATCH_QUEUE:
+    command->queue = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_SIGNAL:
+    command->signal = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    return BYOC_OK;
+  default:
+    devices->waits[patch->index] = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    return BYOC_OK;
+  }
+}
+
+int32_t byoc_evaluator_command(byoc_evaluator_t *evaluator, uint32_t command) {
+  const byoc_host_command_t *row = &evaluator->places->commands.data[command];
+  int32_t status = BYOC_OK;
+  for (uint32_t k = row->first_patch; k < row->first_patch + row->patch_count && status == BYOC_OK; ++k) {
+    status = apply(evaluator, &evaluator->devices->commands[command], &evaluator->places->patches.data[k]);
+  }
+  return status == BYOC_OK ? byoc_devices_run(evaluator->devices, command) : status;
+}
