@@ -117,7 +117,8 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .is_simplified = build->is_simplified,
                                            .watcher = &build->options.watcher,
                                            .pairs = build->options.pairs,
-                                           .pair_count = build->options.pair_count};
+                                           .pair_count = build->options.pair_count,
+                                           .queue_count = build->options.queue_count};
   if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
   if (build->options.trace) {
     BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));

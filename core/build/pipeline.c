@@ -345,6 +345,17 @@ static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *pro
   return byoc_host_pass_run_list(names, program, &passes, diag);
 }
 
+// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements.
+static byoc_status_t spread_loops(pipeline_t *p) {
+  const byoc_host_program_t *program = p->result->program;
+  if (p->options->queue_count < 2) return BYOC_OK;
+  for (size_t k = 0; k < program->queues.count; ++k) {
+    byoc_host_queue_t *queue = program->queues.data[k];
+    if (queue->kind == BYOC_HOST_QUEUE_OWN && queue->count == 0) queue->count = (uint32_t)p->options->queue_count;
+  }
+  return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
+}
+
 static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(begin(p, "lower"));
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
@@ -353,6 +364,7 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("plan-devices"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));
+  BYOC_RETURN_IF_ERROR(spread_loops(p));
   BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ALIAS_PASSES, p->result->program, p->options, p->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_write_over(p->result->program, p->options->pairs, p->options->pair_count, p->diag));
   BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_MEMORY_PASSES, p->result->program, p->options, p->diag));

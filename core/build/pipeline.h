@@ -34,6 +34,7 @@ typedef struct byoc_pipeline_options_t {
   const byoc_build_watcher_t *watcher;
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
+  int32_t queue_count; // queues of each device, for the turns of loops; 0 and 1: one
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.

@@ -27,7 +27,8 @@ typedef enum byoc_host_fact_t {
   X(plan_memory, "plan-memory", BYOC_HOST_LIFETIMES, BYOC_HOST_PLAN, BYOC_HOST_LIFETIMES,                              \
     "give local buffers their places in one workspace")                                                                \
   X(gather_segments, "gather-segments", 0, 0, BYOC_HOST_LIFETIMES,                                                     \
-    "put together what one backend runs, as far as data and symbols allow")
+    "put together what one backend runs, as far as data and symbols allow")                                            \
+  X(spread_loops, "spread-loops", 0, 0, 0, "let the turns of a loop take the queues of a set, one after the other")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
 // Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each

@@ -193,7 +193,7 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
-      BYOC_AXIS_ROW(options.session),
+      BYOC_AXIS_ROWS(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};

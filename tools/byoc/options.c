@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/build/placing.h"
+#include "core/hostir/device.h"
 #include "core/runtime/artifact/pool.h"
 
 static void print_help(const byoc_usage_t *usage) {
@@ -105,6 +106,8 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
     return set_count(row, value, 0, BYOC_MODEL_MAX_THREADS, diag);
   case BYOC_OPT_GROUP:
     return set_count(row, value, 1, BYOC_COLLAGE_LIMIT, diag);
+  case BYOC_OPT_QUEUES:
+    return set_count(row, value, 1, BYOC_HOST_MAX_SET, diag);
   case BYOC_OPT_NUMBER:
   case BYOC_OPT_SECONDS:
     return set_number(row, value, diag);

@@ -20,6 +20,7 @@ typedef struct byoc_session_options_t {
   int64_t cost_threads;                 // threads that costs are measured with; 0: 1
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default;               // for subcommands that are not about speed
+  int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool trace;                           // artifacts can report what each instruction makes
 } byoc_session_options_t;
@@ -36,10 +37,17 @@ typedef struct byoc_session_options_t {
   { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
-#define BYOC_AXIS_ROW(options)                                                                                         \
+#define BYOC_AXIS_ROWS(options)                                                                                        \
+  {"stream-axis",                                                                                                      \
+   0,                                                                                                                  \
+   BYOC_OPT_TEXT,                                                                                                      \
+   &(options).stream_axis,                                                                                             \
+   "AXIS[:PARTS]",                                                                                                     \
+   "compute part by part along a dimension, NAME or INPUT.0, where operators allow it "                                \
+   "(default: 1 index a part)"},                                                                                       \
   {                                                                                                                    \
-    "stream-axis", 0, BYOC_OPT_TEXT, &(options).stream_axis, "AXIS[:PARTS]",                                           \
-        "compute part by part along a dimension, NAME or INPUT.0, where operators allow it (default: 1 index a part)"  \
+    "queues", 0, BYOC_OPT_QUEUES, &(options).queue_count, "N",                                                         \
+        "let the parts of --stream-axis that a device computes take N queues in turn (default: 1)"                     \
   }
 // `plan_default`: "collage" or "greedy".
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
