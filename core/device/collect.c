@@ -105,11 +105,12 @@ bool byoc_function_is_whole(const byoc_function_t *function) {
 }
 
 // The device on which a function that is compiled as a whole runs: that of its first result or parameter that says one.
-// What is said of none of them runs in the host's memory if it is compiled already; a Primitive function runs where its
-// calls want it.
-static byoc_virtual_device_t device_of(const byoc_function_t *function) {
+// If nobody says one, it is the host, unless code for the function is still to come, or it is just Primitive and runs
+// where its calls want it.
+static byoc_virtual_device_t device_of(const byoc_planning_t *p, const byoc_function_t *function) {
   const byoc_block_t *body = function->body;
-  const bool is_compiled = function->kind != BYOC_FUNCTION_GRAPH || byoc_function_is_region(function);
+  const bool is_region = byoc_function_is_region(function) && p->extent == BYOC_PLAN_ALL;
+  const bool is_compiled = function->kind != BYOC_FUNCTION_GRAPH || is_region;
   byoc_virtual_device_t device = is_compiled ? BYOC_PLACE_HOST : BYOC_VIRTUAL_DEVICE_FREE;
   if (function->kind == BYOC_FUNCTION_KERNEL) return device;
   for (size_t i = body->parameters.count; i-- > 0;) {
@@ -148,7 +149,7 @@ static void say_of_whole(byoc_planning_t *p, uint32_t item, const byoc_value_t *
 static void sign_whole(byoc_planning_t *p, byoc_function_t *function, uint32_t first_result) {
   const byoc_block_t *body = function->body;
   const byoc_loop_kernel_t *kernel = function->kernel;
-  const byoc_virtual_device_t device = device_of(function);
+  const byoc_virtual_device_t device = device_of(p, function);
   uint32_t one = BYOC_NO_ITEM; // of those whose device nobody says, for they live together
   for (size_t i = 0; i < body->parameters.count && !p->domains.failed; ++i) {
     byoc_value_t *value = body->parameters.data[i];
@@ -318,6 +319,20 @@ static bool carried_by(const byoc_node_t *node, carried_t *out) {
   return true;
 }
 
+// For a module whose blocks take and return what lives in the host's memory.
+static bool visit_hosted(byoc_planning_t *p, byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) read_by_host(p, node, i);
+  for (uint32_t i = 0; i < node->result_count; ++i) make_in_host_memory(p, node->results[i]);
+  for (uint32_t b = 0; b < node->block_count; ++b) {
+    byoc_block_t *block = node->blocks[b];
+    if (!open_slots(p, block, block->results.count)) return false;
+    for (size_t i = 0; i < block->parameters.count; ++i) make_in_host_memory(p, block->parameters.data[i]);
+    if (!visit_block(p, block)) return false;
+    for (uint32_t i = 0; i < block->results.count; ++i) yield_to_host(p, block, i);
+  }
+  return true;
+}
+
 static bool visit_loop(byoc_planning_t *p, byoc_node_t *node, const carried_t *c) {
   byoc_block_t *body = node->blocks[0];
   for (uint32_t i = 0; i < c->operand && i < node->operand_count; ++i) read_by_host(p, node, i);
@@ -380,6 +395,7 @@ static bool visit_node(byoc_planning_t *p, byoc_node_t *node) {
     (void)item_of(p, node->results[0]);
     return true;
   }
+  if (node->block_count > 0 && p->module->carries_on_host) return visit_hosted(p, node);
   if (node->block_count == 1 && carried_by(node, &carried)) return visit_loop(p, node, &carried);
   if (node->block_count > 0) return visit_blocks(p, node);
   visit_operator(p, node);

@@ -140,6 +140,7 @@ struct byoc_graph_module_t {
   byoc_attributes_t attributes; // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
   bool is_being_lowered; // no pass learns more about unknown dimensions: inference may assume what the run will check
+  bool carries_on_host;  // what blocks take and return lives in the host's memory: host programs carry it there
   bool is_unfused;       // a kernel for each operator that no backend takes: `c -fuse=0`
   bool has_fold_budget;  // folding has begun: fold_budget_bytes is what it may still make (core/pass/fold_constants.c)
   int64_t fold_budget_bytes;
