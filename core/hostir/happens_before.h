@@ -44,7 +44,8 @@ typedef struct byoc_host_watch_t {
   void *self;
   // Optional. An instruction is about to touch memory that commands touch, too.
   byoc_status_t (*meet)(void *self, byoc_host_order_t *order, const byoc_host_run_t *run);
-  bool assumes; // `meet` calls byoc_host_order_assume
+  bool meets_all; // also of instructions that touch other memory
+  bool assumes;   // `meet` calls byoc_host_order_assume
   // Optional. An instruction is about to wait for waits.data[index]; `adds` is false if all that it waits for has ended
   // before anyway, or will have by its other waits.
   byoc_status_t (*wait)(void *self, byoc_host_instruction_t *instruction, size_t index, bool adds);

@@ -139,7 +139,8 @@ static bool visit_all(byoc_host_order_t *o, const byoc_host_instruction_t *i, vi
 }
 
 static bool note(byoc_host_order_t *o, const byoc_host_access_t *access) {
-  return !o->is_commanded[access->place] || byoc_vector_push(&o->accesses, byoc_arena_allocator(&o->arena), *access);
+  return (!o->is_commanded[access->place] && !o->watch->meets_all) ||
+         byoc_vector_push(&o->accesses, byoc_arena_allocator(&o->arena), *access);
 }
 
 bool byoc_host_order_find_accesses(byoc_host_order_t *o, const byoc_host_instruction_t *i) {

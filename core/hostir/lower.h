@@ -34,7 +34,7 @@ void byoc_host_forget_lifetimes(byoc_host_program_t *program);
 
 // Gives each local buffer a place in one workspace. Buffers share bytes if their lifetimes do not overlap. The method
 // is first fit with the largest first, and other orders if that takes more than the liveness bound. Sets
-// workspace_size_bytes and the bounds.
+// workspace_size_bytes and the bounds. Those of devices have their places in the memories of their scopes.
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag);
 
 // Sets workspace_bound_bytes and live_bound_bytes of a program that has lifetimes.

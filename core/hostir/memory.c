@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "byoc/call.h"
-#include "byoc/device.h"
 #include "core/hostir/edit.h"
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/memory_ordered.h"
 #include "core/hostir/pass.h"
 
 // ---- lifetimes ----
@@ -105,11 +105,6 @@ byoc_status_t byoc_host_pass_place_lifetimes(byoc_host_program_t *program, byoc_
 
 // ---- plan ----
 
-// Planned in the host's workspace?
-static bool is_planned_here(const byoc_host_buffer_t *buffer) {
-  return !buffer->is_value && buffer->device == NULL;
-}
-
 typedef struct interval_t {
   byoc_host_buffer_t *buffer;
   byoc_lifetime_t life; // its size is rounded up to the alignment
@@ -146,7 +141,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
   byoc_host_program_t *program = plan->program;
   for (size_t k = 0; k < program->buffers.count; ++k) {
     byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (!is_planned_here(buffer) || !byoc_host_is_cached(buffer)) continue;
+    if (buffer->is_value || !byoc_host_is_cached(buffer)) continue;
     plan->intervals[plan->count] = (interval_t){buffer, {(uint32_t)plan->count + 1, 0, aligned_size(buffer)}};
     position_of[buffer->index] = ++plan->count; // plus 1
   }
@@ -155,7 +150,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
   BYOC_HOST_FOR_EACH(i, program) {
     bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
     ++number;
-    if (!is_life || !is_planned_here(i->operands.data[0])) continue; // in a cell, or on a device
+    if (!is_life || i->operands.data[0]->is_value) continue; // in a cell
     byoc_host_buffer_t *buffer = i->operands.data[0];
     size_t *position = &position_of[buffer->index];
     if (*position == 0) {
@@ -164,8 +159,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
     }
     plan->intervals[*position - 1].life.end = i->op == BYOC_HOST_ALLOCATE ? number + 1 : number;
   }
-  const bool lives_on = program->queues.count > 0; // commands may still run behind the end of a lifetime
-  for (size_t k = 0; k < (lives_on ? plan->count : cached_count); ++k) plan->intervals[k].life.end = number + 1;
+  for (size_t k = 0; k < cached_count; ++k) plan->intervals[k].life.end = number + 1;
   plan->time_count = number + 2;
 }
 
@@ -215,7 +209,7 @@ static bool place_all(plan_t *plan) {
   }
   for (size_t k = 0; k < program->buffers.count; ++k) { // what does not live has no place
     byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->device == NULL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
+    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }
   for (size_t k = 0; k < plan->count; ++k) {
     byoc_host_buffer_t *buffer = plan->intervals[k].buffer;
@@ -225,24 +219,11 @@ static bool place_all(plan_t *plan) {
   return true;
 }
 
-// Each buffer of a device that is used gets bytes of its own.
-static bool plan_devices(byoc_host_program_t *program) {
-  for (size_t k = 0; k < program->memories.count; ++k) program->memories.data[k]->size = 0;
-  for (size_t k = 0; k < program->buffers.count; ++k) {
-    byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->device == NULL) continue;
-    buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
-    if (buffer->uses.count == 0) continue;
-    byoc_host_memory_t *memory = byoc_host_memory_get(program, buffer->device, buffer->scope);
-    if (memory == NULL) return false;
-    buffer->offset_bytes = memory->size;
-    const uint64_t blocks = (buffer->size_bytes + BYOC_DEVICE_ALIGNMENT - 1) / BYOC_DEVICE_ALIGNMENT;
-    memory->size += memory->is_apart ? 1 : blocks * BYOC_DEVICE_ALIGNMENT;
-  }
-  return true;
-}
-
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag) {
+  if (program->devices.count > 0) {
+    BYOC_RETURN_IF_ERROR(byoc_host_find_bounds(program, diag));
+    return byoc_host_plan_ordered(program, diag);
+  }
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, program->arena.allocator);
   size_t buffer_count = program->buffers.count;
@@ -254,8 +235,7 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   bool ok = plan.intervals != NULL && plan.reordered != NULL && position_of != NULL && plan.best_offsets != NULL;
   ok = ok && byoc_host_find_bounds(program, diag) == BYOC_OK;
   if (ok) collect_intervals(&plan, position_of);
-  ok = ok && byoc_first_fit_init(&plan.fit, plan.time_count, (uint32_t)plan.count, &scratch) && place_all(&plan) &&
-       plan_devices(program);
+  ok = ok && byoc_first_fit_init(&plan.fit, plan.time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
   byoc_arena_deinit(&scratch);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

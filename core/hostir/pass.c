@@ -33,6 +33,7 @@ static void forget_plan(byoc_host_program_t *program) {
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }
+  for (size_t k = 0; k < program->memories.count; ++k) program->memories.data[k]->size = 0;
   program->workspace_size_bytes = program->workspace_bound_bytes = 0;
   program->live_bound_bytes = byoc_dim_constant(0);
 }

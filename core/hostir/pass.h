@@ -13,6 +13,7 @@
 typedef enum byoc_host_fact_t {
   BYOC_HOST_LIFETIMES = 1, // each local buffer that is used is allocated and freed
   BYOC_HOST_PLAN = 2,      // and has its place in the workspace
+  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: the verifier tells, nobody else asks
 } byoc_host_fact_t;
 
 // X(NAME, "name", needs, gives, keeps, "summary"): each row has a function byoc_host_pass_<NAME> in core/hostir.
@@ -28,13 +29,18 @@ typedef enum byoc_host_fact_t {
     "give local buffers their places in one workspace")                                                                \
   X(gather_segments, "gather-segments", 0, 0, BYOC_HOST_LIFETIMES,                                                     \
     "put together what one backend runs, as far as data and symbols allow")                                            \
-  X(spread_loops, "spread-loops", 0, 0, 0, "let the turns of a loop take the queues of a set, one after the other")
+  X(spread_loops, "spread-loops", 0, 0, 0, "let the turns of a loop take the queues of a set, one after the other")    \
+  X(order_queues, "order-queues", 0, BYOC_HOST_ORDER, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                            \
+    "let commands signal events, and others and the host wait for them, where memory needs it")                        \
+  X(drop_covered_waits, "drop-covered-waits", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                              \
+    "drop waits for what has ended anyway, and events that nobody waits for")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
 // Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each
 // change between backends: it lets buffers live longer.
 #define BYOC_HOST_ALIAS_PASSES    "alias-results"
-#define BYOC_HOST_MEMORY_PASSES   "elide-copies,place-lifetimes,plan-memory"
+#define BYOC_HOST_QUEUE_PASSES    "order-queues,drop-covered-waits"
+#define BYOC_HOST_MEMORY_PASSES   "elide-copies," BYOC_HOST_QUEUE_PASSES ",place-lifetimes,plan-memory"
 #define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
 
 #define BYOC_HOST_PASS_DECLARE(NAME, text, needs, gives, keeps, summary)                                               \

@@ -287,6 +287,8 @@ byoc_host_queue_t *byoc_host_queue_create(byoc_host_program_t *program, const ch
                                           uint32_t count);
 byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const char *name,
                                           const byoc_host_device_t *device, uint32_t count);
+// Takes out of the program the events whose index is not marked; no instruction names them.
+void byoc_host_keep_events(byoc_host_program_t *program, const bool *is_kept);
 // The memory of a scope, which is made if it is new.
 byoc_host_memory_t *byoc_host_memory_get(byoc_host_program_t *program, const byoc_host_device_t *device,
                                          const char *scope);

@@ -99,6 +99,20 @@ byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const ch
   return event;
 }
 
+void byoc_host_keep_events(byoc_host_program_t *program, const bool *is_kept) {
+  size_t kept = 0;
+  for (size_t k = 0; k < program->events.count; ++k) {
+    byoc_host_event_t *event = program->events.data[k];
+    if (!is_kept[k]) {
+      (void)byoc_text_map_put(&program->event_names, event->name, NULL); // it is there, so nothing is allocated
+      continue;
+    }
+    event->index = (uint32_t)kept;
+    program->events.data[kept++] = event;
+  }
+  program->events.count = kept;
+}
+
 byoc_host_memory_t *byoc_host_memory_get(byoc_host_program_t *program, const byoc_host_device_t *device,
                                          const char *scope) {
   byoc_host_memory_t *memory = byoc_host_find_memory(program, device, scope);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/hostir/edit.h"
+#include "core/hostir/pass.h"
 #include "tests/unit/hostir/verify_cases.h"
 
 // ---- known programs ----
@@ -404,6 +406,67 @@ static void test_h10_races_are_those_of_all_interleavings(void **state) {
   }
 }
 
+// ---- passes on random programs ----
+
+static byoc_status_t refuse_meeting(void *self, byoc_host_order_t *order, const byoc_host_run_t *run) {
+  const byoc_host_run_t *open = NULL;
+  const byoc_host_access_t *first = NULL, *second = NULL;
+  for (size_t at = 0; (open = byoc_host_order_next(order, &at)) != NULL;) {
+    if (!byoc_host_runs_conflict(open, run, &first, &second)) continue;
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_host_program_print(self, NULL, &text);
+    fail_msg("%zu and %zu race in\n%s", open->number, run->number, text.data);
+  }
+  return BYOC_OK;
+}
+
+static void check_no_races(byoc_host_program_t *program) {
+  byoc_diag_t diag = {0};
+  const byoc_host_watch_t watch = {.self = program, .meet = refuse_meeting};
+  assert_int_equal(byoc_host_walk_order(program, &watch, &diag), BYOC_OK);
+  assert_int_equal(byoc_host_check_edits(program, &diag), BYOC_OK);
+}
+
+static void order_and_plan(model_t *m) {
+  static const char *const passes[] = {"order-queues", "drop-covered-waits", "place-lifetimes", "plan-memory",
+                                       "drop-covered-waits"};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  print_model(m, &text);
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  assert_int_equal(
+      byoc_host_program_parse(text.data, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program), BYOC_OK);
+  for (size_t k = 0; k < sizeof(passes) / sizeof(passes[0]); ++k) {
+    size_t changes = 0; // without the manager, which verifies: these programs read what nobody wrote
+    assert_int_equal(byoc_host_pass_find(passes[k])->run(program, &diag, &changes), BYOC_OK);
+    check_no_races(program);
+  }
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  byoc_string_deinit(&text);
+}
+
+// A program of queues alone, and one that has some events already.
+static void test_h10_queues_are_ordered_and_planned(void **state) {
+  (void)state;
+  enum { PROGRAMS = 1500 };
+  for (uint32_t k = 0; k < PROGRAMS; ++k) {
+    seed = k * 7919 + 1;
+    model_t m = draw_model();
+    order_and_plan(&m);
+    for (size_t j = 0; j < m.count; ++j) {
+      op_t *op = &m.ops[j];
+      if (op->kind == AWAIT) *op = (op_t){.kind = HOST, .read = DEVICE_BUFFERS, .write = DEVICE_BUFFERS + 1};
+      op->signal = -1;
+      op->wait_count = 0;
+    }
+    order_and_plan(&m);
+  }
+}
+
 static byoc_status_t verify_with(void *argument, byoc_allocator_t allocator) {
   (void)argument;
   byoc_diag_t diag = {0};
@@ -424,6 +487,7 @@ int main(void) {
       cmocka_unit_test(test_h10_the_host_awaits_what_it_touches),
       cmocka_unit_test(test_h10_turns_and_cases_are_ordered),
       cmocka_unit_test(test_h10_races_are_those_of_all_interleavings),
+      cmocka_unit_test(test_h10_queues_are_ordered_and_planned),
       cmocka_unit_test(test_h10_each_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
