@@ -373,6 +373,15 @@ static byoc_status_t lower(pipeline_t *p) {
   return BYOC_OK;
 }
 
+// Loops over the parts of an axis are made before anything is placed: what backends compile is then of a part's size.
+static byoc_status_t take_parts(pipeline_t *p) {
+  static const char *const passes[] = {"stream-axis", "fold-constants", "remove-dead-code"};
+  for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(passes[i]), p->module, &p->options->passes, p->diag, NULL));
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
@@ -405,6 +414,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
