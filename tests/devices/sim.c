@@ -154,6 +154,7 @@ static int32_t sim_describe(byoc_device_t *device, byoc_device_info_t *out_info)
       .driver_version = device->options.version,
       .memory_size = device->options.memory_bytes,
       .alignment = SIM_ALIGNMENT,
+      .queue_count = device->options.ordered ? 1 : 0,
       .is_unified = device->options.unified ? 1 : 0,
       .scope_count = SIM_SCOPE_COUNT,
       .scopes = sim_scopes,

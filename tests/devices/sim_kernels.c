@@ -6,6 +6,9 @@
 //   matmul               (a, b, y, m, n, k)    f32: items along the axes n, then m
 //   sum_groups           (x, y, scratch, n)    f32: each group's sum, through memory of the group
 //   count                (y, n)           i32: y[i] += 1
+//   places               (y)              i32: y[p] = p, the place of the item in the grid of all three axes
+//   arguments            (y, a, b, c, d)  f64: y[0 .. 4) = a, b, c, d
+//   work                 (y, rounds)      i32: counts so many rounds and writes y[0]
 //   spin                 (ns)             is busy for so long
 //   fail                 ()               fails
 #include <math.h>
@@ -103,6 +106,39 @@ static int32_t kernel_count(const sim_group_t *group) {
   return BYOC_OK;
 }
 
+static int32_t kernel_places(const sim_group_t *group) {
+  if (group->argument_count != 1) return BYOC_INVALID_ARGUMENT;
+  const uint32_t *block = group->block;
+  int64_t width = (int64_t)group->grid[0] * block[0], height = (int64_t)group->grid[1] * block[1];
+  for (uint32_t item = 0; item < block[0] * block[1] * block[2]; ++item) {
+    int64_t x = (int64_t)group->group[0] * block[0] + item % block[0];
+    int64_t y = (int64_t)group->group[1] * block[1] + item / block[0] % block[1];
+    int64_t z = (int64_t)group->group[2] * block[2] + item / block[0] / block[1];
+    int64_t place = (z * height + y) * width + x;
+    *(int32_t *)sim_element(&group->arguments[0], place, 4) = (int32_t)place;
+  }
+  return BYOC_OK;
+}
+
+static int32_t kernel_arguments(const sim_group_t *group) {
+  const sim_argument_t *arguments = group->arguments;
+  if (group->argument_count != 5) return BYOC_INVALID_ARGUMENT;
+  double *y = arguments[0].data;
+  y[0] = (double)(int32_t)arguments[1].integer;
+  y[1] = (double)arguments[2].integer;
+  y[2] = (double)(float)arguments[3].real;
+  y[3] = arguments[4].real;
+  return BYOC_OK;
+}
+
+static int32_t kernel_work(const sim_group_t *group) {
+  if (group->argument_count != 2) return BYOC_INVALID_ARGUMENT;
+  uint32_t value = 1;
+  for (int64_t i = 0; i < group->arguments[1].integer; ++i) value = value * 1664525u + 1013904223u + (value >> 7);
+  *(uint32_t *)group->arguments[0].data = value;
+  return BYOC_OK;
+}
+
 static int32_t kernel_spin(const sim_group_t *group) {
   if (group->argument_count != 1) return BYOC_INVALID_ARGUMENT;
   uint64_t end = sim_now_ns() + (uint64_t)group->arguments[0].integer;
@@ -126,7 +162,8 @@ sim_kernel_t sim_own_kernel(const char *name) {
       {"divide", kernel_divide},     {"scale", kernel_scale},
       {"matmul", kernel_matmul},     {"sum_groups", kernel_sum_groups},
       {"count", kernel_count},       {"spin", kernel_spin},
-      {"fail", kernel_fail},
+      {"places", kernel_places},     {"arguments", kernel_arguments},
+      {"work", kernel_work},         {"fail", kernel_fail},
   };
   for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); ++i) {
     if (strcmp(kernels[i].name, name) == 0) return kernels[i].kernel;
