@@ -1,4 +1,5 @@
 // Host programs on the driver `sim`, compiled and evaluated.
+#include "core/runtime/artifact/model.h"
 #include "tests/devices/program.h"
 
 // y = relu(3 x + w), with the copy of the second input on a queue of its own.
@@ -57,9 +58,398 @@ static void test_h10_a_program_runs_on_a_device(void **state) {
   unsetenv("BYOC_SIM");
 }
 
+// ---- failures ----
+
+static void run_small(program_t *p, bool compiled, int32_t *out_status, const char **out_text, byoc_diag_t *diag) {
+  const float x[4] = {1, 2, 3, 4}, b[4] = {1, 1, 1, 1}, expected[4] = {5, 5, 13, 0};
+  float y[4] = {0};
+  const void *const inputs[] = {x, b};
+  void *const outputs[] = {y};
+  *out_text = "";
+  if (compiled) {
+    *out_status = p->artifact.table->run(p->context, inputs, outputs);
+    if (*out_status != BYOC_OK) *out_text = p->artifact.table->last_error(p->context);
+  } else {
+    *out_status = byoc_evaluator_run(p->evaluator, inputs, outputs, diag);
+    if (*out_status != BYOC_OK) *out_text = diag->message;
+  }
+  if (*out_status == BYOC_OK) assert_memory_equal(y, expected, sizeof(y));
+}
+
+static int32_t create_small(program_t *p, bool compiled, const char **out_text, byoc_diag_t *diag) {
+  int32_t status = compiled ? p->artifact.table->create(NULL, &p->context) : program_evaluate(p, diag);
+  *out_text = status == BYOC_OK ? "" : compiled ? p->artifact.table->last_error(NULL) : diag->message;
+  return status;
+}
+
+static void destroy_small(program_t *p) {
+  if (p->artifact.table != NULL) p->artifact.table->destroy(p->context);
+  byoc_evaluator_destroy(p->evaluator);
+  p->context = NULL;
+  p->evaluator = NULL;
+  sim_counts_t counts;
+  sim_count(&counts);
+  assert_memory_equal(&counts, &(sim_counts_t){0}, sizeof(counts));
+}
+
+static void expect_told(const char *kind, int number, const char *text) {
+  if (strstr(text, "the device 'sim'") != NULL || strstr(text, "kernel") != NULL) return;
+  fail_msg("%s %d: '%s' does not say what failed", kind, number, text);
+}
+
+// Is there a call with this number?
+static bool fail_at(program_t *p, bool compiled, const char *kind, int number) {
+  byoc_diag_t diag = {0};
+  char option[64];
+  const char *text = NULL;
+  bool failed = false;
+  snprintf(option, sizeof(option), "fail=%s:%d", kind, number);
+  setenv("BYOC_SIM", option, 1);
+  int32_t status = create_small(p, compiled, &text, &diag);
+  if (status != BYOC_OK) {
+    expect_told(kind, number, text);
+    assert_null(p->context);
+    assert_null(p->evaluator);
+    destroy_small(p);
+    return true;
+  }
+  for (int run = 0; run < 3; ++run) {
+    run_small(p, compiled, &status, &text, &diag);
+    if (status == BYOC_OK) continue;
+    if (failed) fail_msg("%s %d: it failed twice: %s", kind, number, text);
+    expect_told(kind, number, text);
+    failed = true;
+    diag = (byoc_diag_t){0};
+  }
+  destroy_small(p);
+  return failed;
+}
+
+static void test_h10_each_call_may_fail(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"open", "allocate", "queue", "event", "module",    "entry",
+                                      "copy", "launch",   "flush", "wait",  "late-copy", "late-launch"};
+  static const int most[] = {1, 2, 3, 8, 1, 3, 4 * 3 + 1, 4 * 3, 100, 100, 4 * 3 + 1, 4 * 3};
+  program_t p;
+  program_parse(&p, small, "plan-memory");
+  program_compile(&p);
+  for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); ++k) {
+    for (int compiled = 0; compiled < 2; ++compiled) {
+      int number = 1;
+      while (fail_at(&p, compiled, kinds[k], number)) ++number;
+      if (number == 1 || number > most[k] + 1) fail_msg("%s: %d calls were seen", kinds[k], number - 1);
+    }
+  }
+  unsetenv("BYOC_SIM");
+  program_close(&p);
+}
+
+static void test_a_device_that_is_absent_is_told_in_one_sentence(void **state) {
+  (void)state;
+  program_t p;
+  byoc_diag_t diag = {0};
+  program_parse(&p, small, "plan-memory");
+  program_compile(&p);
+  setenv("BYOC_SIM", "devices=0", 1);
+  assert_int_equal(p.artifact.table->create(NULL, &p.context), BYOC_NOT_FOUND);
+  assert_string_equal(p.artifact.table->last_error(NULL),
+                      "the device 'sim' cannot start: there is none; set devices=1 in BYOC_SIM");
+  assert_null(p.context);
+  assert_int_equal(program_evaluate(&p, &diag), BYOC_NOT_FOUND);
+  assert_non_null(strstr(diag.message, "the device 'sim' cannot start: there is none; set devices=1 in BYOC_SIM"));
+  setenv("BYOC_SIM", "", 1); // it comes back
+  assert_int_equal(p.artifact.table->create(NULL, &p.context), BYOC_OK);
+  unsetenv("BYOC_SIM");
+  program_close(&p);
+}
+
+// ---- queues of the caller ----
+
+typedef struct counted_queue_t {
+  sim_native_queue_t queue; // first: what the driver gets
+  sim_native_queue_t *inner;
+  int submitted;
+} counted_queue_t;
+
+static int submit(void *self, void (*work)(void *argument), void *argument) {
+  counted_queue_t *counted = self;
+  counted->submitted++;
+  return counted->inner->submit(counted->inner->self, work, argument);
+}
+
+static void make_queue(counted_queue_t *counted) {
+  *counted = (counted_queue_t){.queue = {submit, counted}, .inner = sim_native_queue_create()};
+  assert_non_null(counted->inner);
+}
+
+static void *current_queue(void *self) {
+  return *(counted_queue_t **)self;
+}
+
+// y = relu(x), on a queue that the caller may bring.
+#define RELU(kind)                                                                                                     \
+  "host program \"p\" {\n device %d = \"sim\" 0 type 12\n queue %q on %d " kind "\n"                                   \
+  " input %x : f32[4]\n output %y : f32[4]\n local %t : f32[4] on %d\n local %u : f32[4] on %d\n"                      \
+  " allocate %t allocate %u\n copy %x -> %t on %q\n"                                                                   \
+  " launch \"kernels\" \"relu\" grid [1, 1, 1] block [4, 1, 1] (%t) -> (%u) with (operand 0, result 0, i32 4) on %q\n" \
+  " copy %u -> %y on %q\n free %t free %u\n}\n"
+
+static void expect_relu(program_t *p) {
+  const float x[4] = {1, -2, 3, -4}, expected[4] = {1, 0, 3, 0};
+  float y[4] = {9, 9, 9, 9};
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  if (p->artifact.table->run(p->context, inputs, outputs) != BYOC_OK) {
+    fail_msg("%s", p->artifact.table->last_error(p->context));
+  }
+  assert_memory_equal(y, expected, sizeof(y));
+}
+
+static void test_h10_the_callers_queue_is_read_at_each_run(void **state) {
+  (void)state;
+  program_t p;
+  counted_queue_t a, b, *current = &a;
+  make_queue(&a);
+  make_queue(&b);
+  program_parse(&p, RELU("current"), "plan-memory");
+  program_compile(&p);
+  const byoc_caller_queue_t queues[] = {
+      {.driver = "other", .self = &current, .current = current_queue},
+      {.driver = "sim", .ordinal = 1, .self = &current, .current = current_queue},
+      {.driver = "sim", .ordinal = 0, .self = &current, .current = current_queue},
+  };
+  const byoc_context_options_t options = {.struct_size = sizeof(options), .queues = queues, .queue_count = 3};
+  if (p.artifact.table->create(&options, &p.context) != BYOC_OK) fail_msg("%s", p.artifact.table->last_error(NULL));
+  expect_relu(&p);
+  const int per_run = a.submitted;
+  assert_true(per_run >= 3);
+  assert_int_equal(b.submitted, 0);
+  expect_relu(&p);
+  assert_int_equal(a.submitted, 2 * per_run);
+  current = &b;
+  expect_relu(&p);
+  assert_int_equal(a.submitted, 2 * per_run);
+  assert_int_equal(b.submitted, per_run);
+  current = &a;
+  expect_relu(&p);
+  assert_int_equal(a.submitted, 3 * per_run);
+  assert_int_equal(b.submitted, per_run);
+  p.artifact.table->destroy(p.context);
+  // A caller of an older version, and one without queues, get the context's own.
+  const byoc_context_options_t old = {.struct_size = offsetof(byoc_context_options_t, queues)};
+  assert_int_equal(p.artifact.table->create(&old, &p.context), BYOC_OK);
+  expect_relu(&p);
+  p.artifact.table->destroy(p.context);
+  const byoc_caller_queue_t half = {.driver = "sim"};
+  const byoc_context_options_t wrong = {.struct_size = sizeof(wrong), .queues = &half, .queue_count = 1};
+  assert_int_equal(p.artifact.table->create(&wrong, &p.context), BYOC_INVALID_ARGUMENT);
+  assert_string_equal(p.artifact.table->last_error(NULL), "the caller's queue 0 needs `driver` and `current`");
+  program_close(&p);
+  sim_native_queue_destroy(a.inner);
+  sim_native_queue_destroy(b.inner);
+}
+
+static void test_h10_a_program_that_names_its_queue_keeps_it(void **state) {
+  (void)state;
+  static const char *const texts[] = {RELU(""), RELU("default")};
+  for (size_t k = 0; k < 2; ++k) {
+    program_t p;
+    counted_queue_t a, *current = &a;
+    make_queue(&a);
+    program_parse(&p, texts[k], "plan-memory");
+    program_compile(&p);
+    const byoc_caller_queue_t queue = {.driver = "sim", .self = &current, .current = current_queue};
+    const byoc_context_options_t options = {.struct_size = sizeof(options), .queues = &queue, .queue_count = 1};
+    assert_int_equal(p.artifact.table->create(&options, &p.context), BYOC_OK);
+    expect_relu(&p);
+    assert_int_equal(a.submitted, 0);
+    program_close(&p);
+    sim_native_queue_destroy(a.inner);
+  }
+}
+
+// ---- queues and events of sets, in loops ----
+
+static void test_h10_queues_and_events_by_index(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n symbol I\n symbol J\n device %d = \"sim\" 0 type 12\n queue %q[3] on %d\n event %e[3] on "
+      "%d\n"
+      " input %x : f32[8,128]\n output %y : f32[8,128]\n output %n : i32[8]\n"
+      " local %t : f32[8,128] on %d\n local %u : f32[8,128] on %d\n local %c : i32[8] on %d\n"
+      " view %xi : f32[128] = %x + I * 512\n view %yi : f32[128] = %y + I * 512\n"
+      " view %ti : f32[128] = %t + I * 512\n view %ui : f32[128] = %u + I * 512\n"
+      " allocate %t allocate %u allocate %c\n fill %c with 5 on %q[0]\n"
+      " loop I from 0 to 8 body {\n"
+      "  copy %xi -> %ti on %q[I]\n"
+      "  launch \"kernels\" \"negate\" grid [2, 1, 1] block [64, 1, 1] (%ti) -> (%ui) with (operand 0, result 0, i32 "
+      "128) on %q[I]\n"
+      "  copy %ui -> %yi on %q[I] signals %e[I]\n }\n"
+      " loop J from 0 to 8 body {\n"
+      "  launch \"kernels\" \"count\" grid [J + 1, 1, 1] block [1, 1, 1] () -> (%c) with (result 0, i32 J + 1) on "
+      "%q[0]\n }\n"
+      " copy %c -> %n on %q[0] signals %e[0]\n await (%e[0], %e[1], %e[2])\n free %c free %u free %t\n}\n";
+  static const char *const options[] = {"", "delay=100", "order=3"};
+  for (size_t k = 0; k < 3; ++k) {
+    setenv("BYOC_SIM", options[k], 1);
+    program_t p;
+    program_open(&p, text, "plan-memory");
+    float x[8 * 128], y[8 * 128];
+    int32_t n[8];
+    for (int i = 0; i < 8 * 128; ++i) x[i] = (float)i;
+    const void *const inputs[] = {x};
+    void *const outputs[] = {y, n};
+    for (int run = 0; run < 2; ++run) {
+      memset(y, 0, sizeof(y));
+      program_run(&p, inputs, outputs);
+      for (int i = 0; i < 8 * 128; ++i) assert_float_equal(y[i], -x[i], 0);
+      for (int i = 0; i < 8; ++i) assert_int_equal(n[i], 5 + 8 - i);
+    }
+    program_close(&p);
+  }
+  unsetenv("BYOC_SIM");
+}
+
+// ---- memory that does not subdivide ----
+
+static void test_scopes_that_do_not_subdivide(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n device %d = \"sim\" 0 type 12\n queue %q on %d\n"
+      " memory of %d scope \"global.texture\" apart 0\n"
+      " input %x : f32[3,5]\n output %y : f32[3,5]\n"
+      " local %t : f32[3,5] on %d scope \"global.texture\"\n local %u : f32[3,5] on %d scope \"global.texture\"\n"
+      " local %v : f32[3,5] on %d\n"
+      " allocate %t allocate %u allocate %v\n copy %x -> %t on %q\n"
+      " launch \"kernels\" \"negate\" grid [1, 1, 1] block [15, 1, 1] (%t) -> (%v) with (operand 0, result 0, i32 15) "
+      "on "
+      "%q\n"
+      " launch \"kernels\" \"negate\" grid [1, 1, 1] block [15, 1, 1] (%v) -> (%u) with (operand 0, result 0, i32 15) "
+      "on "
+      "%q\n"
+      " copy %u -> %y on %q\n free %v free %u free %t\n}\n";
+  program_t p;
+  float x[15], y[15] = {0};
+  for (int i = 0; i < 15; ++i) x[i] = (float)i - 7;
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_open(&p, text, "plan-memory");
+  program_run(&p, inputs, outputs);
+  assert_memory_equal(x, y, sizeof(x));
+  program_close(&p);
+}
+
+// ---- traces and times ----
+
+typedef struct trace_t {
+  char text[4096];
+} trace_t;
+
+static void note_event(void *argument, const byoc_trace_event_t *event) {
+  trace_t *trace = argument;
+  size_t used = strlen(trace->text);
+  used += (size_t)snprintf(trace->text + used, sizeof(trace->text) - used, "%s %s", event->op, event->name);
+  for (int i = 0; i < 4; ++i) {
+    used += (size_t)snprintf(trace->text + used, sizeof(trace->text) - used, " %g",
+                             (double)((const float *)event->value.data)[i]);
+  }
+  (void)snprintf(trace->text + used, sizeof(trace->text) - used, "\n");
+}
+
+static void test_h16_traces_read_results_back(void **state) {
+  (void)state;
+  static const char expected[] = "copy v 1 1 1 1\ncopy t 1 2 3 4\nlaunch u 3 6 9 12\nlaunch t 4 4 12 -28\n"
+                                 "launch u 5 5 13 -27\nlaunch t 5 5 13 0\ncopy h 5 5 13 0\ncopy y 5 5 13 0\n";
+  program_t p;
+  byoc_diag_t diag = {0};
+  const float x[4] = {1, 2, 3, 4}, b[4] = {1, 1, 1, 1};
+  const int64_t four = 4;
+  const byoc_argument_t inputs[] = {{.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &four, .data = (void *)(uintptr_t)x},
+                                    {.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &four, .data = (void *)(uintptr_t)b}};
+  byoc_argument_t outputs[1];
+  program_open(&p, small, "plan-memory");
+  trace_t compiled = {{0}}, evaluated = {{0}};
+  if (p.artifact.table->trace(p.context, inputs, outputs, note_event, &compiled) != BYOC_OK) {
+    fail_msg("%s", p.artifact.table->last_error(p.context));
+  }
+  byoc_test_ok(byoc_evaluator_trace(p.evaluator, note_event, &evaluated, &diag), &diag);
+  byoc_test_ok(byoc_evaluator_run_arguments(p.evaluator, inputs, outputs, &diag), &diag);
+  assert_string_equal(compiled.text, expected);
+  assert_string_equal(evaluated.text, expected);
+  program_close(&p);
+}
+
+static void note_time(void *argument, const char *name, uint64_t duration_ns) {
+  trace_t *trace = argument;
+  (void)duration_ns;
+  const size_t used = strlen(trace->text);
+  (void)snprintf(trace->text + used, sizeof(trace->text) - used, "%s\n", name);
+}
+
+static void test_h16_profiles_have_the_times_of_the_device(void **state) {
+  (void)state;
+  program_t p;
+  trace_t trace = {{0}};
+  const float x[4] = {1, 2, 3, 4}, b[4] = {1, 1, 1, 1};
+  float y[4];
+  const void *const inputs[] = {x, b};
+  void *const outputs[] = {y};
+  program_open(&p, small, "plan-memory");
+  for (int run = 0; run < 2; ++run) {
+    trace.text[0] = '\0';
+    assert_int_equal(p.artifact.table->profile(p.context, inputs, outputs, note_time, &trace), BYOC_OK);
+    // What the host does is reported as it ends, the commands when the run ends.
+    assert_string_equal(trace.text, "copy\ncopy\ncopy\nMul 'three'\nadd\nadd\nrelu\ncopy\n");
+  }
+  check_small(&p, 2); // and a run without a profile
+  program_close(&p);
+}
+
+// Two queues: the launch of one is busy while the other copies and computes.
+static void test_h14_two_queues_run_at_once(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n device %d = \"sim\" 0 type 12\n queue %compute on %d\n queue %copy on %d\n"
+      " input %x : f32[4]\n output %y : f32[4]\n"
+      " local %t : f32[4] on %d\n local %u : f32[4] on %d\n local %s : f32[4] on %d\n"
+      " allocate %t allocate %u allocate %s\n"
+      " launch \"kernels\" \"spin\" grid [1, 1, 1] block [1, 1, 1] () -> (%s) with (i64 20000000) on %compute\n"
+      " copy %x -> %t on %copy\n"
+      " launch \"kernels\" \"negate\" grid [1, 1, 1] block [4, 1, 1] (%t) -> (%u) with (operand 0, result 0, i32 4) on "
+      "%copy\n"
+      " copy %u -> %y on %copy\n free %s free %u free %t\n}\n";
+  program_t p;
+  const float x[4] = {1, 2, 3, 4};
+  float y[4];
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_open(&p, text, "plan-memory");
+  bool at_once = false;
+  for (int attempt = 0; attempt < 50 && !at_once; ++attempt) { // the machine may give one thread all its time
+    uint64_t begin[4], end[4];
+    program_run(&p, inputs, outputs);
+    for (uint32_t k = 0; k < 4; ++k) {
+      assert_int_equal(byoc_devices_times(p.context->devices, k, &begin[k], &end[k]), BYOC_OK);
+    }
+    for (int k = 2; k < 4; ++k) assert_true(begin[k] >= end[k - 1]); // one queue is in order
+    at_once = begin[1] > begin[0] && end[3] < end[0];
+  }
+  assert_true(at_once);
+  program_close(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_a_program_runs_on_a_device),
+      cmocka_unit_test(test_h10_each_call_may_fail),
+      cmocka_unit_test(test_a_device_that_is_absent_is_told_in_one_sentence),
+      cmocka_unit_test(test_h10_the_callers_queue_is_read_at_each_run),
+      cmocka_unit_test(test_h10_a_program_that_names_its_queue_keeps_it),
+      cmocka_unit_test(test_h10_queues_and_events_by_index),
+      cmocka_unit_test(test_scopes_that_do_not_subdivide),
+      cmocka_unit_test(test_h16_traces_read_results_back),
+      cmocka_unit_test(test_h16_profiles_have_the_times_of_the_device),
+      cmocka_unit_test(test_h14_two_queues_run_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
