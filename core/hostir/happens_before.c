@@ -91,7 +91,7 @@ static byoc_status_t find_element(byoc_host_order_t *o, const char *name, uint32
         byoc_diag_error(o->diag, BYOC_INTERNAL,
                         "host program '%s': instruction %zu (%s): which one of the set '%s' it names is not known",
                         o->program->name, o->number, byoc_host_op_name(o->at->op), name);
-    byoc_diag_hint(o->diag, "name it by a number, or by symbols of loops that count, times numbers");
+    byoc_diag_hint(o->diag, "name it by a number, or by sums and products of symbols of loops that count");
     return status;
   }
   *out_element = (uint32_t)value;
@@ -316,8 +316,10 @@ static byoc_status_t walk_region(byoc_host_order_t *o, const byoc_host_region_t 
     BYOC_RETURN_IF_ERROR(run(o, i));
     int64_t value = 0;
     if (i->op == BYOC_HOST_LET) {
-      const bool is_known = byoc_host_order_value(o, i->dims[0], 0, &value);
-      know(o, i->symbols[0], is_known ? BYOC_HOST_ORDER_VALUE : BYOC_HOST_ORDER_UNKNOWN, value);
+      byoc_host_order_known_t known = BYOC_HOST_ORDER_UNKNOWN;
+      if (byoc_host_order_value(o, i->dims[0], o->period, &value)) known = BYOC_HOST_ORDER_RESIDUE;
+      if (byoc_host_order_value(o, i->dims[0], 0, &value)) known = BYOC_HOST_ORDER_VALUE;
+      know(o, i->symbols[0], known, value);
     }
     const size_t number = o->number;
     if (i->op == BYOC_HOST_BRANCH) BYOC_RETURN_IF_ERROR(walk_branch(o, i));

@@ -52,21 +52,32 @@ static int64_t modulo(int64_t value, uint32_t count) {
   return rest < 0 ? rest + count : rest;
 }
 
-bool byoc_host_order_value(byoc_host_order_t *o, byoc_dim_t dim, uint32_t count, int64_t *out_value) {
+// The value modulo `count`, where symbols may be known modulo the period.
+static bool find_residue(const byoc_host_order_t *o, byoc_dim_t dim, uint32_t count, int64_t *out_value) {
   if (find_value(o, dim, out_value)) {
-    if (count > 0) *out_value = modulo(*out_value, count);
+    *out_value = modulo(*out_value, count);
     return true;
   }
-  byoc_host_linear_t linear;
-  if (count == 0 || o->period % count != 0 || !byoc_host_linear_of(&o->ranges, dim, &linear)) return false;
-  int64_t sum = modulo(linear.constant, count);
-  for (uint32_t k = 0; k < linear.term_count; ++k) {
-    const uint32_t symbol = linear.terms[k].symbol;
-    if (o->known[symbol] == BYOC_HOST_ORDER_UNKNOWN) return false;
-    sum = modulo(sum + modulo(linear.terms[k].factor, count) * modulo(o->values[symbol], count), count);
+  if (byoc_dim_is_unknown(dim)) return false;
+  const byoc_dim_expr_t *e = dim.expr;
+  if (e->kind == BYOC_DIM_SYMBOL) {
+    const uintptr_t index = (uintptr_t)byoc_text_map_get(&o->program->symbol_indices, e->symbol);
+    if (index == 0 || o->known[index - 1] == BYOC_HOST_ORDER_UNKNOWN || o->period % count != 0) return false;
+    *out_value = modulo(o->values[index - 1], count);
+    return true;
   }
-  *out_value = sum;
+  int64_t a = 0, b = 0;
+  if (e->kind == BYOC_DIM_MOD) { // by a multiple of the count it changes nothing
+    return find_value(o, e->right, &b) && b > 0 && b % count == 0 && find_residue(o, e->left, count, out_value);
+  }
+  const bool keeps = e->kind == BYOC_DIM_ADD || e->kind == BYOC_DIM_SUB || e->kind == BYOC_DIM_MUL;
+  if (!keeps || !find_residue(o, e->left, count, &a) || !find_residue(o, e->right, count, &b)) return false;
+  *out_value = modulo(fold(e->kind, a, b), count);
   return true;
+}
+
+bool byoc_host_order_value(byoc_host_order_t *o, byoc_dim_t dim, uint32_t count, int64_t *out_value) {
+  return count == 0 ? find_value(o, dim, out_value) : find_residue(o, dim, count, out_value);
 }
 
 // ---- accesses ----

@@ -33,13 +33,15 @@ typedef enum byoc_host_fact_t {
   X(order_queues, "order-queues", 0, BYOC_HOST_ORDER, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                            \
     "let commands signal events, and others and the host wait for them, where memory needs it")                        \
   X(drop_covered_waits, "drop-covered-waits", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                              \
-    "drop waits for what has ended anyway, and events that nobody waits for")
+    "drop waits for what has ended anyway, and events that nobody waits for")                                          \
+  X(drop_repeated_copies, "drop-repeated-copies", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                          \
+    "drop copies of what is there already, and those that are written over before they are read")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
 // Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each
 // change between backends: it lets buffers live longer.
 #define BYOC_HOST_ALIAS_PASSES    "alias-results"
-#define BYOC_HOST_QUEUE_PASSES    "order-queues,drop-covered-waits"
+#define BYOC_HOST_QUEUE_PASSES    "drop-repeated-copies,order-queues,drop-covered-waits"
 #define BYOC_HOST_MEMORY_PASSES   "elide-copies," BYOC_HOST_QUEUE_PASSES ",place-lifetimes,plan-memory"
 #define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
 
