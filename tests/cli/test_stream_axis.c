@@ -82,11 +82,85 @@ static void test_h13_command(void **state) {
   byoc_test_printed("@3 ");
 }
 
+// ---- queues of a device ----
+
+static const char chain[] = "cat > chain.byoc <<'END'\n"
+                            "module {\n  func @main(%x : f32[8,128], %w : f32[128,16]) -> (%y : f32[8,16]) {\n"
+                            "    %a = Relu@14(%x) : f32[8,128]\n    %b = MatMul@13(%a, %w) : f32[8,16]\n"
+                            "    %y = Neg@13(%b) : f32[8,16]\n    return %y\n  }\n}\nEND\n";
+#define ON_DEVICE "--plugin '" SIMDEV_PLUGIN "' --target 'simdev; c' --plan greedy --random "
+
+static void test_h13_queues_of_a_device(void **state) {
+  (void)state;
+  byoc_test_shell(0, "%s", chain);
+  byoc_test_shell(0, "byoc run chain.byoc " ON_DEVICE "--output-dir whole");
+  static const char *const options[] = {"", "--queues 2", "--queues 3", "--queues 64", "--queues 3 --evaluate"};
+  static const char *const sims[] = {"", "delay=200", "order=5"};
+  for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); ++i) {
+    for (size_t k = 0; k < sizeof(sims) / sizeof(sims[0]); ++k) {
+      byoc_test_shell(0,
+                      "BYOC_SIM='%s' byoc run chain.byoc " ON_DEVICE "--output-dir parts --stream-axis x.0 %s && "
+                      "cmp whole/y.npy parts/y.npy",
+                      sims[k], options[i]);
+    }
+  }
+  byoc_test_shell(2, "byoc run chain.byoc " ON_DEVICE "--stream-axis x.0 --queues 65");
+  byoc_test_printed("a whole number from 1 to 64");
+}
+
+typedef struct command_t {
+  char what[16];
+  unsigned queue;
+  unsigned long long begin, end;
+} command_t;
+
+// Runs over queues, and reads the time stamps of the device. Returns how many copies ran while a kernel of another
+// queue did.
+static int copies_beside_kernels(const char *queues) {
+  enum { MOST = 256 };
+  static command_t commands[MOST];
+  size_t count = 0;
+  byoc_test_shell(0,
+                  "rm -f log && BYOC_SIM=delay=3000,times,log=$PWD/log byoc run chain.byoc " ON_DEVICE
+                  "--stream-axis x.0 --queues %s >out && grep '^ran' log",
+                  queues);
+  for (const char *line = byoc_test_output(); line != NULL && count < MOST; line = strchr(line, '\n')) {
+    command_t *c = &commands[count];
+    line += *line == '\n';
+    if (sscanf(line, "ran %15s on q%u from %llu to %llu", c->what, &c->queue, &c->begin, &c->end) == 4) ++count;
+  }
+  assert_true(count > 8 * 3);
+  int found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    bool is_beside = false;
+    for (size_t k = 0; k < count && strcmp(commands[i].what, "copy") == 0; ++k) {
+      const bool is_at_once = commands[i].begin < commands[k].end && commands[k].begin < commands[i].end;
+      if (commands[i].queue == commands[k].queue && i != k) assert_false(is_at_once);
+      is_beside |= is_at_once && strcmp(commands[k].what, "launch") == 0;
+    }
+    found += is_beside;
+  }
+  return found;
+}
+
+// One part is copied while another one is computed: the device's time stamps say so.
+static void test_h14_copies_beside_compute(void **state) {
+  (void)state;
+  enum { MOST_RUNS = 20 }; // the machine may give one thread all its time
+  int found = 0;
+  byoc_test_shell(0, "%s", chain);
+  for (int run = 0; run < MOST_RUNS && found < 3; ++run) found = copies_beside_kernels("2");
+  assert_true(found >= 3);
+  assert_int_equal(copies_beside_kernels("1"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h13_memory_of_one_image),
       cmocka_unit_test(test_h13_same_bits),
       cmocka_unit_test(test_h13_command),
+      cmocka_unit_test(test_h13_queues_of_a_device),
+      cmocka_unit_test(test_h14_copies_beside_compute),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

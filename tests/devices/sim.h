@@ -46,6 +46,7 @@ enum {
 //                    `open` is counted since the text of the options changed. A kind with "late-" before it (fill,
 //                    copy, launch, barrier, any) fails when the command runs.
 //   log=PATH         appends a line for each call that made something or put a command into a queue
+//   times            with log: and one for each command that has ended, with its time stamps
 void sim_configure(const char *options);
 
 // What is alive, of all devices of this copy of the driver.

@@ -39,7 +39,7 @@ enum { SIM_TEXT_BYTES = 512, SIM_NAME_BYTES = 64 };
 
 typedef struct sim_options_t {
   uint64_t devices, memory_bytes, delay_us, order_seed;
-  int unified, ordered;
+  int unified, ordered, times;
   sim_call_t fail_call; // SIM_CALL_COUNT: none
   int fail_late;
   uint64_t fail_number;
@@ -170,6 +170,7 @@ struct sim_command_t {
   byoc_device_queue_t *queue; // NULL once the queue is destroyed
   sim_native_queue_t *native;
   uint64_t number;          // of the device's commands
+  sim_call_t call;          // that put it into its queue
   uint32_t reference_count; // the list, events, commands that wait for it
   sim_state_t state;
   int may_begin; // option `order`

@@ -61,9 +61,9 @@ static int read_fault(const char *text, sim_options_t *options) {
 static int read_option(char *text, sim_options_t *options) {
   char *value = strchr(text, '=');
   if (!value) {
-    if (strcmp(text, "unified") != 0) return 0;
-    options->unified = 1;
-    return 1;
+    int *flag = strcmp(text, "unified") == 0 ? &options->unified : strcmp(text, "times") == 0 ? &options->times : NULL;
+    if (flag) *flag = 1;
+    return flag != NULL;
   }
   *value++ = 0;
   if (strcmp(text, "devices") == 0) return read_number(value, &options->devices);

@@ -206,6 +206,18 @@ static void delay(const sim_command_t *command) {
   nanosleep(&time, NULL);
 }
 
+static void log_times(const sim_command_t *command) {
+  static const char *const names[] = {
+#define SIM_CALL_NAME(name, late) #name,
+      SIM_CALL_LIST(SIM_CALL_NAME)
+#undef SIM_CALL_NAME
+  };
+  if (!command->device->options.times) return;
+  sim_log(command->device, "ran %s on q%llu from %llu to %llu", names[command->call],
+          (unsigned long long)command->queue->number, (unsigned long long)command->begin_ns,
+          (unsigned long long)command->end_ns);
+}
+
 static void run_command(void *argument) {
   sim_command_t *command = argument;
   byoc_device_t *device = command->device;
@@ -228,6 +240,7 @@ static void run_command(void *argument) {
   command->end_ns = sim_now_ns();
 
   pthread_mutex_lock(&device->lock);
+  log_times(command);
   byoc_device_queue_t *queue = command->queue;
   if (command->status && !queue->failure) {
     queue->failure = command->status;
@@ -248,6 +261,7 @@ int32_t sim_command_put(sim_command_t *command, sim_call_t call, const byoc_devi
   pthread_mutex_lock(&device->lock);
   command->fails = sim_counted_fails(device, call, 1) | sim_counted_fails(device, SIM_CALL_any, 1);
   command->number = device->calls[SIM_CALL_any];
+  command->call = call;
   command->may_begin = !device->options.ordered;
   ++command->reference_count; // of the list
   append(device, command);

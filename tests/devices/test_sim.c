@@ -327,11 +327,37 @@ static void test_log(void **state) {
                             "close 0\n");
 }
 
+static void test_log_of_times(void **state) {
+  (void)state;
+  char path[] = BYOC_TEST_BUILD_DIR "/tests/tmp/sim-times-XXXXXX";
+  int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  char options[sizeof(path) + 16], text[4096], name[16];
+  snprintf(options, sizeof(options), "times,log=%s", path);
+  stage_t stage = set_stage(options);
+  assert_int_equal(run_scale(&stage), BYOC_OK);
+  strike_stage(&stage);
+  ssize_t size = read(descriptor, text, sizeof(text) - 1);
+  close(descriptor);
+  unlink(path);
+  assert_true(size > 0);
+  text[size] = 0;
+  unsigned long long begin = 0, end = 0, last = 0;
+  int count = 0;
+  for (const char *line = text; (line = strstr(line, "ran ")) != NULL; ++line) {
+    assert_int_equal(sscanf(line, "ran %15s on q0 from %llu to %llu", name, &begin, &end), 3);
+    assert_string_equal(name, count++ == 1 ? "launch" : "copy");
+    assert_true(begin >= last && end >= begin); // one queue runs one command at a time
+    last = end;
+  }
+  assert_int_equal(count, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),    cmocka_unit_test(test_options), cmocka_unit_test(test_mistakes),
       cmocka_unit_test(test_faults), cmocka_unit_test(test_slow),    cmocka_unit_test(test_order),
-      cmocka_unit_test(test_elf),    cmocka_unit_test(test_log),
+      cmocka_unit_test(test_elf),    cmocka_unit_test(test_log),     cmocka_unit_test(test_log_of_times),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
