@@ -215,6 +215,16 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
   return BYOC_OK;
 }
 
+// Where parameters and results of a region live depends on the code that it gets, not on what its calls hand over.
+static void forget_places(const byoc_function_t *function) {
+  const byoc_block_t *body = function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) body->parameters.data[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
+  for (size_t i = 0; i < body->results.count; ++i) {
+    byoc_virtual_device_t *place = &body->results.data[i]->device;
+    *place = (byoc_virtual_device_t){.device_id = -1, .target = place->target};
+  }
+}
+
 // The hook of one target, over all of its functions at once.
 static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   BYOC_VECTOR(byoc_function_t *) functions = {0};
@@ -226,6 +236,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
     byoc_function_t *function = p->module->functions.data[f];
     if (!is_of_target(function, target)) continue;
     if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
+    forget_places(function);
   }
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();

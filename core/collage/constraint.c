@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
+#include "core/ops/op.h"
+
+int32_t byoc_target_device(const byoc_target_t *target) {
+  const byoc_backend_t *backend = target->kind->backend;
+  return backend != NULL && backend->device_type > kDLCPU ? backend->device_type : kDLCPU;
+}
 
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
   if (node->callee != NULL) return false;
@@ -14,7 +20,10 @@ bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) 
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const char *wanted = node->results[r]->device.target;
+    const byoc_virtual_device_t *place = &node->results[r]->device;
     if (wanted != NULL && strcmp(wanted, target->kind->name) != 0) return false;
+    if (place->device_type != 0 && place->device_type != byoc_target_device(target)) return false;
+    if (place->device_id > 0) return false; // functions run on the first device of their driver
   }
   return true;
 }
@@ -24,6 +33,16 @@ const char *byoc_node_bound_to(const byoc_node_t *node) {
     if (node->results[r]->device.target != NULL) return node->results[r]->device.target;
   }
   return NULL;
+}
+
+int32_t byoc_node_bound_device(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  const bool needs_none =
+      node->callee != NULL || node->block_count > 0 || op == NULL || op->is_view || (op->traits & BYOC_OP_HOST) != 0;
+  for (uint32_t r = 0; r < node->result_count && !needs_none; ++r) {
+    if (node->results[r]->device.device_type > kDLCPU) return node->results[r]->device.device_type;
+  }
+  return 0;
 }
 
 // ---- checks ----
@@ -71,8 +90,31 @@ static const char *find_reason(const check_t *c, const byoc_node_t *node, const 
   return was_given_back(node) ? "it gave the node back" : "none of its rules takes it";
 }
 
+// The reason why a target on the device did not take the node.
+static const char *find_device_reason(const check_t *c, const byoc_node_t *node, int32_t device) {
+  const char *reason = "no target of this build runs on it";
+  for (size_t t = 0; t < c->targets->targets.count; ++t) {
+    const byoc_target_t *target = c->targets->targets.data[t];
+    if (byoc_target_device(target) == device) reason = find_reason(c, node, target->kind->name);
+  }
+  return reason;
+}
+
+static bool check_on_device(check_t *c, const byoc_node_t *node) {
+  const int32_t device = byoc_node_bound_device(node);
+  if (device == 0) return true;
+  char text[160];
+  byoc_node_describe(node, text, sizeof(text));
+  c->status =
+      byoc_diag_error(c->diag, BYOC_UNSUPPORTED, "%s is bound to a device of type %d, and nothing takes it there: %s",
+                      text, (int)device, find_device_reason(c, node, device));
+  byoc_diag_hint(c->diag, "byoc::OnDevice in front of it or behind it allows a copy to the host");
+  return false;
+}
+
 static bool check_met(void *self, byoc_node_t *node) {
   check_t *c = self;
+  if (!check_on_device(c, node)) return false;
   const char *bound = node->callee == NULL ? byoc_node_bound_to(node) : NULL;
   const byoc_target_t *target = bound != NULL ? find_target(c, bound) : NULL;
   if (target == NULL || target->kind->backend == NULL) return true;

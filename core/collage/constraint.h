@@ -6,19 +6,25 @@
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
+// The DLPack type of the devices on which a target's functions run, the first one of which it is; kDLCPU: the host.
+int32_t byoc_target_device(const byoc_target_t *target);
+
 // True if the node is not a call, was not given back by this target before (BYOC_ATTRIBUTE_GIVEN_BACK_BY), and each of
-// its results whose virtual device names a target names this target's kind. The native target is not asked: it is the
-// last resort.
+// its results whose virtual device names a target or a device names this target's. The native target is not asked: it
+// is the last resort.
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node);
 
 // The target that a result of the node is bound to by its virtual device; NULL: none.
 const char *byoc_node_bound_to(const byoc_node_t *node);
+// The type of the device on which a target has to make the node, because a result is bound to it; 0: none, or the host.
+// Views, copies and control flow need no target.
+int32_t byoc_node_bound_device(const byoc_node_t *node);
 
 // Checks that each node still to be placed is bound to no target or to one of these; otherwise BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_targets_check_bound(const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                        byoc_diag_t *diag);
-// Checks that no node left to the native target is bound to another one; otherwise BYOC_UNSUPPORTED with the reason. In
-// later rounds only nodes that were given back are checked: others were placed by their backend.
+// Checks that no node left to the native target is bound to another one, or to a device; otherwise BYOC_UNSUPPORTED
+// with the reason. In later rounds only nodes that were given back are checked: others were placed by their backend.
 byoc_status_t byoc_placement_check_bound(const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                          const byoc_placement_t *placement, bool is_first_round, byoc_diag_t *diag);
 

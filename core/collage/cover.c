@@ -101,6 +101,32 @@ static double sum_transitions(const byoc_dataflow_t *flow, byoc_candidate_t *con
   return sum;
 }
 
+// Every value is copied once to each other device on which something reads it; results go to the host.
+static double sum_copies(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, const uint32_t *chosen,
+                         const uint32_t *owners, const byoc_cover_costs_t *costs) {
+  double sum = 0;
+  for (uint32_t n = 0; n < flow->node_count; ++n) {
+    const uint32_t home = costs->device(costs->self, candidates[chosen[owners[n]]]->place);
+    uint32_t has = 1u << home, wanted = flow->is_result[n] ? 1u << BYOC_COVER_HOST : 0;
+    for (uint32_t e = flow->successor_offsets[n]; e < flow->successor_offsets[n + 1]; ++e) {
+      wanted |= 1u << costs->device(costs->self, candidates[chosen[owners[flow->successors[e]]]]->place);
+    }
+    for (uint32_t to = 0; to < costs->device_count; ++to) {
+      if ((wanted & ~has) >> to & 1) sum += costs->copy(costs->self, n, home, to);
+    }
+  }
+  for (uint32_t k = 0; k < costs->input_count; ++k) {
+    uint32_t wanted = 0;
+    for (uint32_t r = 0; r < costs->inputs[k].reader_count; ++r) {
+      wanted |= 1u << costs->device(costs->self, candidates[chosen[owners[costs->inputs[k].readers[r]]]]->place);
+    }
+    for (uint32_t to = 0; to < costs->device_count; ++to) {
+      if (to != BYOC_COVER_HOST && (wanted >> to & 1)) sum += costs->input_copy(costs->self, k, to);
+    }
+  }
+  return sum;
+}
+
 byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const byoc_cover_costs_t *costs, byoc_allocator_t allocator,
                                   byoc_diag_t *diag, double *out_cost_ns, double *out_transition_ns) {
@@ -111,6 +137,9 @@ byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t 
   if (status == BYOC_OK) status = find_owners(flow, candidates, chosen, count, diag, owners);
   if (status == BYOC_OK && costs != NULL && costs->transition != NULL) {
     *out_transition_ns = sum_transitions(flow, candidates, chosen, owners, costs, paid_for);
+  }
+  if (status == BYOC_OK && costs != NULL && costs->device_count > 1) {
+    *out_transition_ns += sum_copies(flow, candidates, chosen, owners, costs);
   }
   *out_cost_ns = *out_transition_ns;
   for (uint32_t c = 0; c < count; ++c) *out_cost_ns += candidates[chosen[c]]->cost_ns;

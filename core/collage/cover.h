@@ -12,9 +12,10 @@
 // first uncovered node by each candidate that fits. That order is canonical: every cover is reached by exactly one
 // path, and the cheapest path to the last node is the cheapest cover. Two states are one if their futures are the same,
 // i.e. if they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
-// the covered nodes that uncovered ones still read, and (4) which of these values depend on a chosen candidate that
-// itself still waits for something uncovered (this keeps circles out). So states collapse wherever the graph is narrow:
-// at a node that everything passes through, at most one state per place is left.
+// the covered nodes that uncovered ones still read, and the devices that they were copied to, and (4) which of these
+// values depend on a chosen candidate that itself still waits for something uncovered (this keeps circles out). So
+// states collapse wherever the graph is narrow: at a node that everything passes through, at most one state per place
+// is left.
 //
 // A state is dropped, without losing the least cost, if its cost plus an admissible bound of the rest (a dual solution
 // of the cover without transitions) reaches the cost of a plan already found, or if another state is cheaper by more
@@ -25,6 +26,15 @@
 
 #include "core/collage/candidate.h"
 
+// Devices of one search.
+enum { BYOC_COVER_HOST = 0, BYOC_COVER_DEVICES = 4 };
+
+// A value from around the block, which is in the host's memory.
+typedef struct byoc_cover_input_t {
+  const uint32_t *readers; // nodes, each once
+  uint32_t reader_count;
+} byoc_cover_input_t;
+
 typedef struct byoc_cover_costs_t {
   void *self;
   // Returns the nanoseconds to hand the results of `node` from a candidate in place `from_place` to one in `to_place`:
@@ -32,6 +42,15 @@ typedef struct byoc_cover_costs_t {
   // and finite. The function is called once for each triple before the search, equal places included. NULL: all
   // transitions cost nothing.
   double (*transition)(void *self, uint32_t node, uint32_t from_place, uint32_t to_place);
+  // Copies between devices, which come on top: one for each value and each other device on which something reads it,
+  // however many candidates do, and one to the host for what the block returns. They cost nanoseconds, at least 0 and
+  // finite. 0 or 1 devices: there are none, and the rest is not read.
+  uint32_t device_count;                          // at most BYOC_COVER_DEVICES
+  uint32_t (*device)(void *self, uint32_t place); // on which a place is
+  double (*copy)(void *self, uint32_t node, uint32_t from_device, uint32_t to_device);
+  double (*input_copy)(void *self, uint32_t input, uint32_t to_device);
+  const byoc_cover_input_t *inputs;
+  uint32_t input_count;
 } byoc_cover_costs_t;
 
 typedef struct byoc_cover_options_t {

@@ -118,14 +118,15 @@ static bool make_tails(byoc_cover_problem_t *p) {
 // ---- transitions ----
 
 static byoc_status_t ask_transitions(byoc_cover_problem_t *p, const byoc_cover_costs_t *costs, byoc_diag_t *diag) {
-  if (costs == NULL || costs->transition == NULL) return BYOC_OK;
+  const bool has_rows = costs != NULL && costs->transition != NULL;
+  if (!has_rows && p->device_count < 2) return BYOC_OK;
   size_t places = p->place_count, cells = 0;
   if (!byoc_size_mul((size_t)p->node_count, places * places, &cells)) return byoc_diag_out_of_memory(diag);
   p->transitions = BYOC_ARENA_ARRAY(&p->arena, double, cells);
   p->disadvantages = BYOC_ARENA_ARRAY(&p->arena, double, cells);
   p->alike = BYOC_ARENA_ARRAY(&p->arena, uint8_t, p->node_count * places);
   if (!p->transitions || !p->disadvantages || !p->alike) return byoc_diag_out_of_memory(diag);
-  for (uint32_t node = 0; node < p->node_count; ++node) {
+  for (uint32_t node = 0; has_rows && node < p->node_count; ++node) {
     if (p->flow->successor_offsets[node] == p->flow->successor_offsets[node + 1]) continue;
     double *rows = p->transitions + (size_t)p->position[node] * places * places;
     for (size_t cell = 0; cell < places * places; ++cell) {
@@ -152,7 +153,8 @@ static byoc_status_t ask_transitions(byoc_cover_problem_t *p, const byoc_cover_c
     }
     for (size_t a = 1; a < places; ++a) {
       for (size_t b = a; b-- > 0;) {
-        if (excess[a * places + b] == 0 && excess[b * places + a] == 0) alike[a] = (uint8_t)b;
+        const bool is_same = p->device_count < 2 || p->devices[a] == p->devices[b];
+        if (is_same && excess[a * places + b] == 0 && excess[b * places + a] == 0) alike[a] = (uint8_t)b;
       }
     }
   }
@@ -163,11 +165,12 @@ static byoc_status_t ask_transitions(byoc_cover_problem_t *p, const byoc_cover_c
 
 // A slot is taken where a node is made and given back at its last reader, the lowest free one first.
 static bool assign_slots(byoc_cover_problem_t *p) {
-  uint32_t n = p->node_count, top = 0;
+  uint32_t n = p->node_count, top = p->input_count;
   p->slots = BYOC_ARENA_ARRAY(&p->arena, uint32_t, n);
   p->slot_count = BYOC_ARENA_ARRAY(&p->arena, uint32_t, (size_t)n + 1);
   BYOC_VECTOR(uint32_t) free_slots = {0}; // newest last
   bool ok = p->slots != NULL && p->slot_count != NULL;
+  if (ok) p->slot_count[0] = top;
   for (uint32_t at = 0; ok && at < n; ++at) {
     for (uint32_t e = p->predecessor_offsets[at]; ok && e < p->predecessor_offsets[at + 1]; ++e) {
       uint32_t source = p->predecessors[e];
@@ -195,6 +198,7 @@ byoc_status_t byoc_cover_problem_init(byoc_cover_problem_t *p, const byoc_datafl
   BYOC_RETURN_IF_ERROR(name_places(p, candidates, candidate_count, diag));
   BYOC_RETURN_IF_ERROR(collect_items(p, candidates, candidate_count, diag));
   BYOC_RETURN_IF_ERROR(byoc_cover_order(p, diag));
+  BYOC_RETURN_IF_ERROR(byoc_cover_ask_copies(p, costs, diag));
   BYOC_RETURN_IF_ERROR(ask_transitions(p, costs, diag));
   if (!keep_all) BYOC_RETURN_IF_ERROR(byoc_cover_prune(p, diag));
   if (!index_items(p) || !make_tails(p) || !assign_slots(p)) return byoc_diag_out_of_memory(diag);

@@ -49,6 +49,17 @@ typedef struct byoc_cover_problem_t {
   uint8_t *alike;        // [position][place]: the first place with the same row of `transitions`
   double *disadvantages; // [position][a][b]: the most that b's row exceeds a's by anywhere
 
+  // Copies between devices (cover_copies.c). A state's byte for a value that is still read is then its place, times
+  // `masks`, plus a bit for each device that has it; for inputs, which have the first slots, those bits alone.
+  uint32_t device_count, masks; // 1: no copies
+  uint8_t *devices;             // [place]
+  double *copies;               // [position][from device][to device]
+  bool *is_result;              // [position]: the host reads it in the end
+  uint32_t input_count;
+  uint32_t *input_offsets, *inputs; // by position
+  uint32_t *last_reader;            // [input]: a position
+  double *input_copies;             // [input][to device]
+
   double *potentials; // a dual solution: over the nodes of any item they add up to its cost at most
   double *remaining;  // sum of potentials from a position on
 
@@ -69,14 +80,31 @@ static inline double byoc_cover_disadvantage(const byoc_cover_problem_t *p, uint
   return p->disadvantages[((size_t)position * p->place_count + a) * p->place_count + b];
 }
 
+// By the device that it is copied to.
+static inline const double *byoc_cover_copies(const byoc_cover_problem_t *p, uint32_t position, uint32_t from_device) {
+  return p->copies + ((size_t)position * p->device_count + from_device) * p->device_count;
+}
+
 // Its stages, in this order.
 // Sets order, position and the neighbours: the order of search is the block's own or one that keeps fewer values
 // waiting, whichever is narrower (cover_order.c).
 byoc_status_t byoc_cover_order(byoc_cover_problem_t *problem, byoc_diag_t *diag);
+// Sets all that is about devices (cover_copies.c).
+byoc_status_t byoc_cover_ask_copies(byoc_cover_problem_t *problem, const byoc_cover_costs_t *costs, byoc_diag_t *diag);
 // Drops items that another one replaces at no higher cost, wherever they would be used (cover_prune.c).
 byoc_status_t byoc_cover_prune(byoc_cover_problem_t *problem, byoc_diag_t *diag);
 // Potentials (cover_bound.c).
 byoc_status_t byoc_cover_bound(byoc_cover_problem_t *problem, byoc_diag_t *diag);
+
+// For problems with copies. The first uncovered position moves beyond `node`, which is covered in this place: pays for
+// the copies that it needs, and updates the bytes of a state.
+double byoc_cover_pass(const byoc_cover_problem_t *problem, uint32_t node, uint8_t place, uint8_t *codes);
+// The most that copies to come can cost more with one byte of a slot than with the other; `node` has the slot.
+double byoc_cover_copy_excess(const byoc_cover_problem_t *problem, uint32_t slot, uint32_t node, uint8_t code,
+                              uint8_t by_code);
+// The most that copies can cost more if another candidate with these nodes, in another place, replaces the item.
+double byoc_cover_replacing_excess(const byoc_cover_problem_t *problem, const byoc_cover_item_t *item,
+                                   uint8_t by_place);
 
 // The search proper (cover_search.c). *out_sources: the chosen candidates, from `allocator`.
 typedef struct byoc_cover_search_t {

@@ -29,9 +29,9 @@ static bool is_inside(const byoc_cover_item_t *item, uint32_t node) {
 
 // The most that transitions can cost more if `by` replaces `item` (same nodes, another place).
 static double most_extra(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const byoc_cover_item_t *by) {
-  if (!p->has_transitions || item->place == by->place) return 0;
-  double extra = 0;
-  for (uint32_t k = 0; k < item->count; ++k) {
+  if (item->place == by->place) return 0;
+  double extra = p->device_count > 1 ? byoc_cover_replacing_excess(p, item, by->place) : 0;
+  for (uint32_t k = 0; p->has_transitions && k < item->count; ++k) {
     uint32_t node = item->nodes[k];
     for (uint32_t e = p->successor_offsets[node]; e < p->successor_offsets[node + 1]; ++e) {
       if (!is_inside(item, p->successors[e])) extra += byoc_cover_disadvantage(p, node, item->place, by->place);

@@ -46,6 +46,7 @@ typedef struct searcher_t {
   bool feeds_any, waits; // the item waits for something uncovered
   uint32_t next;         // first uncovered position with the item
 
+  BYOC_VECTOR(uint8_t) codes; // with copies: the bytes of the state with the item
   BYOC_VECTOR(uint64_t) pairs;
   BYOC_VECTOR(uint32_t) opens;
   BYOC_VECTOR(uint64_t) buffer; // the state under construction
@@ -80,7 +81,7 @@ static bool tail_waits(const searcher_t *s, uint32_t tail) {
 }
 
 static uint8_t place_of(const searcher_t *s, uint32_t node) {
-  if (node < s->at) return byoc_cover_places(s->state)[s->p->slots[node]];
+  if (node < s->at) return (uint8_t)(byoc_cover_places(s->state)[s->p->slots[node]] / s->p->masks);
   return s->p->tails[byoc_cover_opens(s->state)[s->owners[node]]].place;
 }
 
@@ -231,6 +232,22 @@ static void make_places(const searcher_t *s, uint8_t *places, uint32_t count) {
   }
 }
 
+// For problems with copies: pays for those that are needed up to the next position.
+static bool pass_nodes(searcher_t *s, double *out_cost) {
+  const byoc_cover_problem_t *p = s->p;
+  const uint32_t old_count = s->state->place_count, count = p->slot_count[s->next];
+  s->codes.count = 0;
+  *out_cost = 0;
+  if (!byoc_vector_reserve(&s->codes, s->allocator, (size_t)count + 1)) return false;
+  if (old_count > 0) memcpy(s->codes.data, byoc_cover_places(s->state), old_count);
+  memset(s->codes.data + old_count, BYOC_COVER_NO_PLACE, count - old_count);
+  for (uint32_t node = s->at; node < s->next; ++node) {
+    const uint8_t place = s->insides[node] == s->item_mark ? s->item->place : place_of(s, node);
+    *out_cost += byoc_cover_pass(p, node, place, s->codes.data);
+  }
+  return true;
+}
+
 static bool is_hopeless(const searcher_t *s, double bound) {
   double near = BYOC_COVER_EPSILON * s->best;
   return s->best < INFINITY && bound >= (s->may_tie ? s->best + near : s->best - near);
@@ -250,14 +267,16 @@ static bool deliver(searcher_t *s, double cost, double bound, uint64_t rank) {
   byoc_cover_state_t head = {.cost = cost, .bound = bound, .rank = rank};
   head.pair_count = (uint32_t)s->pairs.count;
   head.open_count = (uint32_t)s->opens.count;
-  head.place_count = p->has_transitions ? p->slot_count[s->next] : 0;
+  const bool has_copies = p->device_count > 1;
+  head.place_count = p->has_transitions || has_copies ? p->slot_count[s->next] : 0;
   s->buffer.count = 0;
   if (!byoc_vector_reserve(&s->buffer, s->allocator, byoc_cover_state_size(&head) / 8)) return false;
   byoc_cover_state_t *state = (byoc_cover_state_t *)(void *)s->buffer.data;
   *state = head;
   if (head.pair_count) memcpy(byoc_cover_pairs(state), s->pairs.data, head.pair_count * sizeof(uint64_t));
   if (head.open_count) memcpy(byoc_cover_opens(state), s->opens.data, head.open_count * sizeof(uint32_t));
-  if (head.place_count) make_places(s, byoc_cover_places(state), head.place_count);
+  if (head.place_count && has_copies) memcpy(byoc_cover_places(state), s->codes.data, head.place_count);
+  if (head.place_count && !has_copies) make_places(s, byoc_cover_places(state), head.place_count);
 
   byoc_cover_layer_t *layer = &s->layers[s->next];
   if (layer->bytes == NULL && s->spares.count > 0) *layer = s->spares.data[--s->spares.count];
@@ -292,6 +311,13 @@ static bool add_item(searcher_t *s, const byoc_cover_item_t *item) {
   if (is_hopeless(s, bound) || closes_circle(s)) return true;
   s->next = s->at + 1;
   while (s->next < p->node_count && is_covered(s, s->next)) ++s->next;
+  if (p->device_count > 1) {
+    double copies = 0;
+    if (!pass_nodes(s, &copies)) return false;
+    cost += copies;
+    bound = fmax(cost + rest, bound);
+    if (is_hopeless(s, bound)) return true;
+  }
   if (s->next == p->node_count) return finish(s, cost, rank);
   if (!make_pairs(s) || !make_opens(s)) return false;
   if (s->pairs.count > PAIR_LIMIT) {
@@ -322,6 +348,19 @@ static bool continue_state(searcher_t *s, const byoc_cover_state_t *state, uint3
 
 // ---- passes ----
 
+// The state in front of the first position: inputs are with the host.
+static bool add_start(searcher_t *s) {
+  const byoc_cover_problem_t *p = s->p;
+  const byoc_cover_state_t head = {.trace = BYOC_COVER_NONE, .bound = p->remaining[0], .place_count = p->input_count};
+  s->buffer.count = 0;
+  if (!byoc_vector_reserve(&s->buffer, s->allocator, byoc_cover_state_size(&head) / 8)) return false;
+  byoc_cover_state_t *start = (byoc_cover_state_t *)(void *)s->buffer.data;
+  *start = head;
+  memset(byoc_cover_places(start), 1 << BYOC_COVER_HOST, p->input_count);
+  bool is_new = false;
+  return byoc_cover_layer_add(&s->layers[0], start, s->allocator, &is_new) != NULL;
+}
+
 // One walk over all positions. Each pass leaves unused work to the later ones.
 static bool run_pass(searcher_t *s, double work) {
   const byoc_cover_problem_t *p = s->p;
@@ -329,9 +368,7 @@ static bool run_pass(searcher_t *s, double work) {
   s->traces.count = 0;
   s->best_trace = BYOC_COVER_NONE;
   byoc_cover_selector_start(&s->selector);
-  byoc_cover_state_t start = {.trace = BYOC_COVER_NONE, .bound = p->remaining[0]};
-  bool is_new = false;
-  if (byoc_cover_layer_add(&s->layers[0], &start, s->allocator, &is_new) == NULL) return false;
+  if (!add_start(s)) return false;
   for (uint32_t at = 0; at < p->node_count; ++at) {
     byoc_cover_layer_t *layer = &s->layers[at];
     saved += income;
@@ -407,6 +444,7 @@ byoc_status_t byoc_cover_run(const byoc_cover_problem_t *p, const byoc_cover_opt
   byoc_vector_deinit(&s.spares, allocator);
   byoc_vector_deinit(&s.traces, allocator);
   byoc_vector_deinit(&s.read_list, allocator);
+  byoc_vector_deinit(&s.codes, allocator);
   byoc_vector_deinit(&s.pairs, allocator);
   byoc_vector_deinit(&s.opens, allocator);
   byoc_vector_deinit(&s.buffer, allocator);

@@ -123,11 +123,15 @@ static bool is_dominated(const byoc_cover_selector_t *s, const byoc_cover_state_
                          const byoc_cover_state_t *by) {
   double margin = state->cost - by->cost;
   if (margin < 0 || by->pair_count > state->pair_count || !has_same_opens(state, by)) return false;
+  const byoc_cover_problem_t *p = s->problem;
   const uint8_t *places = byoc_cover_places(state), *by_places = byoc_cover_places(by);
   for (uint32_t i = 0; i < state->place_count && margin >= 0; ++i) {
     if (places[i] == by_places[i]) continue;
-    uint32_t node = s->slot_owners[i];
-    margin -= s->unread[node] * byoc_cover_disadvantage(s->problem, node, places[i], by_places[i]);
+    const uint32_t node = s->slot_owners[i];
+    if (p->device_count > 1) margin -= byoc_cover_copy_excess(p, i, node, places[i], by_places[i]);
+    if (i < p->input_count) continue;
+    const uint8_t place = (uint8_t)(places[i] / p->masks), by_place = (uint8_t)(by_places[i] / p->masks);
+    margin -= s->unread[node] * byoc_cover_disadvantage(p, node, place, by_place);
   }
   if (margin < 0 || (margin == 0 && by->rank > state->rank)) return false;
   const uint64_t *pairs = byoc_cover_pairs(state), *by_pairs = byoc_cover_pairs(by);

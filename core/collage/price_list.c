@@ -63,26 +63,34 @@ static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *
   return true;
 }
 
-// The target that a node of the candidate is bound to, if that is not the native one; otherwise NULL.
-static const char *bound_elsewhere(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
-  if (!is_native(list, candidate)) return NULL;
+// Why the native target may not have the candidate: a node of it is bound to another one. NULL: it may.
+static byoc_status_t find_binding(byoc_price_list_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
+                                  const char **out_reason) {
+  *out_reason = NULL;
+  if (!is_native(list, candidate)) return BYOC_OK;
   const byoc_target_t *native = list->targets->targets.data[candidate->target];
   for (uint32_t i = 0; i < candidate->nodes.count; ++i) {
-    const char *target = byoc_node_bound_to(list->problem->flow.nodes[candidate->nodes.items[i]]);
-    if (target != NULL && strcmp(target, native->kind->name) != 0) return target;
+    const byoc_node_t *node = list->problem->flow.nodes[candidate->nodes.items[i]];
+    const char *target = byoc_node_bound_to(node);
+    const int32_t device = byoc_node_bound_device(node);
+    const bool is_elsewhere = target != NULL && strcmp(target, native->kind->name) != 0;
+    if (!is_elsewhere && device == 0) continue;
+    *out_reason = is_elsewhere
+                      ? byoc_arena_format(&list->arena, "its value is bound to target '%s'", target)
+                      : byoc_arena_format(&list->arena, "its value is bound to a device of type %d", (int)device);
+    return *out_reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   }
-  return NULL;
+  return BYOC_OK;
 }
 
 static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                              const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
-  const char *bound = bound_elsewhere(list, candidate);
-  if (bound != NULL) {
+  BYOC_RETURN_IF_ERROR(find_binding(list, candidate, diag, &out_price->reason));
+  if (out_price->reason != NULL) {
     out_price->cost_ns = INFINITY;
-    out_price->reason = byoc_arena_format(&list->arena, "its value is bound to target '%s'", bound);
-    return out_price->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+    return BYOC_OK;
   }
   if (is_free_pair(list, candidate) || is_free_join(list, candidate)) {
     out_price->cost_ns = 0;

@@ -9,6 +9,7 @@
 #define MAX_NODES      14
 #define MAX_CANDIDATES 44
 #define PLACES         3
+#define MAX_INPUTS     2
 
 // ---- random problems ----
 
@@ -17,11 +18,27 @@ typedef struct made_t {
   uint32_t masks[MAX_NODES]; // successors of each node
   byoc_candidates_t list;
   double transitions[MAX_NODES][PLACES][PLACES];
+  uint32_t devices[PLACES];
+  double copies[MAX_NODES][PLACES][PLACES], input_copies[MAX_INPUTS][PLACES];
+  uint32_t readers[MAX_INPUTS][MAX_NODES];
+  byoc_cover_input_t inputs[MAX_INPUTS];
   byoc_cover_costs_t costs;
 } made_t;
 
 static double transition(void *self, uint32_t node, uint32_t from, uint32_t to) {
   return ((const made_t *)self)->transitions[node][from][to];
+}
+
+static uint32_t device(void *self, uint32_t place) {
+  return ((const made_t *)self)->devices[place];
+}
+
+static double copy(void *self, uint32_t node, uint32_t from, uint32_t to) {
+  return ((const made_t *)self)->copies[node][from][to];
+}
+
+static double input_copy(void *self, uint32_t input, uint32_t to) {
+  return ((const made_t *)self)->input_copies[input][to];
 }
 
 static void add_candidate(made_t *made, const uint32_t *nodes, size_t count, uint32_t target, double cost) {
@@ -105,6 +122,36 @@ static void make_random(made_t *made, byoc_test_random_t *random) {
   made->costs = (byoc_cover_costs_t){.self = made, .transition = kind == 0 ? NULL : transition};
 }
 
+// Puts the places on devices, the last one on the host, and makes copies cost something.
+static void add_devices(made_t *made, byoc_test_random_t *random) {
+  const uint32_t n = made->flow.node_count, devices = 2 + (uint32_t)byoc_test_below(random, PLACES - 1);
+  const uint64_t most = 1 + byoc_test_below(random, 20);
+  for (uint32_t place = 0; place + 1 < PLACES; ++place)
+    made->devices[place] = (uint32_t)byoc_test_below(random, devices);
+  made->devices[PLACES - 1] = BYOC_COVER_HOST;
+  for (uint32_t node = 0; node < n; ++node) {
+    for (uint32_t from = 0; from < devices; ++from) {
+      for (uint32_t to = 0; to < devices; ++to) made->copies[node][from][to] = random_cost(random, most);
+    }
+  }
+  const uint32_t inputs = (uint32_t)byoc_test_below(random, MAX_INPUTS + 1);
+  for (uint32_t k = 0; k < inputs; ++k) {
+    uint32_t count = 0;
+    for (uint32_t node = 0; node < n; ++node) {
+      if (byoc_test_below(random, 3) == 0) made->readers[k][count++] = node;
+    }
+    made->inputs[k] = (byoc_cover_input_t){made->readers[k], count};
+    for (uint32_t to = 0; to < devices; ++to) made->input_copies[k][to] = random_cost(random, most);
+  }
+  made->costs.self = made;
+  made->costs.device_count = devices;
+  made->costs.device = device;
+  made->costs.copy = copy;
+  made->costs.input_copy = input_copy;
+  made->costs.inputs = made->inputs;
+  made->costs.input_count = inputs;
+}
+
 static void release(made_t *made) {
   byoc_candidates_deinit(&made->list);
   byoc_dataflow_deinit(&made->flow);
@@ -157,12 +204,42 @@ static double all_transitions(const brute_t *b) {
   return sum;
 }
 
+static uint32_t device_of(const brute_t *b, uint32_t node) {
+  return b->made->devices[b->made->list.items.data[b->owners[node]]->place];
+}
+
+// What the plan pays for copies between the nodes owned so far.
+static double all_copies(const brute_t *b) {
+  const made_t *made = b->made;
+  const uint32_t n = made->flow.node_count, devices = made->costs.device_count;
+  double sum = 0;
+  for (uint32_t to = 0; to < devices && devices > 1; ++to) {
+    for (uint32_t node = 0; node < n; ++node) {
+      if (b->owners[node] < 0 || device_of(b, node) == to) continue;
+      bool is_read = to == BYOC_COVER_HOST && made->flow.is_result[node];
+      for (uint32_t user = 0; user < n; ++user) {
+        is_read = is_read || ((made->masks[node] >> user & 1) && b->owners[user] >= 0 && device_of(b, user) == to);
+      }
+      if (is_read) sum += made->copies[node][device_of(b, node)][to];
+    }
+    for (uint32_t k = 0; k < made->costs.input_count && to != BYOC_COVER_HOST; ++k) {
+      bool is_read = false;
+      for (uint32_t r = 0; r < made->inputs[k].reader_count; ++r) {
+        const uint32_t node = made->readers[k][r];
+        is_read = is_read || (b->owners[node] >= 0 && device_of(b, node) == to);
+      }
+      if (is_read) sum += made->input_copies[k][to];
+    }
+  }
+  return sum;
+}
+
 static void try_all(brute_t *b, uint32_t covered, double cost) {
-  if (cost + all_transitions(b) >= b->best) return;
+  if (cost + all_transitions(b) + all_copies(b) >= b->best) return;
   uint32_t n = b->made->flow.node_count, first = 0;
   while (first < n && (covered >> first & 1)) ++first;
   if (first == n) {
-    if (can_run(b)) b->best = cost + all_transitions(b);
+    if (can_run(b)) b->best = cost + all_transitions(b) + all_copies(b);
     return;
   }
   for (size_t c = 0; c < b->made->list.items.count; ++c) {
@@ -213,7 +290,7 @@ static void check_plan(const made_t *made, const byoc_cover_t *cover) {
   }
   assert_int_equal(covered, (1u << n) - 1);
   assert_true(can_run(&b));
-  double transitions = all_transitions(&b);
+  double transitions = all_transitions(&b) + all_copies(&b);
   assert_true(fabs(cost + transitions - cover->cost_ns) < 1e-6);
   assert_true(fabs(transitions - cover->transition_ns) < 1e-6);
 }
@@ -240,17 +317,17 @@ static void compare(const made_t *made, const byoc_cover_options_t *options, dou
 }
 
 // Row C3. Row C7 too: with and without pruning, the cost is the same.
-static void the_search_equals_brute_force(void **state) {
-  (void)state;
-  byoc_test_random_t random = {.state = 2024};
+static void compare_random(uint64_t seed, int rounds, bool has_devices) {
+  byoc_test_random_t random = {.state = seed};
   static const byoc_cover_options_t everything = {.keep_all_candidates = true, .no_dominance = true};
   static const byoc_cover_options_t all_candidates = {.keep_all_candidates = true};
   static const byoc_cover_options_t all_states = {.no_dominance = true};
   static const byoc_cover_options_t little = {.state_budget = 1};
   int feasible = 0;
-  for (int round = 0; round < 10000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     made_t made;
     make_random(&made, &random);
+    if (has_devices) add_devices(&made, &random);
     double expected = brute_force(&made);
     if (expected < (double)INFINITY) ++feasible;
     compare(&made, NULL, expected, round);
@@ -273,7 +350,18 @@ static void the_search_equals_brute_force(void **state) {
     }
     release(&made);
   }
-  assert_true(feasible > 7000);
+  assert_true(feasible > rounds / 10 * 7);
+}
+
+static void the_search_equals_brute_force(void **state) {
+  (void)state;
+  compare_random(2024, 10000, false);
+}
+
+// Row C9: copies between devices are paid once for each value and device.
+static void test_c9_the_search_with_copies_equals_brute_force(void **state) {
+  (void)state;
+  compare_random(9, 3000, true);
 }
 
 // ---- single cases ----
@@ -544,6 +632,7 @@ static void the_narrower_order_is_taken(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_search_equals_brute_force),
+      cmocka_unit_test(test_c9_the_search_with_copies_equals_brute_force),
       cmocka_unit_test(candidates_do_not_wait_for_each_other),
       cmocka_unit_test(a_tie_goes_to_the_first_target_and_to_fewer_parts),
       cmocka_unit_test(test_c9_transitions_decide),
