@@ -44,7 +44,7 @@ static int32_t begin(const byoc_device_t *device, const byoc_device_queue_t *que
 static int32_t end(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_order_t *order,
                    command_t *command, cl_int code, const char *what) {
   drop_waits(device, command);
-  if (code != CL_SUCCESS) return byoc_opencl_check(device->runtime, code, what);
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, what);
   if (queue->last != NULL) (void)device->cl.clReleaseEvent(queue->last);
   queue->last = command->event;
   if (order == NULL || order->signal == NULL) return BYOC_OK;
@@ -108,8 +108,8 @@ static int32_t set_buffer(byoc_device_t *device, cl_kernel kernel, cl_uint index
   cl_mem memory = NULL;
   int32_t status = byoc_opencl_part(device, argument->buffer, argument->offset_bytes, &memory);
   if (status != BYOC_OK) return status;
-  return byoc_opencl_check(device->runtime, device->cl.clSetKernelArg(kernel, index, sizeof(memory), &memory),
-                           "pass a buffer to a kernel");
+  return byoc_opencl_check_code(device->runtime, device->cl.clSetKernelArg(kernel, index, sizeof(memory), &memory),
+                                "pass a buffer to a kernel");
 }
 
 static int32_t set_argument(byoc_device_t *device, cl_kernel kernel, cl_uint index,
@@ -138,7 +138,7 @@ static int32_t set_argument(byoc_device_t *device, cl_kernel kernel, cl_uint ind
     code = device->cl.clSetKernelArg(kernel, index, (size_t)argument->integer, NULL);
     break;
   }
-  return byoc_opencl_check(device->runtime, code, "pass an argument to a kernel");
+  return byoc_opencl_check_code(device->runtime, code, "pass an argument to a kernel");
 }
 
 static int32_t set_arguments(byoc_device_t *device, const byoc_device_launch_t *launch) {

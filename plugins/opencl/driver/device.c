@@ -37,7 +37,7 @@ static int32_t find_device(const byoc_runtime_t *runtime, const byoc_opencl_api_
                             "OpenCL has no platform: install a driver for the device, such as the Debian package "
                             "pocl-opencl-icd, which runs kernels on the processor");
   }
-  if (code != CL_SUCCESS) return byoc_opencl_check(runtime, code, "list its platforms");
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(runtime, code, "list its platforms");
   if (platform_count > MOST_PLATFORMS) platform_count = MOST_PLATFORMS;
   list_devices(cl, platforms, platform_count, CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR, &devices);
   list_devices(cl, platforms, platform_count, CL_DEVICE_TYPE_CPU, &devices);
@@ -100,20 +100,45 @@ static void fill_info(byoc_device_t *device) {
       .format_count = sizeof(formats) / sizeof(*formats)};
 }
 
+static int32_t make_context(byoc_device_t *device, int32_t ordinal) {
+  cl_int code = CL_SUCCESS;
+  int32_t status = find_device(device->runtime, &device->cl, ordinal, &device->id);
+  if (status != BYOC_OK) return status;
+  device->context = device->cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
+  return byoc_opencl_check_code(device->runtime, code, "make a context");
+}
+
+// The context of a queue of the caller's: buffers of another one could not be used in it.
+static int32_t adopt_context(byoc_device_t *device, cl_command_queue queue) {
+  const byoc_opencl_api_t *cl = &device->cl;
+  cl_int code = cl->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device->id), &device->id, NULL);
+  if (code == CL_SUCCESS)
+    code = cl->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(device->context), &device->context, NULL);
+  if (code == CL_SUCCESS) code = cl->clRetainContext(device->context);
+  return byoc_opencl_check_code(device->runtime, code, "read the caller's queue");
+}
+
 int32_t byoc_opencl_open(const byoc_device_init_t *init, byoc_device_t **out_device) {
   *out_device = NULL;
   byoc_device_t *device = calloc(1, sizeof(*device));
   if (device == NULL) return byoc_opencl_fail(init->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
   device->runtime = init->runtime;
   device->has_times = (init->flags & BYOC_DEVICE_TIMES) != 0;
-  cl_int code = CL_SUCCESS;
   int32_t status = byoc_opencl_library_open(init->runtime, &device->cl);
-  if (status == BYOC_OK) status = find_device(init->runtime, &device->cl, init->ordinal, &device->id);
   if (status != BYOC_OK) goto cleanup;
-  device->context = device->cl.clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
-  status = byoc_opencl_check(init->runtime, code, "make a context");
+  bool has_native = init->struct_size >= offsetof(byoc_device_init_t, native) + sizeof(init->native);
+  status =
+      has_native && init->native != NULL ? adopt_context(device, init->native) : make_context(device, init->ordinal);
   if (status != BYOC_OK) goto cleanup;
   fill_info(device);
+  if (BYOC_DEVICE_ALIGNMENT % device->info.alignment != 0) {
+    status =
+        byoc_opencl_fail(init->runtime, BYOC_UNSUPPORTED,
+                         "the device %s wants offsets that are multiples of %u bytes, programs have multiples of %d",
+                         device->name, device->info.alignment, BYOC_DEVICE_ALIGNMENT);
+    (void)device->cl.clReleaseContext(device->context);
+    goto cleanup;
+  }
   *out_device = device;
   device = NULL; // now the caller's
 cleanup:

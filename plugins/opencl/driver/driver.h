@@ -91,7 +91,7 @@ int32_t byoc_opencl_fail(const byoc_runtime_t *runtime, int32_t status, const ch
     __attribute__((format(printf, 3, 4)));
 int32_t byoc_opencl_out_of_memory(const byoc_device_t *device);
 // BYOC_OK for CL_SUCCESS. Otherwise reports "OpenCL cannot <what>: CL_<NAME>" and returns the status that fits.
-int32_t byoc_opencl_check(const byoc_runtime_t *runtime, cl_int code, const char *what);
+int32_t byoc_opencl_check_code(const byoc_runtime_t *runtime, cl_int code, const char *what);
 int32_t byoc_opencl_status_of(cl_int code);
 const char *byoc_opencl_code_name(cl_int code); // "CL_OUT_OF_RESOURCES"; "an unknown error"
 

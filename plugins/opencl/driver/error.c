@@ -80,7 +80,7 @@ int32_t byoc_opencl_out_of_memory(const byoc_device_t *device) {
   return byoc_opencl_fail(device->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
-int32_t byoc_opencl_check(const byoc_runtime_t *runtime, cl_int code, const char *what) {
+int32_t byoc_opencl_check_code(const byoc_runtime_t *runtime, cl_int code, const char *what) {
   if (code == CL_SUCCESS) return BYOC_OK;
   return byoc_opencl_fail(runtime, byoc_opencl_status_of(code), "OpenCL cannot %s: %s (%d)", what,
                           byoc_opencl_code_name(code), code);

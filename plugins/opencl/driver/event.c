@@ -92,7 +92,7 @@ static int32_t read_times(const byoc_device_t *device, cl_event command, uint64_
   cl_int code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL);
   if (code == CL_SUCCESS)
     code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL);
-  if (code != CL_SUCCESS) return byoc_opencl_check(device->runtime, code, "tell the times of a command");
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "tell the times of a command");
   *out_begin_ns = begin;
   *out_end_ns = end;
   return BYOC_OK;

@@ -100,7 +100,7 @@ int32_t byoc_opencl_part(byoc_device_t *device, byoc_device_buffer_t *buffer, ui
     cl_buffer_region region = {offset_bytes, buffer->size_bytes - offset_bytes};
     cl_int code = CL_SUCCESS;
     cl_mem memory = device->cl.clCreateSubBuffer(buffer->memory, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-    int32_t status = byoc_opencl_check(device->runtime, code, "make a part of a buffer");
+    int32_t status = byoc_opencl_check_code(device->runtime, code, "make a part of a buffer");
     if (status != BYOC_OK) return status;
     memmove(&buffer->parts[at + 1], &buffer->parts[at], (buffer->part_count - at) * sizeof(*buffer->parts));
     buffer->parts[at] = (byoc_opencl_part_t){offset_bytes, memory};

@@ -44,7 +44,7 @@ int32_t byoc_opencl_module_load(byoc_device_t *device, const byoc_device_code_t 
   if (module == NULL) return byoc_opencl_out_of_memory(device);
   cl_int result = CL_SUCCESS;
   module->program = create_program(device, code, &result);
-  int32_t status = byoc_opencl_check(device->runtime, result, "load a program");
+  int32_t status = byoc_opencl_check_code(device->runtime, result, "load a program");
   if (status != BYOC_OK) goto cleanup;
   result = device->cl.clBuildProgram(module->program, 1, &device->id, code->options, NULL, NULL);
   // A binary that does not build is one for another device or version.
@@ -96,7 +96,7 @@ int32_t byoc_opencl_module_entry(byoc_device_t *device, byoc_device_module_t *mo
   }
   if (code != CL_SUCCESS) {
     free(entry);
-    return byoc_opencl_check(device->runtime, code, "make a kernel");
+    return byoc_opencl_check_code(device->runtime, code, "make a kernel");
   }
   entry->next = module->entries;
   module->entries = entry;

@@ -11,7 +11,7 @@ static int32_t check_native(const byoc_device_t *device, cl_command_queue queue)
   cl_int code = device->cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
   if (code == CL_SUCCESS)
     code = device->cl.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
-  if (code != CL_SUCCESS) return byoc_opencl_check(device->runtime, code, "read the caller's queue");
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "read the caller's queue");
   if (context != device->context) {
     return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                             "the caller's queue belongs to another OpenCL context than the device");
@@ -28,12 +28,12 @@ static int32_t obtain(byoc_device_t *device, uint32_t kind, void *native, cl_com
   case BYOC_QUEUE_OWN:
     *out_queue = device->cl.clCreateCommandQueue(device->context, device->id,
                                                  device->has_times ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-    return byoc_opencl_check(device->runtime, code, "make a queue");
+    return byoc_opencl_check_code(device->runtime, code, "make a queue");
   case BYOC_QUEUE_NATIVE:
     status = check_native(device, native);
     if (status != BYOC_OK) return status;
     *out_queue = native;
-    return byoc_opencl_check(device->runtime, device->cl.clRetainCommandQueue(native), "use the caller's queue");
+    return byoc_opencl_check_code(device->runtime, device->cl.clRetainCommandQueue(native), "use the caller's queue");
   default:
     return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED, "OpenCL has no queue that is used by default");
   }
@@ -82,7 +82,7 @@ int32_t byoc_opencl_queue_rebind(byoc_device_t *device, byoc_device_queue_t *que
 }
 
 int32_t byoc_opencl_queue_flush(byoc_device_t *device, byoc_device_queue_t *queue) {
-  return byoc_opencl_check(device->runtime, device->cl.clFlush(queue->queue), "start a queue");
+  return byoc_opencl_check_code(device->runtime, device->cl.clFlush(queue->queue), "start a queue");
 }
 
 // Each command waits for the one before, so a failure is seen at the last one.
@@ -91,7 +91,7 @@ int32_t byoc_opencl_queue_wait(byoc_device_t *device, byoc_device_queue_t *queue
   cl_int state = byoc_opencl_await(device, queue->last);
   if (state >= 0) return BYOC_OK;
   forget(device, queue);
-  return byoc_opencl_check(device->runtime, state, "run the commands of a queue");
+  return byoc_opencl_check_code(device->runtime, state, "run the commands of a queue");
 }
 
 void byoc_opencl_finish_queues(byoc_device_t *device) {

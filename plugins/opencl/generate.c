@@ -1,0 +1,220 @@
+// The backend's hook: plans every function, puts the kernels of all into one module, and binds the functions to them.
+#include "generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "module.h"
+#include "plan.h"
+
+extern const byoc_driver_t byoc_driver_opencl;
+
+// The archive that artifacts link to (byoc_embed in CMakeLists.txt).
+extern const unsigned char byoc_embed_opencl_driver[];
+extern const unsigned long long byoc_embed_opencl_driver_size;
+
+// One function of the codegen.
+typedef struct job_t {
+  byoc_function_t *function;
+  byoc_opencl_plan_t plan;
+  uint32_t *entries; // of its kernels, in the module
+} job_t;
+
+typedef struct generation_t {
+  const byoc_opencl_state_t *state;
+  byoc_codegen_t *codegen;
+  job_t *jobs; // those that are not declined
+  uint32_t job_count;
+  byoc_opencl_module_t module;
+} generation_t;
+
+static int32_t out_of_memory(const generation_t *generation) {
+  return generation->state->host->codegen->error(generation->codegen, BYOC_OUT_OF_MEMORY, "opencl: out of memory");
+}
+
+static void job_deinit(job_t *job) {
+  byoc_opencl_plan_deinit(&job->plan);
+  free(job->entries);
+}
+
+// ---- planning ----
+
+static int32_t plan_job(generation_t *generation, byoc_function_t *function) {
+  job_t *job = &generation->jobs[generation->job_count];
+  *job = (job_t){.function = function};
+  const char *reason = byoc_opencl_plan_function(generation->state->host->graph, function, &job->plan);
+  if (reason != NULL) {
+    job_deinit(job);
+    return generation->state->host->codegen->decline(generation->codegen, function, reason);
+  }
+  ++generation->job_count;
+  job->entries = calloc((size_t)job->plan.kernel_count + 1, sizeof(*job->entries));
+  if (job->plan.failed || job->entries == NULL) return out_of_memory(generation);
+  for (uint32_t i = 0; i < job->plan.kernel_count; ++i)
+    if (!byoc_opencl_module_add(&generation->module, &job->plan.kernels[i], &job->entries[i]))
+      return out_of_memory(generation);
+  return BYOC_OK;
+}
+
+static int32_t plan_jobs(generation_t *generation) {
+  const byoc_codegen_api_t *api = generation->state->host->codegen;
+  uint64_t count = api->function_count(generation->codegen);
+  generation->jobs = calloc((size_t)count + 1, sizeof(*generation->jobs));
+  if (generation->jobs == NULL) return out_of_memory(generation);
+  for (uint64_t i = 0; i < count; ++i) {
+    int32_t status = plan_job(generation, api->function_at(generation->codegen, i));
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+// ---- binding ----
+
+// Everything that one binding points to.
+typedef struct binding_t {
+  byoc_kernel_launch_t *launches;
+  byoc_kernel_argument_t *arguments; // of all launches
+  byoc_opencl_name_t *extents;       // six of each launch
+  byoc_tensor_data_t *constants;
+} binding_t;
+
+static byoc_kernel_argument_t argument_of(const job_t *job, const byoc_opencl_argument_t *argument) {
+  static const uint32_t kinds[] = {[BYOC_OPENCL_OPERAND] = BYOC_KERNEL_ARGUMENT_OPERAND,
+                                   [BYOC_OPENCL_RESULT] = BYOC_KERNEL_ARGUMENT_RESULT,
+                                   [BYOC_OPENCL_CONSTANT] = BYOC_KERNEL_ARGUMENT_CONSTANT,
+                                   [BYOC_OPENCL_SCRATCH] = BYOC_KERNEL_ARGUMENT_SCRATCH};
+  uint64_t place = 0;
+  byoc_opencl_where_t where = byoc_opencl_plan_place(&job->plan, argument, &place);
+  byoc_kernel_argument_t result = {.kind = kinds[where]};
+  if (where == BYOC_OPENCL_SCRATCH)
+    result.offset_bytes = place;
+  else
+    result.index = (uint32_t)place;
+  return result;
+}
+
+static void fill_launches(const generation_t *generation, const job_t *job, binding_t *binding) {
+  byoc_kernel_argument_t *arguments = binding->arguments;
+  for (uint32_t k = 0; k < job->plan.kernel_count; ++k) {
+    const byoc_opencl_kernel_t *kernel = &job->plan.kernels[k];
+    byoc_opencl_name_t *extents = binding->extents + (size_t)6 * k;
+    byoc_kernel_launch_t *launch = &binding->launches[k];
+    *launch = (byoc_kernel_launch_t){.header = BYOC_HEADER(byoc_kernel_launch_t, 1),
+                                     .module = BYOC_OPENCL_MODULE,
+                                     .entry = byoc_opencl_module_entry_name(&generation->module, job->entries[k]),
+                                     .arguments = arguments,
+                                     .argument_count = kernel->argument_count,
+                                     .argument_stride = sizeof(*arguments)};
+    for (int i = 0; i < 3; ++i) {
+      extents[i] = byoc_opencl_name("%u", kernel->grid[i]);
+      extents[3 + i] = byoc_opencl_name("%u", kernel->block[i]);
+      launch->grid[i] = extents[i].text;
+      launch->block[i] = extents[3 + i].text;
+    }
+    for (uint32_t i = 0; i < kernel->argument_count; ++i) *arguments++ = argument_of(job, &kernel->arguments[i]);
+  }
+}
+
+static void fill_constants(const byoc_graph_api_t *graph, const job_t *job, binding_t *binding) {
+  for (uint32_t i = 0; i < job->plan.constants.count; ++i) {
+    const byoc_opencl_constant_t *constant = &job->plan.constants.items[i];
+    binding->constants[i] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+    if (constant->owned == NULL)
+      (void)graph->value_constant(constant->value, &binding->constants[i]);
+    else
+      binding->constants[i] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                                                   .dtype = BYOC_DTYPE_F32,
+                                                   .rank = 1,
+                                                   .dims = &constant->count,
+                                                   .data = constant->owned,
+                                                   .size_bytes = (uint64_t)constant->count * sizeof(float)};
+  }
+}
+
+static int32_t bind_job(const generation_t *generation, const job_t *job) {
+  size_t launch_count = job->plan.kernel_count, argument_count = 0;
+  for (size_t k = 0; k < launch_count; ++k) argument_count += job->plan.kernels[k].argument_count;
+  binding_t binding = {.launches = calloc(launch_count + 1, sizeof(*binding.launches)),
+                       .arguments = calloc(argument_count + 1, sizeof(*binding.arguments)),
+                       .extents = calloc(6 * launch_count + 1, sizeof(*binding.extents)),
+                       .constants = calloc((size_t)job->plan.constants.count + 1, sizeof(*binding.constants))};
+  int32_t status = BYOC_OUT_OF_MEMORY;
+  if (binding.launches == NULL || binding.arguments == NULL || binding.extents == NULL || binding.constants == NULL) {
+    status = out_of_memory(generation);
+    goto cleanup;
+  }
+  fill_launches(generation, job, &binding);
+  fill_constants(generation->state->host->graph, job, &binding);
+  byoc_opencl_name_t scratch = byoc_opencl_name("%llu", (unsigned long long)job->plan.scratch_bytes);
+  byoc_kernel_binding_t answer = {.header = BYOC_HEADER(byoc_kernel_binding_t, 1),
+                                  .launches = binding.launches,
+                                  .launch_count = (uint32_t)launch_count,
+                                  .launch_stride = sizeof(*binding.launches),
+                                  .constants = binding.constants,
+                                  .constant_count = job->plan.constants.count,
+                                  .constant_stride = sizeof(*binding.constants),
+                                  .scratch_bytes = job->plan.scratch_bytes > 0 ? scratch.text : NULL};
+  status = generation->state->device->bind_kernels(generation->codegen, job->function, &answer);
+cleanup:
+  free(binding.launches);
+  free(binding.arguments);
+  free(binding.extents);
+  free(binding.constants);
+  return status;
+}
+
+// ---- modules ----
+
+static int32_t add_driver(const generation_t *generation) {
+  byoc_file_content_t archive = {.header = BYOC_HEADER(byoc_file_content_t, 1),
+                                 .name = "libbyoc_opencl_driver.a",
+                                 .data = byoc_embed_opencl_driver,
+                                 .size_bytes = byoc_embed_opencl_driver_size};
+  byoc_driver_module_t driver = {.header = BYOC_HEADER(byoc_driver_module_t, 1),
+                                 .name = "opencl",
+                                 .symbol = "byoc_driver_opencl",
+                                 .files = &archive,
+                                 .file_count = 1,
+                                 .file_stride = sizeof(archive),
+                                 .in_process = &byoc_driver_opencl};
+  return generation->state->device->add_driver(generation->codegen, &driver);
+}
+
+static int32_t add_kernels(generation_t *generation) {
+  byoc_opencl_module_t *module = &generation->module;
+  byoc_device_variant_t source = {.header = BYOC_HEADER(byoc_device_variant_t, 1),
+                                  .kind = BYOC_DEVICE_CODE_SOURCE,
+                                  .format = "opencl-c",
+                                  .data = module->source.data,
+                                  .size_bytes = module->source.length,
+                                  .options = "-cl-std=CL1.2"};
+  const char **entries = calloc((size_t)module->entry_count + 1, sizeof(*entries));
+  if (entries == NULL) return out_of_memory(generation);
+  for (uint32_t i = 0; i < module->entry_count; ++i) entries[i] = byoc_opencl_module_entry_name(module, i);
+  byoc_device_code_module_t code = {.header = BYOC_HEADER(byoc_device_code_module_t, 1),
+                                    .name = BYOC_OPENCL_MODULE,
+                                    .driver = "opencl",
+                                    .variants = &source,
+                                    .variant_count = 1,
+                                    .variant_stride = sizeof(source),
+                                    .entries = {entries, module->entry_count}};
+  int32_t status = generation->state->device->add_device_module(generation->codegen, &code);
+  free(entries);
+  return status;
+}
+
+int32_t byoc_opencl_generate(void *self, byoc_codegen_t *codegen) {
+  generation_t generation = {.state = self, .codegen = codegen};
+  int32_t status = plan_jobs(&generation);
+  if (status != BYOC_OK || generation.job_count == 0) goto cleanup;
+  status = add_driver(&generation);
+  if (status == BYOC_OK) status = add_kernels(&generation);
+  for (uint32_t i = 0; status == BYOC_OK && i < generation.job_count; ++i)
+    status = bind_job(&generation, &generation.jobs[i]);
+cleanup:
+  for (uint32_t i = 0; i < generation.job_count; ++i) job_deinit(&generation.jobs[i]);
+  free(generation.jobs);
+  byoc_opencl_module_deinit(&generation.module);
+  return status;
+}

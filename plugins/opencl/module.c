@@ -1,0 +1,75 @@
+// Puts kernels together to one source.
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void byoc_opencl_module_deinit(byoc_opencl_module_t *module) {
+  byoc_opencl_text_deinit(&module->source);
+  free(module->entries);
+}
+
+const char *byoc_opencl_module_entry_name(const byoc_opencl_module_t *module, uint32_t entry) {
+  return module->entries[entry].name.text;
+}
+
+// FNV-1a of 64 bits
+static uint64_t hash_of(const char *text, size_t length) {
+  uint64_t hash = 14695981039346656037u;
+  for (size_t i = 0; i < length; ++i) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+  return hash;
+}
+
+// What follows the kernel's name.
+static void add_definition(byoc_opencl_text_t *text, const byoc_opencl_kernel_t *kernel) {
+  byoc_opencl_text_add(text, "(");
+  for (uint32_t i = 0; i < kernel->argument_count; ++i) {
+    const byoc_opencl_argument_t *argument = &kernel->arguments[i];
+    byoc_opencl_name_t name = byoc_opencl_argument_name(argument, i);
+    byoc_opencl_text_add(text, "%sglobal %s%s *restrict %s", i > 0 ? ", " : "", argument->is_written ? "" : "const ",
+                         byoc_opencl_type_name(argument->dtype), name.text);
+  }
+  byoc_opencl_text_add(text, ") {\n");
+  if (kernel->body.length > 0) byoc_opencl_text_add_bytes(text, kernel->body.data, kernel->body.length);
+  byoc_opencl_text_add(text, "}\n\n");
+}
+
+bool byoc_opencl_module_add(byoc_opencl_module_t *module, const byoc_opencl_kernel_t *kernel, uint32_t *out_entry) {
+  byoc_opencl_text_t text = {0};
+  bool ok = false;
+  *out_entry = 0;
+  // The size of the work-group is a part of the kernel.
+  add_definition(&text, kernel);
+  if (!byoc_opencl_text_ok(&text)) goto cleanup;
+  uint64_t hash = hash_of(text.data, text.length) + kernel->block[0];
+  for (uint32_t i = 0; i < module->entry_count; ++i) {
+    const byoc_opencl_entry_t *entry = &module->entries[i];
+    bool is_same = entry->hash == hash && strcmp(entry->stem, kernel->stem) == 0 &&
+                   entry->end - entry->begin == text.length &&
+                   memcmp(module->source.data + entry->begin, text.data, text.length) == 0;
+    if (!is_same) continue;
+    *out_entry = i;
+    ok = true;
+    goto cleanup;
+  }
+  if (module->entry_count == module->entry_capacity) {
+    uint32_t capacity = module->entry_capacity == 0 ? 32 : module->entry_capacity * 2;
+    byoc_opencl_entry_t *entries = realloc(module->entries, capacity * sizeof(*entries));
+    if (entries == NULL) goto cleanup;
+    module->entries = entries;
+    module->entry_capacity = capacity;
+  }
+  byoc_opencl_entry_t *entry = &module->entries[module->entry_count];
+  *entry = (byoc_opencl_entry_t){.stem = kernel->stem, .hash = hash};
+  entry->name = byoc_opencl_name("%s_%u", kernel->stem, module->entry_count);
+  byoc_opencl_text_add(&module->source, "__attribute__((reqd_work_group_size(%u, %u, %u)))\nkernel void %s",
+                       kernel->block[0], kernel->block[1], kernel->block[2], entry->name.text);
+  entry->begin = module->source.length;
+  byoc_opencl_text_add_bytes(&module->source, text.data, text.length);
+  entry->end = module->source.length;
+  *out_entry = module->entry_count++;
+  ok = byoc_opencl_text_ok(&module->source);
+cleanup:
+  byoc_opencl_text_deinit(&text);
+  return ok;
+}

@@ -1,0 +1,192 @@
+// A function as kernels, and the memory between them.
+#include "plan.h"
+
+#include <stdlib.h>
+
+#include "byoc/device.h"
+
+void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan) {
+  for (uint32_t i = 0; i < plan->kernel_count; ++i) byoc_opencl_kernel_deinit(&plan->kernels[i]);
+  free(plan->kernels);
+  free(plan->scratch);
+  byoc_opencl_constants_deinit(&plan->constants);
+  byoc_opencl_clusters_deinit(&plan->clusters);
+}
+
+// ---- what cannot be planned ----
+
+static const char *check_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function) {
+  for (uint64_t i = 0; i < graph->node_count(function); ++i) {
+    byoc_opencl_source_t source = {graph, graph->node_at(function, i)};
+    const char *reason = byoc_opencl_check(&source);
+    if (reason != NULL) return reason;
+  }
+  return NULL;
+}
+
+static const char *check_results(const byoc_graph_api_t *graph, const byoc_function_t *function) {
+  for (uint64_t i = 0; i < graph->result_count(function); ++i) {
+    if (graph->value_producer(graph->result(function, i)) == NULL) return "a result that no operator makes";
+    for (uint64_t j = 0; j < i; ++j)
+      if (graph->result(function, i) == graph->result(function, j)) return "a result that is returned twice";
+  }
+  return NULL;
+}
+
+// ---- kernels ----
+
+// The kernel that is being written.
+typedef struct writing_t {
+  const byoc_opencl_plan_t *plan;
+  uint32_t cluster;
+} writing_t;
+
+static bool is_inside(const void *self, const byoc_node_t *node) {
+  const writing_t *writing = self;
+  const byoc_opencl_member_t *member = byoc_opencl_member_of(&writing->plan->clusters, node);
+  return member != NULL && member->cluster == writing->cluster;
+}
+
+static const byoc_value_t *stored_as(const void *self, const byoc_value_t *value) {
+  const writing_t *writing = self;
+  return byoc_opencl_stored_as(&writing->plan->clusters, value);
+}
+
+// One element per work-item: the kernel of a cluster without an anchor.
+static void emit_points(byoc_opencl_emit_t *emit, const byoc_value_t *root) {
+  enum { WORK_GROUP = 64 };
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->graph, root);
+  int64_t block = shape.count < WORK_GROUP ? shape.count : WORK_GROUP;
+  byoc_opencl_emit_launch(emit, "point", (shape.count + block - 1) / block, 1, 1, block);
+  byoc_opencl_line(emit, "const int i = get_global_id(0);");
+  byoc_opencl_line(emit, "if (i >= %lld) return;", (long long)shape.count);
+  byoc_opencl_index_t index = byoc_opencl_index(&shape, byoc_opencl_name("i"));
+  byoc_opencl_emit_store(emit, &index, NULL, index.linear);
+}
+
+static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const byoc_value_t *root) {
+  const byoc_opencl_cluster_t *cluster = &plan->clusters.clusters[cluster_index];
+  byoc_opencl_kernel_t *kernel = &plan->kernels[plan->kernel_count++];
+  writing_t writing = {plan, cluster_index};
+  *kernel = (byoc_opencl_kernel_t){.root = root};
+  byoc_opencl_emit_t emit = {.graph = plan->graph,
+                             .kernel = kernel,
+                             .constants = &plan->constants,
+                             .is_inside = is_inside,
+                             .stored_as = stored_as,
+                             .self = &writing,
+                             .depth = 1};
+  if (cluster->anchor >= 0) {
+    byoc_opencl_source_t source = {plan->graph, plan->clusters.members[cluster->anchor].node};
+    byoc_opencl_operator_of(plan->graph, source.node)->anchor(&emit, &source);
+  } else {
+    emit_points(&emit, root);
+  }
+  plan->failed = plan->failed || emit.failed || !byoc_opencl_text_ok(&kernel->body);
+  byoc_opencl_emit_deinit(&emit);
+}
+
+static void emit_kernels(byoc_opencl_plan_t *plan) {
+  const byoc_graph_api_t *graph = plan->graph;
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < graph->node_count(plan->function); ++i)
+    most += graph->node_result_count(graph->node_at(plan->function, i));
+  plan->kernels = calloc((size_t)most + 1, sizeof(*plan->kernels));
+  if (plan->kernels == NULL) {
+    plan->failed = true;
+    return;
+  }
+  for (uint32_t i = 0; i < plan->clusters.member_count && !plan->failed; ++i) {
+    uint32_t cluster = plan->clusters.members[i].cluster;
+    if (plan->clusters.clusters[cluster].root != i || plan->clusters.clusters[cluster].is_alias) continue;
+    byoc_opencl_source_t source = {graph, plan->clusters.members[i].node};
+    for (uint64_t r = 0; r < graph->node_result_count(source.node); ++r)
+      if (byoc_opencl_is_used(&source, r)) emit_kernel(plan, cluster, byoc_opencl_result(&source, r));
+  }
+}
+
+// ---- memory ----
+
+static int64_t result_index(const byoc_opencl_plan_t *plan, const byoc_value_t *value) {
+  for (uint64_t i = 0; i < plan->graph->result_count(plan->function); ++i)
+    if (plan->graph->result(plan->function, i) == value) return (int64_t)i;
+  return -1;
+}
+
+static byoc_opencl_scratch_t *scratch_of(const byoc_opencl_plan_t *plan, const byoc_value_t *value) {
+  for (uint32_t i = 0; i < plan->scratch_count; ++i)
+    if (plan->scratch[i].value == value) return &plan->scratch[i];
+  return NULL;
+}
+
+byoc_opencl_where_t byoc_opencl_plan_place(const byoc_opencl_plan_t *plan, const byoc_opencl_argument_t *argument,
+                                           uint64_t *out_place) {
+  if (argument->value == NULL) {
+    *out_place = argument->constant;
+    return BYOC_OPENCL_CONSTANT;
+  }
+  int64_t parameter = plan->graph->value_parameter_index(argument->value);
+  int64_t result = result_index(plan, argument->value);
+  *out_place = (uint64_t)(parameter >= 0 ? parameter : result);
+  if (parameter >= 0) return BYOC_OPENCL_OPERAND;
+  if (result >= 0) return BYOC_OPENCL_RESULT;
+  *out_place = scratch_of(plan, argument->value)->offset_bytes;
+  return BYOC_OPENCL_SCRATCH;
+}
+
+// The lowest place at which `item` meets no tensor before it in the list that is alive at the same time.
+static void place_scratch(byoc_opencl_plan_t *plan, uint32_t index) {
+  byoc_opencl_scratch_t *item = &plan->scratch[index];
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (uint32_t i = 0; i < index; ++i) {
+      const byoc_opencl_scratch_t *other = &plan->scratch[i];
+      bool is_alive = other->first <= item->last && item->first <= other->last;
+      bool meets = other->offset_bytes < item->offset_bytes + item->size_bytes &&
+                   item->offset_bytes < other->offset_bytes + other->size_bytes;
+      if (!is_alive || !meets) continue;
+      item->offset_bytes = other->offset_bytes + other->size_bytes;
+      moved = true;
+    }
+  }
+  if (item->offset_bytes + item->size_bytes > plan->scratch_bytes)
+    plan->scratch_bytes = item->offset_bytes + item->size_bytes;
+}
+
+static void plan_scratch(byoc_opencl_plan_t *plan) {
+  plan->scratch = calloc((size_t)plan->kernel_count + 1, sizeof(*plan->scratch));
+  if (plan->scratch == NULL) {
+    plan->failed = true;
+    return;
+  }
+  for (uint32_t k = 0; k < plan->kernel_count; ++k) {
+    const byoc_opencl_kernel_t *kernel = &plan->kernels[k];
+    for (uint32_t i = 0; i < kernel->argument_count; ++i) {
+      const byoc_value_t *value = kernel->arguments[i].value;
+      if (value == NULL || plan->graph->value_parameter_index(value) >= 0 || result_index(plan, value) >= 0) continue;
+      byoc_opencl_scratch_t *item = scratch_of(plan, value);
+      if (item == NULL) {
+        uint64_t size =
+            (uint64_t)plan->graph->value_element_count(value) * (byoc_dtype_bits(plan->graph->value_dtype(value)) / 8);
+        item = &plan->scratch[plan->scratch_count++];
+        *item = (byoc_opencl_scratch_t){.value = value, .first = k};
+        item->size_bytes = (size + BYOC_DEVICE_ALIGNMENT - 1) / BYOC_DEVICE_ALIGNMENT * BYOC_DEVICE_ALIGNMENT;
+      }
+      item->last = k;
+    }
+  }
+  for (uint32_t i = 0; i < plan->scratch_count; ++i) place_scratch(plan, i);
+}
+
+const char *byoc_opencl_plan_function(const byoc_graph_api_t *graph, const byoc_function_t *function,
+                                      byoc_opencl_plan_t *out_plan) {
+  byoc_opencl_plan_t *plan = out_plan;
+  *plan = (byoc_opencl_plan_t){.graph = graph, .function = function};
+  const char *reason = check_nodes(graph, function);
+  if (reason == NULL) reason = check_results(graph, function);
+  if (reason != NULL) return reason;
+  plan->failed = !byoc_opencl_clusters_init(graph, function, &plan->clusters);
+  if (!plan->failed) emit_kernels(plan);
+  if (!plan->failed) plan_scratch(plan);
+  return NULL;
+}
