@@ -60,6 +60,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_host_is_c_call(node)) return byoc_host_lower_c_call(l, node);
   if (byoc_host_is_join(node)) return byoc_host_lower_join(l, node);
   if (byoc_host_is_view(node)) return byoc_host_lower_alias(l, node->results[0], node->operands[0]);
+  if (byoc_host_is_collective(node)) return byoc_host_lower_collective(l, node);
   if (byoc_host_is_container(node)) return byoc_host_lower_container(l, node);
   if (byoc_node_is_onnx(node, "If")) return byoc_host_lower_if(l, node);
   if (byoc_node_is_onnx(node, "Loop")) return byoc_host_lower_loop(l, node);
@@ -182,7 +183,12 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   byoc_pointer_map_init(&l.cells, allocator);
   const char *name = byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, l.main->name);
   byoc_status_t status = byoc_host_program_create(module, name, allocator, diag, &l.program);
-  if (status == BYOC_OK) status = lower_main(&l);
+  if (status == BYOC_OK) {
+    l.program->rank_count = (uint32_t)byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK_COUNT, 0);
+    l.program->rank = (int32_t)byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK, 0);
+    if (l.program->rank_count == 0) l.program->rank = 0;
+    status = lower_main(&l);
+  }
   if (status != BYOC_OK) goto cleanup;
   *out_program = l.program;
   l.program = NULL; // now the caller's

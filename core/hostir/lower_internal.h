@@ -74,6 +74,9 @@ byoc_status_t byoc_host_lower_device_copy(byoc_host_lowering_t *l, const byoc_no
 // ---- lower_await.c ----
 // Makes the host wait where it touches what a command may still use.
 byoc_status_t byoc_host_place_awaits(byoc_host_lowering_t *l);
+// ---- lower_collective.c ----
+bool byoc_host_is_collective(const byoc_node_t *node);
+byoc_status_t byoc_host_lower_collective(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_join.c ----
 // Gives each Join of a block its buffer, and its operands their parts of it, before the block is lowered.

@@ -33,6 +33,11 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
+// Is the first result the first operand? What is sent to another rank stays what it is.
+static bool passes_operand_on(const byoc_node_t *node) {
+  return byoc_host_is_view(node) || byoc_node_is(node, "byoc", "Send");
+}
+
 // May a C call overwrite this operand's bytes? Only if nothing else will read them. The bytes must belong
 // to a call, or to a Join whose operands are not used after it. From there to the operand, every value must have one
 // use, in the same block (a nested one may run again). The search ends at an operand that an earlier C call overwrote,
@@ -48,7 +53,7 @@ static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block
       }
       return true;
     }
-    if (!byoc_host_is_view(node)) return true;
+    if (!passes_operand_on(node)) return true;
     value = node->operands[0];
   }
 }
@@ -60,7 +65,7 @@ int64_t byoc_host_overwritten_operand(const byoc_node_t *node) {
 byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || value->index != 0) return NULL;
-  if (byoc_host_is_view(node)) return node->operands[0];
+  if (passes_operand_on(node)) return node->operands[0];
   if (!byoc_host_is_c_call(node)) return NULL;
   int64_t from = byoc_host_overwritten_operand(node);
   if (from < 0 || from >= node->operand_count) return NULL;

@@ -34,6 +34,14 @@
 // Strings, "NAME=INPUT.2": dimensions of the inputs that the model calls by a name and that were given a size.
 #define BYOC_ATTRIBUTE_DIMENSIONS "dimensions"
 
+// ---- of modules that are for one rank of several (the pass shard) ----
+
+#define BYOC_ATTRIBUTE_RANK       "rank"       // int: which rank
+#define BYOC_ATTRIBUTE_RANK_COUNT "rank_count" // int: of how many; set by the pass
+#define BYOC_ATTRIBUTE_MESH       "mesh"       // string, before the pass: "dp=2, tp=4" (core/pass/spread.h)
+// String, before the pass: the axis of the mesh along which constants of matrix products and look-ups are cut.
+#define BYOC_ATTRIBUTE_CUT_WEIGHTS "cut_weights"
+
 // ---- of nodes ----
 
 // Names that begin so are notes that passes leave on nodes of any operator; models cannot have them.

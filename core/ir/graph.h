@@ -31,8 +31,9 @@ typedef struct byoc_virtual_device_t {
   int32_t device_id;   // -1: free
   const char *target;  // target kind; NULL: free
   const char *scope;   // memory scope, "global" for plain memory; NULL: free
+  const char *ranks;   // how it is spread over ranks, "tp: 1" (core/pass/spread.h); NULL: free
 } byoc_virtual_device_t;
-#define BYOC_VIRTUAL_DEVICE_FREE ((byoc_virtual_device_t){0, -1, NULL, NULL})
+#define BYOC_VIRTUAL_DEVICE_FREE ((byoc_virtual_device_t){0, -1, NULL, NULL, NULL})
 bool byoc_virtual_device_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // all fields are free
 

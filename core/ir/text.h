@@ -17,8 +17,9 @@
 //
 // Node:  %a, %b = com.domain::Op@since "node name" (%x, _, @c) {axis = 1} [then_branch (%p : f32[4]) -> … { … }] : T, T
 // Calls: %a = call @part(%x) : f32[N,2].  `_` is an omitted operand. A type may be followed by "on {device = 1, id = 0,
-// target = "cutlass", scope = "global"}", without free fields. A function says in front of its body where its constants
-// are: constants {@w on {scope = "shared"}}. `//` starts a comment. Names that are not identifiers print quoted:
+// target = "cutlass", scope = "global", ranks = "tp: 1"}", without free fields. A function says in front of its body
+// where its constants are: constants {@w on {scope = "shared"}}. `//` starts a comment. Names that are not identifiers
+// print quoted:
 // %"gpu_0/data_0", %"12"; a bare %12 is the number of a value without a name. A result that is declared only by its
 // type has no name. Whole floats always print with a point or exponent. A number that is exact in f32, but not as its
 // shortest decimal, carries an f: 0.1f. Dimensions: N * 2 + 1, floordiv(N, 2), "odd name", ?7 for the unknown with that

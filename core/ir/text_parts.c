@@ -296,6 +296,11 @@ void byoc_virtual_device_print(const byoc_virtual_device_t *device, byoc_string_
   if (device->scope) {
     byoc_string_appendf(out, "%sscope = ", separator);
     byoc_text_print_quoted(device->scope, strlen(device->scope), out);
+    separator = ", ";
+  }
+  if (device->ranks) {
+    byoc_string_appendf(out, "%sranks = ", separator);
+    byoc_text_print_quoted(device->ranks, strlen(device->ranks), out);
   }
   byoc_string_append(out, "}");
 }
@@ -325,8 +330,10 @@ bool byoc_virtual_device_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_vi
       ok = byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL) && parse_device_text(lexer, arena, &out_device->target);
     } else if (byoc_lexer_accept_word(lexer, "scope")) {
       ok = byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL) && parse_device_text(lexer, arena, &out_device->scope);
+    } else if (byoc_lexer_accept_word(lexer, "ranks")) {
+      ok = byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL) && parse_device_text(lexer, arena, &out_device->ranks);
     } else {
-      return byoc_lexer_expected(lexer, "device, id, target or scope");
+      return byoc_lexer_expected(lexer, "device, id, target, scope or ranks");
     }
     if (!ok) return false;
   } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));

@@ -10,7 +10,7 @@ static bool text_equal(const char *a, const char *b) {
 
 bool byoc_virtual_device_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
   return a->device_type == b->device_type && a->device_id == b->device_id && text_equal(a->target, b->target) &&
-         text_equal(a->scope, b->scope);
+         text_equal(a->scope, b->scope) && text_equal(a->ranks, b->ranks);
 }
 
 bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device) {

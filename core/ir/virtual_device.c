@@ -10,7 +10,8 @@ uint64_t byoc_virtual_device_hash(const byoc_virtual_device_t *device, uint64_t 
   int32_t numbers[] = {device->device_type, device->device_id};
   seed = byoc_hash_bytes(numbers, sizeof(numbers), seed);
   seed = byoc_hash_combine(seed, device->target ? byoc_hash_text(device->target) : 1);
-  return byoc_hash_combine(seed, device->scope ? byoc_hash_text(device->scope) : 2);
+  seed = byoc_hash_combine(seed, device->scope ? byoc_hash_text(device->scope) : 2);
+  return device->ranks ? byoc_hash_combine(seed, byoc_hash_text(device->ranks)) : seed;
 }
 
 static bool text_serves(const char *text, const char *wanted) {
@@ -19,7 +20,8 @@ static bool text_serves(const char *text, const char *wanted) {
 
 static bool place_serves(const byoc_virtual_device_t *a, const byoc_virtual_device_t *wanted) {
   return (wanted->device_type == 0 || a->device_type == wanted->device_type) &&
-         (wanted->device_id == -1 || a->device_id == wanted->device_id) && text_serves(a->scope, wanted->scope);
+         (wanted->device_id == -1 || a->device_id == wanted->device_id) && text_serves(a->scope, wanted->scope) &&
+         text_serves(a->ranks, wanted->ranks);
 }
 
 bool byoc_value_serves(const byoc_value_t *value, const byoc_value_t *wanted) {

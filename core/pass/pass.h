@@ -49,6 +49,7 @@ typedef struct byoc_pass_t {
     "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes (8 rounds at "      \
     "most)")                                                                                                           \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
+  X(shard, "shard", MODULE, "spread the model over the ranks of its mesh, as values say, and leave what one does")     \
   X(name_unknown_dimensions, "name-unknown-dimensions", MODULE,                                                        \
     "give a symbol to each dimension that is known at run time only")                                                  \
   X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \
