@@ -441,7 +441,8 @@ cleanup:
   return status;
 }
 
-// Gives a program that was read a memory plan, if its text has none.
+// Gives a program that was read a memory plan, if its text has none. If it has queues and no events, its text says
+// queues only; a program that has events must have those that it needs.
 static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline_options_t *options,
                                byoc_diag_t *diag) {
   uint32_t facts = 0;
@@ -449,7 +450,10 @@ static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline
   BYOC_RETURN_IF_ERROR(byoc_host_write_over(program, options->pairs, options->pair_count, diag));
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
   if ((facts & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
-  return run_host_passes("place-lifetimes,plan-memory", program, options, diag); // which verify
+  const bool says_queues_only = program->queues.count > 0 && program->events.count == 0;
+  BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes", program, options, diag));
+  if (says_queues_only) BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ORDER_PASSES, program, options, diag));
+  return run_host_passes("plan-memory", program, options, diag); // which verifies
 }
 
 byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,

@@ -97,6 +97,7 @@ extern void __asan_unpoison_memory_region(const volatile void *address, size_t s
 
 // Begins or ends the life of a buffer whose place the memory plan has found.
 static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, bool begins) {
+  if (evaluator->program->queues.count > 0) return; // commands may use it behind its end
   uint8_t *bytes = evaluator->workspace + buffer->offset_bytes;
   const size_t size = (size_t)buffer->size_bytes;
   if (begins && __asan_unpoison_memory_region != NULL) __asan_unpoison_memory_region(bytes, size);
@@ -109,9 +110,10 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   if (buffer->device != NULL) return BYOC_OK;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
   const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
-  if (!buffer->is_value) { // placed by the memory plan
+  if (!buffer->is_value) { // placed by the memory plan, perhaps where a command still uses another buffer
     use_workspace(evaluator, buffer, true);
-    if (fills) memset(byoc_evaluator_address(evaluator, buffer), evaluator->undefined, buffer->size_bytes);
+    if (fills && evaluator->program->queues.count == 0)
+      memset(byoc_evaluator_address(evaluator, buffer), evaluator->undefined, buffer->size_bytes);
     if (is_zeroed) memset(byoc_evaluator_address(evaluator, buffer), 0, buffer->size_bytes);
     return BYOC_OK;
   }
@@ -387,7 +389,7 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
   turn_t turn = {0};
   evaluator->loop_depth = 0;
   byoc_observer_leave(&evaluator->observer, 0);
-  if (__asan_poison_memory_region != NULL) {
+  if (__asan_poison_memory_region != NULL && evaluator->program->queues.count == 0) {
     __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);
   }
   if (evaluator->devices == NULL) {

@@ -71,7 +71,11 @@ static byoc_status_t check_needs(const byoc_host_pass_t *pass, uint32_t facts, b
 static byoc_status_t check_after(const byoc_host_program_t *program, byoc_diag_t *diag) {
   uint32_t facts = 0;
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_LIFETIMES) != 0) BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
+  if ((facts & BYOC_HOST_PLAN) != 0) {
+    BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
+  } else if ((facts & BYOC_HOST_LIFETIMES) != 0) {
+    BYOC_RETURN_IF_ERROR(byoc_host_program_verify_unordered(program, diag));
+  }
   return byoc_host_text_check_if_asked(program, diag);
 }
 

@@ -40,9 +40,10 @@ typedef enum byoc_host_fact_t {
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
 // Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each
 // change between backends: it lets buffers live longer.
-#define BYOC_HOST_ALIAS_PASSES    "alias-results"
-#define BYOC_HOST_QUEUE_PASSES    "drop-repeated-copies,order-queues,drop-covered-waits"
-#define BYOC_HOST_MEMORY_PASSES   "elide-copies," BYOC_HOST_QUEUE_PASSES ",place-lifetimes,plan-memory"
+#define BYOC_HOST_ALIAS_PASSES "alias-results"
+#define BYOC_HOST_ORDER_PASSES "order-queues,drop-covered-waits" // behind lifetimes: to end a value is to touch it
+#define BYOC_HOST_MEMORY_PASSES                                                                                        \
+  "elide-copies,drop-repeated-copies,place-lifetimes," BYOC_HOST_ORDER_PASSES ",plan-memory"
 #define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
 
 #define BYOC_HOST_PASS_DECLARE(NAME, text, needs, gives, keeps, summary)                                               \
@@ -74,8 +75,8 @@ typedef struct byoc_host_pass_options_t {
 } byoc_host_pass_options_t;
 
 // Runs one pass: logs its name and changes, checks the edits, verifies the program if it has lifetimes (debug builds,
-// whenever it was changed, and after the one that plans the memory), and prints the program if asked to. `options` may
-// be NULL. A failure names the pass.
+// whenever it was changed, and after the one that plans the memory), its order if memory is planned, and prints the
+// program if asked to. `options` may be NULL. A failure names the pass.
 byoc_status_t byoc_host_pass_run(const byoc_host_pass_t *pass, byoc_host_program_t *program,
                                  const byoc_host_pass_options_t *options, byoc_diag_t *diag, size_t *out_changes);
 // Runs a comma-separated list. An unknown name is BYOC_INVALID_ARGUMENT with the nearest match.

@@ -374,6 +374,8 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // queues that can run them, and two instructions that touch the same bytes, one of them to write, are ordered
 // (core/hostir/happens_before.h).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
+// The same without the order of commands, which the pass order-queues makes.
+byoc_status_t byoc_host_program_verify_unordered(const byoc_host_program_t *program, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
 // composing and evaluating need.
 byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_diag_t *diag);

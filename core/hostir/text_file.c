@@ -56,7 +56,7 @@ static bool has_lifetimes(const byoc_host_program_t *program) {
 static byoc_status_t check_lifetimes(const byoc_host_program_t *program, byoc_diag_t *diag) {
   if (!has_lifetimes(program)) return BYOC_OK;
   byoc_diag_t verdict = {0};
-  byoc_status_t status = byoc_host_program_verify(program, &verdict);
+  byoc_status_t status = byoc_host_program_verify_unordered(program, &verdict);
   if (status == BYOC_OK) return BYOC_OK;
   if (status == BYOC_INTERNAL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", verdict.message);
   return byoc_diag_adopt(diag, &verdict);

@@ -443,10 +443,10 @@ static byoc_status_t walk(byoc_host_verifier_t *v) {
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !v->lives[k].alive) continue;
     return byoc_host_verify_refuse(v, "buffer '%s' is never freed", buffer->name);
   }
-  return byoc_host_verify_races(v);
+  return BYOC_OK;
 }
 
-byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag) {
+static byoc_status_t verify(const byoc_host_program_t *program, bool is_ordered, byoc_diag_t *diag) {
   byoc_host_verifier_t v = {.program = program, .diag = diag};
   const size_t count = program->buffers.count;
   byoc_arena_init(&v.arena, program->arena.allocator);
@@ -458,6 +458,15 @@ byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_
   bool ok = byoc_host_ranges_init(&v.ranges, program, &v.arena) && v.lives != NULL && v.planned != NULL &&
             v.slots != NULL && v.is_taken != NULL && v.is_bound != NULL;
   byoc_status_t status = ok ? walk(&v) : byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK && is_ordered) status = byoc_host_verify_races(&v);
   byoc_arena_deinit(&v.arena);
   return status;
+}
+
+byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  return verify(program, true, diag);
+}
+
+byoc_status_t byoc_host_program_verify_unordered(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  return verify(program, false, diag);
 }

@@ -4,7 +4,8 @@
 #include "core/hostir/happens_before.h"
 #include "core/hostir/verify_internal.h"
 
-static const char *verb(const byoc_host_access_t *access) {
+static const char *verb(const byoc_host_run_t *run, const byoc_host_access_t *access) {
+  if (run->instruction->op == BYOC_HOST_FREE) return "ends";
   return access->is_write ? "writes" : "reads";
 }
 
@@ -40,11 +41,11 @@ static byoc_status_t meet(void *self, byoc_host_order_t *order, const byoc_host_
     v->at = run->instruction;
     v->number = run->number;
     byoc_status_t status = byoc_host_verify_refuse(
-        v, "it %s '%s' %s, and instruction %zu (%s%s%s) %s '%s' %s: nothing orders the two", verb(second),
+        v, "it %s '%s' %s, and instruction %zu (%s%s%s) %s '%s' %s: nothing orders the two", verb(run, second),
         second->buffer->name, here, earlier->number, byoc_host_op_name(earlier->instruction->op),
         earlier->instruction->symbol != NULL ? " " : "",
-        earlier->instruction->symbol != NULL ? earlier->instruction->symbol : "", verb(first), first->buffer->name,
-        there);
+        earlier->instruction->symbol != NULL ? earlier->instruction->symbol : "", verb(earlier, first),
+        first->buffer->name, there);
     suggest(v, earlier, run);
     return status;
   }
