@@ -356,13 +356,16 @@ static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *pro
   return byoc_host_pass_run_list(names, program, &passes, diag);
 }
 
-// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements.
+// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements. A caller brings one
+// queue, so that those of a set are the context's own.
 static byoc_status_t spread_loops(pipeline_t *p) {
   const byoc_host_program_t *program = p->result->program;
   if (p->options->queue_count < 2) return BYOC_OK;
   for (size_t k = 0; k < program->queues.count; ++k) {
     byoc_host_queue_t *queue = program->queues.data[k];
-    if (queue->kind == BYOC_HOST_QUEUE_OWN && queue->count == 0) queue->count = (uint32_t)p->options->queue_count;
+    if (queue->kind == BYOC_HOST_QUEUE_DEFAULT || queue->count > 0) continue;
+    queue->kind = BYOC_HOST_QUEUE_OWN;
+    queue->count = (uint32_t)p->options->queue_count;
   }
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }

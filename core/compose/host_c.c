@@ -168,7 +168,16 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "\n");
   byoc_host_c_emit_checks(host, at, step, out);
   byoc_status_t status = BYOC_OK;
-  if (byoc_host_c_emit_command(host, at, step, out, &status)) { // its time is that of the device
+  const bool is_waiting = at->op == BYOC_HOST_AWAIT && host->options->profile; // commands have times of the device
+  if (is_waiting) {
+    byoc_host_c_indent(host, out);
+    byoc_string_append(out, "STEP_BEGIN();\n");
+  }
+  if (byoc_host_c_emit_command(host, at, step, out, &status)) {
+    if (is_waiting) {
+      byoc_host_c_indent(host, out);
+      byoc_string_appendf(out, "STEP_DONE(%zu);\n", step);
+    }
     return status == BYOC_OK ? byoc_host_c_emit_trace(host, at, step, out) : status;
   }
   if (byoc_host_c_is_call(at)) byoc_host_c_emit_placing(host, at, host->call, out);

@@ -269,6 +269,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   *out_text = NULL;
   byoc_status_t status = BYOC_OK;
   char *dumped = NULL;
+  json_t *devices = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_compose_devices_json(program, allocator, diag, &devices));
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
@@ -281,6 +283,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
+            (devices == NULL || set(root, "devices", json_incref(devices))) &&
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||
              set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
@@ -292,5 +295,6 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);
   free(dumped);
   json_decref(root);
+  json_decref(devices);
   return status;
 }

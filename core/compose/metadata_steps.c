@@ -33,6 +33,8 @@ static const byoc_runtime_module_t *find_module(const byoc_host_program_t *progr
 static json_t *target_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step) {
   if (step->op == BYOC_HOST_KERNEL) return json_string("c");
   const byoc_runtime_module_t *module = step->json;
+  if (step->op == BYOC_HOST_LAUNCH)
+    module = byoc_graph_module_find_runtime_module(program->module, step->launch->module);
   if (module == NULL && step->symbol != NULL) module = find_module(program, step->symbol);
   return module == NULL ? json_string("") : json_stringn(module->target, strcspn(module->target, " "));
 }
@@ -78,6 +80,11 @@ static json_t *results_json(const byoc_host_instruction_t *step) {
   return NULL;
 }
 
+// Is it given to a device, whose time is another one than the host's?
+static bool is_command(const byoc_host_instruction_t *step) {
+  return step->on.queue != NULL && !byoc_host_device_is_host(step->on.queue->device);
+}
+
 static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step, bool trace) {
   json_t *object = json_object();
   const bool is_known = has_known_shapes(step);
@@ -85,6 +92,7 @@ static json_t *step_json(const byoc_host_program_t *program, const byoc_host_ins
   bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&
+            (!is_command(step) || set(object, "device", byoc_json_text(step->on.queue->device->driver))) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&
             (!is_known || set(object, "bytes", json_integer((json_int_t)bytes_of(step)))) &&
             (!trace || set(object, "results", results_json(step)));

@@ -54,7 +54,7 @@ typedef struct byoc_host_memory_t {
 #define BYOC_HOST_QUEUE_LIST(X)                                                                                        \
   X(OWN, "own")         /* one of the context's */                                                                     \
   X(DEFAULT, "default") /* the one that the vendor's library uses if it is told nothing */                             \
-  X(CURRENT, "current") /* the caller's, read afresh at each run */
+  X(CURRENT, "current") /* the caller's, read afresh at each run; one of the context's if the caller brings none */
 
 #define BYOC_HOST_QUEUE_ENUM(NAME, text) BYOC_HOST_QUEUE_##NAME,
 typedef enum byoc_host_queue_kind_t {

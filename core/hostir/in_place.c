@@ -143,8 +143,21 @@ uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_plac
   BYOC_HOST_FOR_EACH(i, program) {
     const uint64_t turns = byoc_host_constant_turns_of(i);
     if (i->op == BYOC_HOST_KERNEL) bytes += turns * copied_by_kernel(i, in_place);
-    const bool copies = i->op == BYOC_HOST_COPY && !(in_place && byoc_host_is_kept_copy(i));
-    if (copies) bytes += turns * i->operands.data[0]->size_bytes;
+    if (i->op != BYOC_HOST_COPY || (in_place && byoc_host_is_kept_copy(i))) continue;
+    const bool is_on_host = i->operands.data[0]->device == NULL && i->results.data[0]->device == NULL;
+    if (is_on_host) bytes += turns * i->operands.data[0]->size_bytes;
   }
   return bytes;
+}
+
+byoc_host_moved_t byoc_host_moved_bytes(const byoc_host_program_t *program, const byoc_host_device_t *device) {
+  byoc_host_moved_t moved = {0};
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i->op != BYOC_HOST_COPY) continue;
+    const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
+    const uint64_t bytes = byoc_host_constant_turns_of(i) * from->size_bytes;
+    if (from->device == NULL && to->device == device) moved.in += bytes;
+    if (from->device == device && to->device == NULL) moved.out += bytes;
+  }
+  return moved;
 }

@@ -42,8 +42,14 @@ byoc_status_t byoc_host_find_conflict(const byoc_host_program_t *program, const 
 bool byoc_host_is_kept_copy(const byoc_host_instruction_t *instruction);
 
 // How many bytes a run moves unchanged: by COPY instructions, and in kernels from operands to the same places of
-// results. Both cases of a branch count, and all turns of a loop if their number is constant, else one. `in_place`: if
-// every pair is given the same bytes.
+// results. Copies to, from and on devices do not count. Both cases of a branch count, and all turns of a loop if their
+// number is constant, else one. `in_place`: if every pair is given the same bytes.
 uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_place);
+
+// How many bytes a run copies from the host to a device, and back; turns and cases count in the same way.
+typedef struct byoc_host_moved_t {
+  uint64_t in, out;
+} byoc_host_moved_t;
+byoc_host_moved_t byoc_host_moved_bytes(const byoc_host_program_t *program, const byoc_host_device_t *device);
 
 #endif // BYOC_CORE_HOSTIR_IN_PLACE_H_

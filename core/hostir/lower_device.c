@@ -43,7 +43,8 @@ static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_devic
   }
   *out_device = byoc_host_device_create(program, driver, driver, ordinal, place->device_type);
   if (*out_device == NULL) return byoc_diag_out_of_memory(l->diag);
-  return byoc_host_queue_create(program, driver, *out_device, BYOC_HOST_QUEUE_OWN, 0) != NULL
+  // The caller's queue, or the context's own if the caller brings none.
+  return byoc_host_queue_create(program, driver, *out_device, BYOC_HOST_QUEUE_CURRENT, 0) != NULL
              ? BYOC_OK
              : byoc_diag_out_of_memory(l->diag);
 }

@@ -140,8 +140,9 @@ typedef struct byoc_run_options_t {
   void *(*allocate)(void *self, uint32_t output, const byoc_argument_t *tensor, uint64_t size_bytes);
 } byoc_run_options_t;
 
-// A named time in nanoseconds, reported by `profile` as each instruction ends. The nodes inside an engine are reported
-// before the instruction that they are part of, with a tab before their names. `name` lives until the sink returns.
+// A named time in nanoseconds, reported by `profile` as each instruction ends; what a device does is reported, with the
+// device's own time, when the run ends. The nodes inside an engine are reported before the instruction that they are
+// part of, with a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
 
 // A result of an instruction of the host program, reported by `trace` when the instruction has ended. Texts and arrays

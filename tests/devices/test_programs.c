@@ -399,7 +399,7 @@ static void test_h16_profiles_have_the_times_of_the_device(void **state) {
     trace.text[0] = '\0';
     assert_int_equal(p.artifact.table->profile(p.context, inputs, outputs, note_time, &trace), BYOC_OK);
     // What the host does is reported as it ends, the commands when the run ends.
-    assert_string_equal(trace.text, "copy\ncopy\ncopy\nMul 'three'\nadd\nadd\nrelu\ncopy\n");
+    assert_string_equal(trace.text, "await\ncopy\ncopy\ncopy\nMul 'three'\nadd\nadd\nrelu\ncopy\n");
   }
   check_small(&p, 2); // and a run without a profile
   program_close(&p);

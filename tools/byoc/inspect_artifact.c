@@ -160,6 +160,27 @@ static byoc_status_t print_modules(const char *metadata, byoc_string_t *out, byo
   return BYOC_OK;
 }
 
+// "device sim 0: 31360 bytes of workspace and 10280 of constants in scope global; a run copies 3136 bytes to it and 40
+// from it"
+static void print_devices(const json_t *devices, byoc_string_t *out) {
+  size_t index = 0, at = 0;
+  const json_t *device = NULL, *memory = NULL;
+  json_array_foreach(devices, index, device) {
+    byoc_string_append(out, "device ");
+    byoc_string_append_shown(out, text_of(device, "driver"));
+    byoc_string_appendf(out, " %lld", (long long)integer_of(device, "ordinal"));
+    json_array_foreach(json_object_get(device, "memories"), at, memory) {
+      byoc_string_appendf(out, "%s %lld bytes of workspace and %lld of constants in scope ", at == 0 ? ":" : ",",
+                          (long long)integer_of(memory, "workspace_bytes"),
+                          (long long)integer_of(memory, "constants_bytes"));
+      byoc_string_append_shown(out, text_of(memory, "scope"));
+    }
+    byoc_string_appendf(out, "; a run copies %lld bytes to it and %lld from it\n",
+                        (long long)integer_of(device, "copied_in_bytes"),
+                        (long long)integer_of(device, "copied_out_bytes"));
+  }
+}
+
 static byoc_status_t print_as_text(const description_t *description, byoc_diag_t *diag) {
   const json_t *root = description->root;
   byoc_string_t out;
@@ -172,6 +193,7 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_status_t status = print_modules(description->text, &out, diag);
   byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
+  print_devices(json_object_get(root, "devices"), &out);
   const json_t *host = json_object_get(root, "host");
   if (json_object_get(host, "copied_bytes") != NULL) {
     byoc_string_appendf(&out, "a run copies %lld bytes unchanged", (long long)integer_of(host, "copied_bytes"));

@@ -17,6 +17,7 @@ typedef struct byoc_profile_row_t {
   char *kind, *target;               // "" of nodes
   size_t parent;                     // row of the instruction that a node is part of; BYOC_PROFILE_NO_ROW
   size_t ordinal;                    // position of a node below its parent
+  bool is_on_device;                 // its time is the device's
   bool is_call;                      // an instruction that computes; others are the host's, as shapes and memory
   double flops, bytes;               // of a call; negative: not known
   double calls;                      // in a run: loops call again and again; at least 1

@@ -61,7 +61,7 @@ static void replace_text(collector_t *c, char **text, const json_t *value) {
 
 // Other instructions look after shapes, memory and control flow.
 static bool is_call(const char *kind) {
-  static const char *const kinds[] = {"kernel", "packed", "engine", "c_call", "copy"};
+  static const char *const kinds[] = {"kernel", "packed", "engine", "c_call", "copy", "launch", "fill", "await"};
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); ++i) {
     if (strcmp(kind, kinds[i]) == 0) return true;
   }
@@ -83,6 +83,7 @@ static void add_known_steps(collector_t *c) {
     if (row == NULL) break;
     replace_text(c, &row->kind, json_object_get(step, "kind"));
     row->is_call = is_call(row->kind);
+    row->is_on_device = json_object_get(step, "device") != NULL;
     replace_text(c, &row->target, json_object_get(step, "target"));
     const json_t *flops = json_object_get(step, "flops"), *bytes = json_object_get(step, "bytes");
     if (flops != NULL) row->flops = json_number_value(flops);
@@ -117,6 +118,7 @@ static size_t find_node(collector_t *c, const char *name, size_t parent, size_t 
 
 // ---- lines ----
 
+// `start_ns` is negative where nobody knows it.
 static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duration_ns, int64_t host_ns) {
   if (row == BYOC_PROFILE_NO_ROW) return;
   byoc_profile_row_t *at = &c->profile->rows.data[row];
@@ -130,6 +132,7 @@ static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duratio
   }
   at->run_ns.data[c->run] += (double)duration_ns;
   at->host_run_ns.data[c->run] += (double)host_ns;
+  if (start_ns < 0) return;
   const byoc_profile_event_t event = {.row = row, .start_ns = start_ns, .duration_ns = duration_ns, .host_ns = host_ns};
   if (!byoc_vector_push(&c->events, c->allocator, event)) c->failed = true;
 }
@@ -148,6 +151,11 @@ static void take_line(collector_t *c, const char *name, int64_t duration, int64_
     return;
   }
   size_t step = find_step(c, name);
+  // Times of a device come when the run has ended; they are none of the host's.
+  if (step != BYOC_PROFILE_NO_ROW && c->profile->rows.data[step].is_on_device) {
+    record(c, step, -1, duration, 0);
+    return;
+  }
   const bool is_call = step != BYOC_PROFILE_NO_ROW && c->profile->rows.data[step].is_call;
   int64_t host_ns = is_call ? start_ns - c->host_since_ns : 0;
   record(c, step, start_ns, duration, host_ns > 0 ? host_ns : 0);
