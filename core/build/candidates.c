@@ -59,11 +59,17 @@ static bool make_native(module_maker_t *maker) {
   return true;
 }
 
-// Removes targets from virtual devices: they say who is to make a value in the model, and here one target makes all.
-static bool forget_target(void *self, byoc_node_t *node) {
+// Frees virtual devices: they say who is to make a value in the model, and where, and here one target makes all.
+static bool forget_place(void *self, byoc_node_t *node) {
   (void)self;
-  for (uint32_t r = 0; r < node->result_count; ++r) node->results[r]->device.target = NULL;
+  for (uint32_t r = 0; r < node->result_count; ++r) node->results[r]->device = BYOC_VIRTUAL_DEVICE_FREE;
   return true;
+}
+
+static void forget_places(const byoc_function_t *function) {
+  const byoc_block_t *body = function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) body->parameters.data[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
+  (void)byoc_block_walk(function->body, forget_place, NULL);
 }
 
 static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
@@ -126,7 +132,7 @@ static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *di
   byoc_pointer_map_init(&maker.kept, maker.module->allocator);
   bool is_native = build->target->kind->backend == NULL, ok = drop_others(&maker, build);
   for (size_t f = 0; f < maker.module->functions.count; ++f) {
-    (void)byoc_block_walk(maker.module->functions.data[f]->body, forget_target, NULL);
+    forget_places(maker.module->functions.data[f]);
   }
   if (is_native) ok = ok && make_native(&maker);
   for (size_t i = 0; i < build->count && ok; ++i) {
@@ -193,6 +199,22 @@ static void own_ports(const owning_t *owning, const byoc_cost_build_t *build) {
   }
 }
 
+// Commands of devices are reported when the run is over, waits are not reported.
+static bool is_command(const byoc_host_instruction_t *at) {
+  return at->on.queue != NULL && at->on.queue->device != NULL;
+}
+
+static void list_steps(const owning_t *owning, bool of_commands, byoc_cost_build_answer_t *out) {
+  for (const byoc_host_instruction_t *at = owning->program->body.first; at != NULL; at = at->next) {
+    if (!byoc_host_c_is_step(at) || at->op == BYOC_HOST_AWAIT || is_command(at) != of_commands) continue;
+    const bool is_copy = of_commands && at->op == BYOC_HOST_COPY;
+    if (out->step_count < BYOC_COST_STEPS_MAX) {
+      out->owners[out->step_count] = is_copy ? (uint8_t)NOBODY : find_owner(owning, at);
+    }
+    out->step_count += 1;
+  }
+}
+
 // One backward pass, from what is needed to where it comes from.
 static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_cost_build_t *build, byoc_diag_t *diag,
                                  byoc_cost_build_answer_t *out) {
@@ -206,11 +228,8 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
     own(&owning, at->operands.data, at->operands.count, owner);
     own(&owning, at->results.data, at->results.count, owner);
   }
-  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = at->next) {
-    if (!byoc_host_c_is_step(at)) continue;
-    if (out->step_count < BYOC_COST_STEPS_MAX) out->owners[out->step_count] = find_owner(&owning, at);
-    out->step_count += 1;
-  }
+  list_steps(&owning, false, out);
+  list_steps(&owning, true, out);
   free(owning.owners);
   if (out->step_count <= BYOC_COST_STEPS_MAX) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it takes %u steps, more than %d", (unsigned)out->step_count,
@@ -298,6 +317,16 @@ static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build
   return status;
 }
 
+// ---- measuring a device ----
+
+static byoc_status_t measure_device(const byoc_graph_module_t *module, byoc_diag_t *diag, byoc_device_costs_t *out) {
+  for (size_t i = 0; i < module->runtime_modules.count; ++i) {
+    const byoc_driver_t *driver = module->runtime_modules.data[i]->driver;
+    if (driver != NULL) return byoc_device_calibrate(driver, diag, out);
+  }
+  return byoc_diag_error(diag, BYOC_NOT_FOUND, "its code brings no driver that runs in this process");
+}
+
 // ---- the whole ----
 
 static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
@@ -311,6 +340,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   byoc_build_init(&build, &options, byoc_allocator_system());
   byoc_build_lend(&build, module, false);
   BYOC_RETURN_IF_ERROR(byoc_build_compile(&build, BYOC_BUILD_ALL, diag));
+  if (request->is_for_device) return measure_device(module, diag, &out->device);
   note_refusals(request, &build.result, out);
   if (request->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
   if (request->output == NULL) return evaluate(request, &build, diag);

@@ -29,6 +29,9 @@ struct byoc_collage_t {
   size_t ready;                    // problems with both
   byoc_collage_rival_t *rivals;    // the last one: what was searched
   size_t rival_count;
+  byoc_estimator_t estimator;   // the options', with what devices cost
+  byoc_device_costs_t *devices; // by target
+  bool *is_device_known;        // by target
   byoc_measuring_t measuring;
   int64_t budget_ns;       // to begin with, for this search's parts
   int64_t whole_budget_ns; // for whole models

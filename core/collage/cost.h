@@ -15,6 +15,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/diag.h"
+#include "core/device/cost.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
@@ -48,6 +49,10 @@ typedef struct byoc_function_pricer_t {
   // Looks a price up without measuring. NULL: pricing is cheap, and its results are estimates.
   byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                            byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price);
+  // Measures the device of a target, once: building `function`, which the target may take, brings its driver.
+  // BYOC_NOT_FOUND, BYOC_TOOL and the like say why it could not be measured. NULL: devices are not measured.
+  byoc_status_t (*measure_device)(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                                  byoc_diag_t *diag, byoc_device_costs_t *out_costs);
 } byoc_function_pricer_t;
 
 #endif // BYOC_CORE_COLLAGE_COST_H_

@@ -5,6 +5,7 @@
 
 #include "core/collage/calibrate.h"
 #include "core/collage/composite.h"
+#include "core/collage/constraint.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 
@@ -249,7 +250,13 @@ double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t
 // Two loads go with two multiply-adds: 4 bytes per lane for 2 operations per lane.
 #define BOUND_BYTES_A_FLOP 2.0
 
-double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function) {
+const byoc_device_costs_t *byoc_estimator_device(const byoc_estimator_t *estimator, uint32_t target) {
+  static const byoc_device_costs_t typical = BYOC_DEVICE_COSTS_TYPICAL;
+  return estimator->devices != NULL ? &estimator->devices[target] : &typical;
+}
+
+double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function, const byoc_target_t *target) {
+  if (byoc_target_device(target) != kDLCPU) return 0;
   byoc_work_t work = byoc_function_work(function);
   double peak = estimator->calibration.flops_per_ns * estimator->thread_count * BOUND_MARGIN;
   const byoc_block_t *body = function->body;

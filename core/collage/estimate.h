@@ -13,6 +13,7 @@
 
 #include "core/collage/cost.h"
 #include "core/collage/cost_database.h"
+#include "core/device/cost.h"
 
 // The size that a symbolic dimension is taken to have.
 #define BYOC_ESTIMATE_DIM 32
@@ -44,15 +45,18 @@ uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module);
 typedef struct byoc_estimator_t {
   byoc_calibration_t calibration;
   int32_t thread_count;
+  const byoc_device_costs_t *devices; // by the target's index; NULL: no device was measured
 } byoc_estimator_t;
+// What the device of a target costs.
+const byoc_device_costs_t *byoc_estimator_device(const byoc_estimator_t *estimator, uint32_t target);
 byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_count, byoc_cost_database_t *database,
                                   byoc_allocator_t allocator, byoc_diag_t *diag);
 double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t *function,
                         const byoc_target_t *target);
-// A bound that no code on this machine undercuts: the operations that cannot be avoided at the processor's peak, and
-// writing the results by its widest stores into the first cache. (Reading is not counted: Gather and Slice read their
-// parameters only in part.)
-double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function);
+// A bound that no code of the processor undercuts, 0 for targets on devices: the operations that cannot be avoided at
+// the processor's peak, and writing the results by its widest stores into the first cache. (Reading is not counted:
+// Gather and Slice read their parameters only in part.)
+double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function, const byoc_target_t *target);
 // The estimator must outlive the pricer.
 byoc_function_pricer_t byoc_estimator_pricer(byoc_estimator_t *estimator);
 

@@ -5,20 +5,50 @@
 #include "core/base/log.h"
 #include "core/collage/coalesce.h"
 #include "core/collage/collage_internal.h"
+#include "core/collage/constraint.h"
+#include "core/collage/outline_regions.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 
 // The share of the time for measuring that is kept for whole models.
 #define WHOLE_SHARE 0.4
 
+// What the devices of targets cost, as far as this block has a candidate that brings the driver. A device that cannot
+// be measured is taken for a typical one.
+static byoc_status_t measure_devices(byoc_collage_t *c, const byoc_problem_t *problem) {
+  const byoc_function_pricer_t *pricer = &c->options->pricer;
+  byoc_graph_module_t *module = c->module;
+  for (size_t i = 0; i < problem->candidates.items.count && pricer->measure_device != NULL; ++i) {
+    const byoc_candidate_t *candidate = problem->candidates.items.data[i];
+    const byoc_target_t *target = c->options->targets->targets.data[candidate->target];
+    if (byoc_target_device(target) == kDLCPU || c->is_device_known[candidate->target]) continue;
+    const uint64_t next_id = module->next_id;
+    byoc_function_t *function = NULL;
+    byoc_diag_t why = {0};
+    c->is_device_known[candidate->target] = true;
+    BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(problem->flow.nodes, candidate, target, c->diag, &function));
+    byoc_device_costs_t costs;
+    const byoc_status_t status = pricer->measure_device(pricer->self, function, target, &why, &costs);
+    byoc_erase_candidate(function);
+    module->next_id = next_id;
+    if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(c->diag);
+    if (status == BYOC_OK) c->devices[candidate->target] = costs;
+    if (status != BYOC_OK) {
+      byoc_log(BYOC_LOG_WARNING, "the device of %s is taken for a typical one: %s", target->kind->name, why.message);
+    }
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   const byoc_collage_options_t *options = c->options;
   BYOC_RETURN_IF_ERROR(byoc_collage_collect(c, index));
-  BYOC_RETURN_IF_ERROR(byoc_transitions_init(&c->transitions[index], &problem->flow, options->targets,
-                                             options->estimator, c->allocator, c->diag));
+  BYOC_RETURN_IF_ERROR(measure_devices(c, problem));
+  BYOC_RETURN_IF_ERROR(byoc_transitions_init(&c->transitions[index], &problem->flow, options->targets, &c->estimator,
+                                             c->allocator, c->diag));
   byoc_status_t status =
-      byoc_price_list_init(&c->prices[index], problem, options->targets, options->pricer, options->estimator, c->diag);
+      byoc_price_list_init(&c->prices[index], problem, options->targets, options->pricer, &c->estimator, c->diag);
   if (status != BYOC_OK) {
     byoc_transitions_deinit(&c->transitions[index]);
     return status;
@@ -163,7 +193,14 @@ static byoc_status_t find(byoc_collage_t *c) {
   size_t count = c->problems.items.count;
   c->prices = BYOC_ARENA_ARRAY(&c->arena, byoc_price_list_t, count);
   c->transitions = BYOC_ARENA_ARRAY(&c->arena, byoc_transitions_t, count);
-  if (c->prices == NULL || c->transitions == NULL) return byoc_diag_out_of_memory(c->diag);
+  const size_t target_count = c->options->targets->targets.count;
+  c->devices = BYOC_ARENA_ARRAY(&c->arena, byoc_device_costs_t, target_count);
+  c->is_device_known = BYOC_ARENA_ARRAY(&c->arena, bool, target_count);
+  const bool ok = c->prices != NULL && c->transitions != NULL && c->devices != NULL && c->is_device_known != NULL;
+  if (!ok) return byoc_diag_out_of_memory(c->diag);
+  c->estimator = *c->options->estimator;
+  for (uint32_t t = 0; t < target_count; ++t) c->devices[t] = *byoc_estimator_device(c->options->estimator, t);
+  c->estimator.devices = c->devices;
   BYOC_RETURN_IF_ERROR(byoc_collage_make_rivals(c));
   for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
   byoc_progress_begin(&c->measuring.progress, "measuring", 0);

@@ -106,6 +106,12 @@ static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *ca
   return list->pricer.price(list->pricer.self, function, target, diag, &out_price->cost_ns, &out_price->reason);
 }
 
+// Giving a device the command to run a candidate; prices are of its work alone.
+static double command_ns(const byoc_price_list_t *list, uint32_t target) {
+  if (byoc_target_device(list->targets->targets.data[target]) == kDLCPU) return 0;
+  return byoc_estimator_device(list->estimator, target)->command_ns;
+}
+
 static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                                const byoc_function_t *function, byoc_diag_t *diag, uint32_t *out_price) {
   byoc_known_price_t known;
@@ -115,11 +121,11 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   if (number != 0) return BYOC_OK;
   byoc_work_t work = byoc_function_work(function);
   byoc_price_t price = {
-      .cost_ns = known.cost_ns,
+      .cost_ns = known.cost_ns + command_ns(list, candidate->target),
       .is_given_back = known.is_given_back,
       .target = candidate->target,
       .has_products = work.product_flops > 0,
-      .bound_ns = byoc_bound_ns(list->estimator, function),
+      .bound_ns = byoc_bound_ns(list->estimator, function, list->targets->targets.data[candidate->target]),
       .estimate_ns = byoc_estimate_ns(list->estimator, function, list->targets->targets.data[candidate->target])};
   if (!isnan(known.cost_ns)) {
     price.source = known.is_estimate ? BYOC_COST_SOURCE_ESTIMATE : BYOC_COST_SOURCE_DATABASE;
@@ -203,7 +209,7 @@ static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_requ
                                   const uint32_t *numbers, size_t count, byoc_diag_t *diag) {
   for (size_t i = 0; i < count; ++i) {
     byoc_price_t *price = &list->prices.data[numbers[i]];
-    price->cost_ns = requests[i].cost_ns;
+    price->cost_ns = requests[i].cost_ns + command_ns(list, price->target);
     price->is_given_back = requests[i].is_given_back;
     price->source = BYOC_COST_SOURCE_MEASURED;
     list->measured += 1;

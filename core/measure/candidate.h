@@ -9,6 +9,7 @@
 #ifndef BYOC_CORE_MEASURE_CANDIDATE_H_
 #define BYOC_CORE_MEASURE_CANDIDATE_H_
 
+#include "core/device/cost.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
@@ -20,6 +21,7 @@ typedef struct byoc_cost_build_t {
   const byoc_target_t *target;
   const byoc_target_t *native; // "c"; may be `target`
   int32_t thread_count;
+  bool is_for_device; // nothing is run or composed: the device of the target is measured
   bool in_haste;      // compile fast: they run once
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
@@ -28,13 +30,16 @@ typedef struct byoc_cost_build_t {
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
-  uint32_t step_count; // steps that the artifact's profile entry reports
+  byoc_device_costs_t device; // of is_for_device
+  uint32_t step_count;        // steps that the artifact's profile entry reports
   char message[1000];
   struct {
     bool is_given_back; // the backend gave it back
     char reason[200];   // why it gave it back
   } parts[BYOC_COST_PARTS_MAX];
-  uint8_t owners[BYOC_COST_STEPS_MAX]; // for each step the part that it belongs to
+  // For each step the part that it belongs to, in the order of the profile: commands of devices come last. Copies
+  // belong to nobody: operands are where the part wants them.
+  uint8_t owners[BYOC_COST_STEPS_MAX];
 } byoc_cost_build_answer_t;
 
 // The body of byoc_child_run that builds, on a byoc_cost_build_t and a byoc_cost_build_answer_t. It runs in a child

@@ -270,6 +270,61 @@ static byoc_status_t price(void *self, const byoc_function_t *function, const by
   return status;
 }
 
+// ---- devices ----
+
+// The figures of a device, as notes in the database.
+typedef struct figures_t {
+  const char *ids[5];
+  double *values[5];
+} figures_t;
+
+static bool list_figures(byoc_cost_measurer_t *m, const byoc_target_t *target, byoc_device_costs_t *costs,
+                         figures_t *out) {
+  static const char *const names[] = {"command", "upload", "upload_byte", "download", "download_byte"};
+  double *const values[] = {&costs->command_ns, &costs->base_ns[BYOC_DEVICE_UPLOAD],
+                            &costs->ns_per_byte[BYOC_DEVICE_UPLOAD], &costs->base_ns[BYOC_DEVICE_DOWNLOAD],
+                            &costs->ns_per_byte[BYOC_DEVICE_DOWNLOAD]};
+  const char *content = target->kind->plugin_content != NULL ? target->kind->plugin_content : "";
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    out->values[i] = values[i];
+    out->ids[i] =
+        byoc_arena_format(&m->call, "device %s %s %s %s", m->machine.data, target->kind->name, content, names[i]);
+    if (out->ids[i] == NULL) return false;
+  }
+  return true;
+}
+
+// Builds the function for the target in a child process, which then measures the device by the driver that came along.
+static byoc_status_t measure_device(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                                    byoc_diag_t *diag, byoc_device_costs_t *out_costs) {
+  byoc_cost_measurer_t *m = self;
+  byoc_cost_database_t *database = m->options.database;
+  figures_t figures;
+  byoc_arena_reset(&m->call);
+  byoc_cost_building_t *building = BYOC_ARENA_NEW(&m->call, byoc_cost_building_t);
+  if (building == NULL || !list_figures(m, target, out_costs, &figures)) return byoc_diag_out_of_memory(diag);
+  bool is_known = database != NULL;
+  for (size_t i = 0; i < sizeof(figures.ids) / sizeof(figures.ids[0]) && is_known; ++i) {
+    is_known = byoc_cost_database_get_note(database, figures.ids[i], figures.values[i]);
+  }
+  if (is_known) return BYOC_OK;
+  building->build = (byoc_cost_build_t){.functions = {function}, .count = 1, .target = target, .is_for_device = true};
+  byoc_cost_bench_start(&m->bench, building);
+  if (byoc_cost_bench_finish(building) != BYOC_OK) return byoc_diag_adopt(diag, &building->why);
+  *out_costs = building->answer.device;
+  for (size_t i = 0; i < sizeof(figures.ids) / sizeof(figures.ids[0]) && database != NULL; ++i) {
+    byoc_cost_database_put_note(database, figures.ids[i], *figures.values[i]);
+  }
+  byoc_log(BYOC_LOG_INFO,
+           "the device of %s: %.1f us for a command, copies %.1f us + %.2f ns/byte to it, %.1f us + %.2f "
+           "ns/byte back",
+           target->kind->name, out_costs->command_ns / 1e3, out_costs->base_ns[BYOC_DEVICE_UPLOAD] / 1e3,
+           out_costs->ns_per_byte[BYOC_DEVICE_UPLOAD], out_costs->base_ns[BYOC_DEVICE_DOWNLOAD] / 1e3,
+           out_costs->ns_per_byte[BYOC_DEVICE_DOWNLOAD]);
+  return BYOC_OK;
+}
+
 byoc_function_pricer_t byoc_cost_measurer_pricer(byoc_cost_measurer_t *measurer) {
-  return (byoc_function_pricer_t){.self = measurer, .price = price, .price_all = price_all, .look_up = look_up};
+  return (byoc_function_pricer_t){
+      .self = measurer, .price = price, .price_all = price_all, .look_up = look_up, .measure_device = measure_device};
 }

@@ -101,7 +101,7 @@ static uint64_t identity(const byoc_function_t *function, const byoc_target_t *t
 static double true_cost(const made_costs_t *costs, const byoc_function_t *function, const byoc_target_t *target) {
   uint64_t hash = identity(function, target);
   bool is_broken = costs->has_faults && target->kind->backend != NULL && hash % 11 == 0;
-  double cost_ns = byoc_bound_ns(&machine, function) * (1 + (double)(hash % 97) / 4) + (double)(hash % 53);
+  double cost_ns = byoc_bound_ns(&machine, function, target) * (1 + (double)(hash % 97) / 4) + (double)(hash % 53);
   return is_broken ? INFINITY : cost_ns * (costs->scale > 0 ? costs->scale : 1);
 }
 
@@ -132,18 +132,25 @@ typedef struct setting_t {
   made_costs_t costs;
 } setting_t;
 
-static void open_setting(setting_t *s, uint32_t node_count, uint32_t seed) {
+// With a device type, "first" runs on such a device, which costs what the estimator says.
+static void open_setting_on(setting_t *s, uint32_t node_count, uint32_t seed, int32_t device_type,
+                            const byoc_estimator_t *estimator) {
   byoc_diag_t diag = {0};
   byoc_allocator_t system = byoc_allocator_system();
   *s = (setting_t){.costs = {.has_faults = true}};
   make_targets(&s->made, 2);
+  s->made.backends[0].device_type = device_type;
   s->module = make_graph(node_count, seed);
   byoc_test_ok(byoc_problems_find(s->module, system, &diag, &s->problems), &diag);
   byoc_problem_t *problem = &s->problems.items.data[0];
   byoc_test_ok(byoc_candidates_collect(&problem->candidates, &problem->flow, &s->made.list, NULL, &diag), &diag);
   const byoc_function_pricer_t pricer = {.self = &s->costs, .price = price, .look_up = look_up};
-  byoc_test_ok(byoc_price_list_init(&s->prices, problem, &s->made.list, pricer, &machine, &diag), &diag);
-  byoc_test_ok(byoc_transitions_init(&s->transitions, &problem->flow, &s->made.list, &machine, system, &diag), &diag);
+  byoc_test_ok(byoc_price_list_init(&s->prices, problem, &s->made.list, pricer, estimator, &diag), &diag);
+  byoc_test_ok(byoc_transitions_init(&s->transitions, &problem->flow, &s->made.list, estimator, system, &diag), &diag);
+}
+
+static void open_setting(setting_t *s, uint32_t node_count, uint32_t seed) {
+  open_setting_on(s, node_count, seed, 0, &machine);
 }
 
 static void close_setting(setting_t *s) {
@@ -241,14 +248,81 @@ static void test_c9_transitions(void **state) {
   assert_true(call_ns == machine.calibration.call_ns);
   assert_true(byoc_transition_ns(transitions, 1e6, 0, 0) == call_ns);
   assert_true(byoc_transition_ns(transitions, 1e6, 2, 0) == call_ns);
-  transitions->places[1].device_type = kDLCUDA;
-  double copy_ns = byoc_transition_ns(transitions, 1e6, 0, 1);
-  assert_true(copy_ns == call_ns + 2 * 1e6 / machine.calibration.bytes_per_ns);
-  assert_true(byoc_transition_ns(transitions, 2e6, 0, 1) > copy_ns);
-  assert_true(byoc_transition_ns(transitions, 1e6, 1, 1) == call_ns);
   transitions->places[1].layout = "nchw16c";
-  assert_true(byoc_transition_ns(transitions, 1e6, 0, 1) > copy_ns);
+  assert_true(byoc_transition_ns(transitions, 1e6, 0, 1) > call_ns);
+  assert_int_equal(byoc_transitions_costs(transitions).device_count, 1); // nothing is copied
   close_setting(&s);
+}
+
+enum { DEVICE = 12 };
+
+// What copies cost between the host and a device, by direction and bytes; and who reads what from around the block.
+static void test_c9_copies(void **state) {
+  (void)state;
+  setting_t s;
+  const byoc_device_costs_t device = {.base_ns = {10, 20}, .ns_per_byte = {1, 2}};
+  const byoc_device_costs_t devices[] = {device, device, device};
+  byoc_estimator_t estimator = machine;
+  estimator.devices = devices;
+  open_setting_on(&s, 4, 1, DEVICE, &estimator);
+  const byoc_cover_costs_t costs = byoc_transitions_costs(&s.transitions);
+  assert_int_equal(costs.device_count, 2);
+  assert_int_equal(costs.device(costs.self, 0), 1);
+  assert_int_equal(costs.device(costs.self, 1), BYOC_COVER_HOST);
+  assert_int_equal(costs.device(costs.self, 2), BYOC_COVER_HOST);
+  assert_true(byoc_transition_copy_ns(&s.transitions, 100, BYOC_COVER_HOST, 1) == 110);
+  assert_true(byoc_transition_copy_ns(&s.transitions, 100, 1, BYOC_COVER_HOST) == 220);
+  assert_true(costs.copy(costs.self, 0, 1, BYOC_COVER_HOST) == 20 + 2 * 4 * 512);
+  assert_int_equal(costs.input_count, 1);
+  assert_true(costs.inputs[0].reader_count >= 1);
+  assert_true(costs.input_copy(costs.self, 0, 1) == 10 + 4 * 512);
+  close_setting(&s);
+}
+
+// The nodes that a cheapest cover gives to the device.
+static size_t nodes_on_device(uint32_t seed, double base_ns) {
+  setting_t s;
+  byoc_diag_t diag = {0};
+  const byoc_device_costs_t device = {.base_ns = {base_ns, base_ns}};
+  const byoc_device_costs_t devices[] = {device, device, device};
+  byoc_estimator_t estimator = machine;
+  estimator.devices = devices;
+  open_setting_on(&s, 12, seed, DEVICE, &estimator);
+  const byoc_problem_t *problem = &s.problems.items.data[0];
+  for (size_t i = 0; i < problem->candidates.items.count; ++i) { // the device does everything in half the time
+    byoc_candidate_t *candidate = problem->candidates.items.data[i];
+    candidate->cost_ns = 100.0 * candidate->nodes.count / (candidate->target == 0 ? 2 : 1);
+  }
+  byoc_cover_t cover;
+  const byoc_cover_costs_t costs = byoc_transitions_costs(&s.transitions);
+  byoc_test_ok(byoc_cover_search(&problem->flow, problem->candidates.items.data, problem->candidates.items.count,
+                                 &costs, NULL, byoc_allocator_system(), &diag, &cover),
+               &diag);
+  size_t count = 0;
+  for (uint32_t i = 0; i < cover.count; ++i) {
+    const byoc_candidate_t *candidate = problem->candidates.items.data[cover.chosen[i]];
+    if (candidate->target == 0) count += candidate->nodes.count;
+  }
+  byoc_cover_deinit(&cover);
+  close_setting(&s);
+  return count;
+}
+
+static void test_c9_dear_copies_pull_regions_home(void **state) {
+  (void)state;
+  static const double prices[] = {0, 10, 30, 100, 300, 1000};
+  size_t fewer = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    size_t before = SIZE_MAX;
+    for (size_t i = 0; i < sizeof(prices) / sizeof(prices[0]); ++i) {
+      const size_t count = nodes_on_device(seed, prices[i]);
+      if (i == 0) assert_true(count > 0);
+      if (count < before && i > 0) ++fewer;
+      before = count;
+    }
+    assert_int_equal(before, 0); // a copy costs more than all nodes
+  }
+  assert_true(fewer > 20); // not all at once
 }
 
 // ---- placement ----
@@ -474,6 +548,8 @@ int main(void) {
       cmocka_unit_test(test_c3_c7_lazy_search_keeps_the_optimum),
       cmocka_unit_test(test_c7_a_budget_leaves_a_bound),
       cmocka_unit_test(test_c9_transitions),
+      cmocka_unit_test(test_c9_copies),
+      cmocka_unit_test(test_c9_dear_copies_pull_regions_home),
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
       cmocka_unit_test(test_c8_the_contest_has_a_margin),
