@@ -1,6 +1,7 @@
 // Takes a model in memory along the whole road, and runs the result with both executors.
 #include "tests/random/road.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,37 @@ static byoc_status_t begin(road_t *road, const char *targets, byoc_diag_t *diag)
 byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
+  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
+}
+
+// "x.1:2"; false if the input has no dimension to cut.
+static bool draw_axis(const byoc_value_t *input, byoc_test_random_t *random, char *out, size_t size) {
+  const byoc_type_t *type = input->type;
+  if (!byoc_type_is_tensor(type) || !byoc_type_is_static(type) || type->rank == 0) return false;
+  const int32_t d = (int32_t)byoc_test_below(random, (uint64_t)type->rank);
+  const int64_t extent = type->dims[d].constant;
+  if (extent < 2) return false;
+  int64_t parts = 2 + (int64_t)byoc_test_below(random, (uint64_t)extent - 1);
+  while (extent % parts != 0) --parts;
+  snprintf(out, size, "%s.%d:%lld", input->name, (int)d, (long long)parts);
+  return parts > 1;
+}
+
+byoc_status_t road_open_cut(road_t *road, const void *model, size_t size_bytes, const char *targets,
+                            byoc_test_random_t *random, byoc_diag_t *diag, size_t *out_cuts) {
+  char axis[128];
+  *out_cuts = 0;
+  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
+  const byoc_block_t *body = byoc_graph_module_main(road->build.module)->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    if (!draw_axis(body->parameters.data[i], random, axis, sizeof(axis))) continue;
+    const byoc_pass_options_t options = {.stream_axis = axis};
+    byoc_diag_t refusal = {0};
+    byoc_status_t status = byoc_pass_run(byoc_pass_find("stream-axis"), road->build.module, &options, &refusal, NULL);
+    *out_cuts += status == BYOC_OK;
+    if (status != BYOC_OK && status != BYOC_UNSUPPORTED) return byoc_diag_adopt(diag, &refusal);
+  }
   return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/build/build.h"
 #include "core/plugin/registry.h"
+#include "tests/support/support.h"
 
 typedef struct road_t {
   byoc_plugin_registry_t *registry;
@@ -13,6 +14,10 @@ typedef struct road_t {
 
 // Plugins are those of the build tree.
 byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag);
+// The same; on the way each input is cut along an axis that is drawn, where the pass stream-axis can. *out_cuts counts
+// them.
+byoc_status_t road_open_cut(road_t *road, const void *model, size_t size_bytes, const char *targets,
+                            byoc_test_random_t *random, byoc_diag_t *diag, size_t *out_cuts);
 // The same for a file, ONNX or a module as text.
 byoc_status_t road_open_file(road_t *road, const char *path, const char *targets, byoc_diag_t *diag);
 void road_close(road_t *road);

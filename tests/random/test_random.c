@@ -1,9 +1,10 @@
 // Random operator graphs: compiled code, the evaluator and a plain reference agree, for one target list per program.
 //
-//   random_graphs TARGETS          BYOC_RANDOM_COUNT=n   graphs (default: the number in ctest)
+//   random_graphs TARGETS [axes]   BYOC_RANDOM_COUNT=n   graphs (default: the number in ctest)
 //                                  BYOC_RANDOM_SEED=n    seed of the first one; the next has the next number
 //                                  BYOC_RANDOM_KEEP=DIR  write each model as DIR/random_SEED.onnx
 //
+// With `axes`, each graph is computed in parts along an axis that is drawn, where that can be done.
 // Many graphs share one model, and so one compilation. A failure names the seed; BYOC_RANDOM_SEED=it with
 // BYOC_RANDOM_COUNT=1 runs that graph alone.
 #include <math.h>
@@ -17,6 +18,8 @@
 enum { GRAPHS_PER_MODEL = 16, OPERATORS_PER_GRAPH = 7 };
 
 static const char *targets;
+static bool in_parts;
+static size_t cut_count;
 
 static long long setting(const char *name, long long otherwise) {
   const char *text = getenv(name);
@@ -129,7 +132,12 @@ static int run_model(uint64_t first_seed, int graph_count) {
   size_t size = 0;
   byoc_test_ok(byoc_onnx_model_pack(suite.model, &diag, &bytes, &size), &diag);
   road_t road;
-  check(&suite, first_seed, road_open(&road, bytes, size, targets, &diag), &diag);
+  size_t cuts = 0;
+  byoc_test_random_t random = {first_seed};
+  const byoc_status_t status = in_parts ? road_open_cut(&road, bytes, size, targets, &random, &diag, &cuts)
+                                        : road_open(&road, bytes, size, targets, &diag);
+  check(&suite, first_seed, status, &diag);
+  cut_count += cuts;
   int wrong = run_both_ways(&suite, &road, first_seed);
   road_close(&road);
   byoc_free(byoc_allocator_system(), bytes);
@@ -146,12 +154,15 @@ static void test_random_graphs(void **state) {
     wrong += run_model(seed + (uint64_t)done, graphs);
   }
   print_message("'%s': %lld graphs from seed %llu\n", targets, count, (unsigned long long)seed);
+  if (in_parts) print_message("%zu inputs were cut\n", cut_count);
+  if (in_parts && count > GRAPHS_PER_MODEL) assert_true(cut_count > 0);
   if (wrong > 0) fail_msg("%lld of %lld results are wrong", wrong, 2 * count);
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: random_graphs TARGETS\n");
+  in_parts = argc == 3 && strcmp(argv[2], "axes") == 0;
+  if (argc != 2 && !in_parts) {
+    fprintf(stderr, "usage: random_graphs TARGETS [axes]\n");
     return 2;
   }
   targets = argv[1];

@@ -321,6 +321,29 @@ static void test_h13_views(void **state) {
   CHECK_SEQUENCES(cases);
 }
 
+// ---- memory ----
+
+static byoc_status_t cut_with(void *argument, byoc_allocator_t allocator) {
+  static const char text[] =
+      "module {\n  constant @to : i64[2] = [4, 16]\n"
+      "  func @main(%x : f32[4,16,1], %b : f32[16,8]) -> (%y : f32[4,16], %z : f32[16,4]) {\n"
+      "%r = Reshape@21(%x, @to) : f32[4,16]\n" SOFTMAX("a", "r", "1") SOFTMAX("c", "a", "0")
+          SOFTMAX("y", "c", "1") "%z = Transpose@21(%a) {perm = [1, 0]} : f32[16,4]\nreturn %y, %z\n}\n}\n";
+  (void)argument;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  const byoc_pass_options_t options = {.stream_axis = "x.0:2"};
+  byoc_status_t status = byoc_graph_parse(text, "test", allocator, &diag, &module);
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("stream-axis"), module, &options, &diag, NULL);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_h13_each_allocation_fails(void **state) {
+  (void)state;
+  byoc_test_each_allocation_fails(cut_with, NULL, false);
+}
+
 // ---- each operator ----
 
 typedef struct {
@@ -496,10 +519,15 @@ static void test_h13_each_operator_is_the_same_in_parts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h13_one_operator),    cmocka_unit_test(test_h13_two_operators),
-      cmocka_unit_test(test_h13_three_operators), cmocka_unit_test(test_h13_reductions),
-      cmocka_unit_test(test_h13_products),        cmocka_unit_test(test_h13_refusals),
-      cmocka_unit_test(test_h13_views),           cmocka_unit_test(test_h13_each_operator_is_the_same_in_parts),
+      cmocka_unit_test(test_h13_one_operator),
+      cmocka_unit_test(test_h13_two_operators),
+      cmocka_unit_test(test_h13_three_operators),
+      cmocka_unit_test(test_h13_reductions),
+      cmocka_unit_test(test_h13_products),
+      cmocka_unit_test(test_h13_refusals),
+      cmocka_unit_test(test_h13_views),
+      cmocka_unit_test(test_h13_each_allocation_fails),
+      cmocka_unit_test(test_h13_each_operator_is_the_same_in_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
