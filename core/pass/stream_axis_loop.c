@@ -84,7 +84,9 @@ static byoc_status_t copy_node(const byoc_node_t *node, const byoc_axis_t *axis,
   *out_node = copy;
   if (copy == NULL || !byoc_attributes_copy(&copy->attributes, &node->attributes)) return byoc_diag_out_of_memory(diag);
   byoc_diag_t verdict = {0};
-  if (infer_part(node, axis, copy, &verdict) == BYOC_OK) return BYOC_OK;
+  const byoc_status_t status = infer_part(node, axis, copy, &verdict);
+  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_adopt(diag, &verdict);
   const byoc_op_t *op = byoc_op_of(node);
   for (uint32_t i = 0; i < node->operand_count && i < 32; ++i) {
     if ((op->shape_operands >> i & 1) == 0 || node->operands[i] == NULL) continue;
