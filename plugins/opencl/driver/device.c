@@ -34,7 +34,7 @@ static int32_t find_device(const byoc_runtime_t *runtime, const byoc_opencl_api_
   cl_int code = cl->clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
   if (code == NO_PLATFORM || (code == CL_SUCCESS && platform_count == 0)) {
     return byoc_opencl_fail(runtime, BYOC_NOT_FOUND,
-                            "OpenCL has no platform: install a driver for the device, such as the Debian package "
+                            "OpenCL has no platform; install a driver for the device, such as the Debian package "
                             "pocl-opencl-icd, which runs kernels on the processor");
   }
   if (code != CL_SUCCESS) return byoc_opencl_check_code(runtime, code, "list its platforms");

@@ -18,7 +18,7 @@ int32_t byoc_opencl_library_open(const byoc_runtime_t *runtime, byoc_opencl_api_
   void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == NULL) {
     return byoc_opencl_fail(runtime, BYOC_NOT_FOUND,
-                            "there is no " LOADER ": install an OpenCL loader and a driver for the device, such as the "
+                            "there is no " LOADER "; install an OpenCL loader and a driver for the device, such as the "
                             "Debian packages ocl-icd-libopencl1 and pocl-opencl-icd");
   }
   const char *missing = NULL;
@@ -27,5 +27,5 @@ int32_t byoc_opencl_library_open(const byoc_runtime_t *runtime, byoc_opencl_api_
 #include "api_functions.def"
 #undef BYOC_OPENCL_FUNCTION
   if (missing == NULL) return BYOC_OK;
-  return byoc_opencl_fail(runtime, BYOC_VERSION, LOADER " lacks %s: install a loader of OpenCL 1.2 or newer", missing);
+  return byoc_opencl_fail(runtime, BYOC_VERSION, LOADER " lacks %s; install a loader of OpenCL 1.2 or newer", missing);
 }

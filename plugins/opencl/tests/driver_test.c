@@ -297,7 +297,7 @@ static void no_platform(void **state) {
     (void)setenv("OCL_ICD_VENDORS", "/nonexistent", 1);
     (void)setenv("OPENCL_VENDOR_PATH", "/nonexistent", 1);
     byoc_device_t *device = open_device();
-    _exit(device == NULL && strstr(message, "OpenCL has no platform: install") != NULL ? 0 : 1);
+    _exit(device == NULL && strstr(message, "OpenCL has no platform; install") != NULL ? 0 : 1);
   }
   int status = 0;
   assert_int_equal(waitpid(child, &status, 0), child);
