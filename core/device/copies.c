@@ -133,13 +133,6 @@ static byoc_status_t serve(copier_t *c, byoc_value_t *value, group_t *group) {
   return BYOC_OK;
 }
 
-// Kernels may have been told to write a result over an operand that nobody else reads, which a copy is not.
-static void forget_in_place(byoc_node_t *node, uint32_t operand) {
-  if (node == NULL || node->callee == NULL) return;
-  const int64_t index = byoc_attributes_int(&node->attributes, "result_from_operand", -1);
-  if (index == (int64_t)operand) byoc_attributes_remove(&node->attributes, "result_from_operand");
-}
-
 static byoc_status_t redirect(copier_t *c, byoc_value_t *value) {
   for (size_t u = value->uses.count; u-- > 0;) {
     const byoc_use_t use = value->uses.data[u];
@@ -154,7 +147,6 @@ static byoc_status_t redirect(copier_t *c, byoc_value_t *value) {
       c->p->changes += 1;
       continue;
     }
-    forget_in_place(use.node, use.index);
     const bool ok = use.node != NULL ? byoc_node_set_operand(use.node, use.index, group->value)
                                      : byoc_block_set_result(use.block, use.index, group->value);
     if (!ok) return byoc_diag_out_of_memory(c->p->diag);
@@ -174,6 +166,21 @@ static byoc_status_t drop_idle_copies(copier_t *c, byoc_value_t *value) {
     c->p->changes += 1;
   }
   return BYOC_OK;
+}
+
+// Kernels may have been told to write a result over an operand that nobody else reads. That holds only for one that
+// still has no other reader, in the same place.
+static void check_in_place(const byoc_block_t *block) {
+  static const char name[] = "result_from_operand";
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) check_in_place(node->blocks[b]);
+    if (node->callee == NULL || byoc_attributes_find(&node->attributes, name) == NULL) continue;
+    const int64_t index = byoc_attributes_int(&node->attributes, name, -1);
+    const byoc_value_t *operand = index >= 0 && index < node->operand_count ? node->operands[index] : NULL;
+    const bool holds = operand != NULL && node->result_count > 0 && operand->kind == BYOC_VALUE_RESULT &&
+                       operand->uses.count == 1 && byoc_place_equal(&operand->device, &node->results[0]->device);
+    if (!holds) byoc_attributes_remove(&node->attributes, name);
+  }
 }
 
 // Copies that nobody reads any more.
@@ -217,6 +224,7 @@ byoc_status_t byoc_planning_copy(byoc_planning_t *planning) {
       status = copy_value(&copier, function->constants.entries[k].value);
     }
     drop_unread_copies(&copier, function->body);
+    check_in_place(function->body);
   }
   byoc_vector_deinit(&copier.groups, planning->domains.allocator);
   return status;
