@@ -116,6 +116,7 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .placer = build->options.placer,
                                            .is_simplified = build->is_simplified,
                                            .watcher = &build->options.watcher,
+                                           .fallback = build->options.fallback,
                                            .pairs = build->options.pairs,
                                            .pair_count = build->options.pair_count,
                                            .queue_count = build->options.queue_count};

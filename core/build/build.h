@@ -40,6 +40,7 @@ typedef struct byoc_build_options_t {
   size_t pair_count;
   int32_t queue_count;     // queues that each device shares out among the turns of loops; 0 and 1: one
   const char *stream_axis; // "NAME" or "NAME:parts": compute in loops over the parts of this axis; NULL: do not
+  bool fallback;           // add a plan without devices, for where they cannot start
   bool trace;              // artifacts get the trace entry, and `fused` below is filled
 } byoc_build_options_t;
 

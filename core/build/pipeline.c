@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/build/call_work.h"
+#include "core/build/fallback.h"
 #include "core/build/placed.h"
 #include "core/collage/constraint.h"
 #include "core/collage/estimate.h"
@@ -429,6 +430,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   passes.targets = options->targets;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
+  if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;

@@ -192,8 +192,8 @@ void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out) {
                       tables->device_count, tables->queue_count, tables->memory_count, tables->tensor_count);
   byoc_string_appendf(out, "    .module_count = %u, .entry_count = %u, .argument_count = %u, .wait_count = %u,\n",
                       tables->module_count, tables->entry_count, tables->argument_count, tables->wait_count);
-  byoc_string_appendf(out, "    .command_count = %u, .event_count = %u, .times = %d};\n\n", tables->command_count,
-                      tables->event_count, host->options->profile);
+  byoc_string_appendf(out, "    .command_count = %u, .event_count = %u, .times = %d%s};\n\n", tables->command_count,
+                      tables->event_count, host->options->profile, tables->has_fallback ? ", .has_fallback = 1" : "");
 }
 
 // ---- runs ----

@@ -1,4 +1,5 @@
 // Devices of the evaluator: the same code as in artifacts drives them (core/runtime/artifact/device.h).
+#include "core/base/log.h"
 #include "core/hostir/evaluate_internal.h"
 
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
@@ -14,7 +15,14 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
   }
   if (places->device_rows.count == 0) return BYOC_OK;
   const int32_t status = byoc_devices_create(&places->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
-  return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, NULL, diag);
+  evaluator->runtime.has_devices = status == BYOC_OK;
+  if (status == BYOC_OK) return BYOC_OK;
+  if (!places->tables.has_fallback) return byoc_evaluator_failed(evaluator, status, NULL, diag);
+  byoc_diag_t reason = {0};
+  (void)byoc_evaluator_failed(evaluator, status, NULL, &reason);
+  byoc_log(BYOC_LOG_WARNING, "%s; the plan without devices runs", reason.message);
+  evaluator->error[0] = '\0';
+  return BYOC_OK;
 }
 
 // Where something is in the memory of a device.

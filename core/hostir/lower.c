@@ -51,7 +51,9 @@ byoc_status_t byoc_host_append_copy(byoc_host_lowering_t *l, byoc_host_op_t op, 
   byoc_host_instruction_t *copy = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, op, NULL, &copy));
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, copy, false, from));
-  return byoc_host_push(l, copy, true, to);
+  BYOC_RETURN_IF_ERROR(byoc_host_push(l, copy, true, to));
+  if (op == BYOC_HOST_COPY) byoc_host_set_queue(l, copy);
+  return BYOC_OK;
 }
 
 static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node) {
@@ -69,6 +71,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node, BYOC_CHECK_DIMS);
   if (byoc_node_is(node, "byoc", "CheckRange")) return byoc_host_lower_check(l, node, BYOC_CHECK_RANGE);
   if (byoc_node_is(node, "byoc", "DeviceCopy")) return byoc_host_lower_device_copy(l, node);
+  if (byoc_node_is(node, "byoc", "DevicesReady")) return byoc_host_lower_devices_ready(l, node);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);
   return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "nothing implements this operator in the host program");
 }
@@ -168,7 +171,6 @@ static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   BYOC_RETURN_IF_ERROR(finish_outputs(l));
   bool is_needed = l->of_inputs != NULL && l->of_inputs->relations.count > 0;
   if (l->of_inputs != NULL && !is_needed) byoc_host_instruction_erase(l->program, l->of_inputs);
-  BYOC_RETURN_IF_ERROR(byoc_host_place_awaits(l));
   return byoc_host_program_collect_libraries(l->program, l->diag);
 }
 

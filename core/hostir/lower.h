@@ -7,6 +7,7 @@
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
 //   byoc::DeviceCopy@1(%x)                            from the place of its operand to that of its result
+//   byoc::DevicesReady@1()                            whether the program's devices have started
 //   byoc::Text@1(...) {function = "concat"}           a call of byoc_text_concat, of the artifact's own text room
 //
 // A program is static if all shapes are known and each If and Loop is static (core/ops/control.h): both cases of a

@@ -6,6 +6,7 @@
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
 #include "core/ops/schema.h"
+#include "core/runtime/artifact/check.h"
 
 static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count; ++k) {
@@ -205,6 +206,13 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
   i->symbol = symbol;
   return push_operands(l, i, node);
+}
+
+byoc_status_t byoc_host_lower_devices_ready(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
+  i->symbol = BYOC_CHECK_DEVICES;
+  return push_results(l, i, node);
 }
 
 // Lowers a call of one of the artifact's text functions (core/runtime/artifact/text.c).

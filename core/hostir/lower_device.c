@@ -1,5 +1,5 @@
 // Lowers what runs on devices: calls of functions that are bound to kernels become launches, byoc::DeviceCopy becomes a
-// copy command, and the host waits where it reads what a command writes.
+// copy command. Who waits for whom is the business of order-queues.
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
@@ -67,6 +67,14 @@ byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_
   buffer->scope = memory->scope;
   byoc_host_buffer_set_device(l->program, buffer, device);
   return BYOC_OK;
+}
+
+bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place) {
+  if (buffer->device == NULL) return place->device_type <= PROCESSOR;
+  const char *scope = place->scope != NULL ? place->scope : BYOC_HOST_MAIN_SCOPE;
+  const int32_t ordinal = place->device_id > 0 ? place->device_id : 0;
+  return buffer->device->type == place->device_type && buffer->device->ordinal == ordinal &&
+         strcmp(buffer->scope, scope) == 0;
 }
 
 // ---- launches ----
@@ -267,14 +275,19 @@ static byoc_status_t upload_constant(byoc_host_lowering_t *l, const byoc_node_t 
   return byoc_host_put_on_device(l, buffer, &result->device);
 }
 
+void byoc_host_set_queue(const byoc_host_lowering_t *l, byoc_host_instruction_t *copy) {
+  const byoc_host_device_t *device = copy->results.data[0]->device;
+  if (device == NULL) device = copy->operands.data[0]->device;
+  if (device != NULL) copy->on.queue = queue_of(l, device);
+}
+
 static byoc_status_t append_copy(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_host_buffer_t *from,
                                  byoc_host_buffer_t *to) {
-  const byoc_host_device_t *device = to->device != NULL ? to->device : from->device;
   byoc_host_instruction_t *copy = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_COPY, node, &copy));
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, copy, false, from));
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, copy, true, to));
-  if (device != NULL) copy->on.queue = queue_of(l, device);
+  byoc_host_set_queue(l, copy);
   return BYOC_OK;
 }
 

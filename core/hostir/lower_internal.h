@@ -57,6 +57,7 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
 byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
+byoc_status_t byoc_host_lower_devices_ready(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // The constant that a backend bound to one of its functions.
@@ -65,15 +66,15 @@ byoc_status_t byoc_host_bound_constant(byoc_host_lowering_t *l, const byoc_runti
 
 // ---- lower_device.c: what runs on devices ----
 bool byoc_host_is_on_device(const byoc_value_t *value);
+bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place);
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
                                       const byoc_virtual_device_t *place);
 byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_t *node,
                                        const byoc_runtime_module_t *binding);
+// Makes the copy a command if one of its buffers is on a device.
+void byoc_host_set_queue(const byoc_host_lowering_t *l, byoc_host_instruction_t *copy);
 byoc_status_t byoc_host_lower_device_copy(byoc_host_lowering_t *l, const byoc_node_t *node);
 
-// ---- lower_await.c ----
-// Makes the host wait where it touches what a command may still use.
-byoc_status_t byoc_host_place_awaits(byoc_host_lowering_t *l);
 // ---- lower_collective.c ----
 bool byoc_host_is_collective(const byoc_node_t *node);
 byoc_status_t byoc_host_lower_collective(byoc_host_lowering_t *l, const byoc_node_t *node);

@@ -193,8 +193,8 @@ byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, by
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
   const char *name = value->name ? value->name : "t";
   BYOC_RETURN_IF_ERROR(byoc_host_check_bound(l, value->type, name));
-  const bool is_on_device = byoc_host_is_on_device(value);
-  byoc_host_buffer_t *home = is_on_device ? NULL : byoc_pointer_map_get(&l->homes, value);
+  byoc_host_buffer_t *home = byoc_pointer_map_get(&l->homes, value);
+  if (home != NULL && !byoc_host_is_at(home, &value->device)) home = NULL;
   if (home != NULL && byoc_type_equal(home->type, value->type)) {
     *out_buffer = home;
   } else if (home != NULL) { // the output is a view of these bytes
@@ -202,7 +202,7 @@ byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value
   } else {
     *out_buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, name, value->type);
     if (*out_buffer != NULL) (*out_buffer)->is_value = byoc_host_value_in_cell(l, value);
-    if (*out_buffer != NULL && is_on_device) {
+    if (*out_buffer != NULL && byoc_host_is_on_device(value)) {
       BYOC_RETURN_IF_ERROR(byoc_host_put_on_device(l, *out_buffer, &value->device));
     }
   }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/runtime/artifact/check.h"
+
 #define PUSH(vector, ...) byoc_vector_push(vector, places->allocator, __VA_ARGS__)
 
 static bool is_processor(const byoc_host_device_t *device) {
@@ -383,6 +385,8 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
     const bool is_put = i->on.queue != NULL && !is_processor(i->on.queue->device);
     const bool waits = i->op == BYOC_HOST_AWAIT && places->device_rows.count > 0;
     if (is_put || waits) BYOC_RETURN_IF_ERROR(add_command(places, i, diag));
+    const bool asks = i->op == BYOC_HOST_PACKED && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
+    if (asks) places->tables.has_fallback = 1;
   }
   fill_tables(places);
   *out_places = places;

@@ -3,6 +3,7 @@
 
 #include "byoc/device.h"
 #include "core/hostir/verify_internal.h"
+#include "core/runtime/artifact/check.h"
 
 // ---- buffers ----
 
@@ -58,8 +59,33 @@ const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_hos
   return what != NULL ? what : check_same_types(v, buffer);
 }
 
+static bool uses_device(const byoc_host_instruction_t *i) {
+  if (i->on.queue != NULL) return !byoc_host_device_is_host(i->on.queue->device);
+  for (size_t k = 0; k < i->waits.count; ++k) {
+    if (!byoc_host_device_is_host(i->waits.data[k].event->device)) return true;
+  }
+  return false;
+}
+
+// A program that asks whether its devices have started uses them only where they have.
+static bool is_guarded(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_region_t *region = i->region;
+  while (region->owner != NULL) {
+    const byoc_host_instruction_t *owner = region->owner;
+    if (owner->op == BYOC_HOST_BRANCH && owner->operands.data[0] == v->has_devices && region == &owner->regions[0]) {
+      return true;
+    }
+    region = owner->region;
+  }
+  return false;
+}
+
 byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v) {
   const byoc_host_program_t *program = v->program;
+  BYOC_HOST_FOR_EACH(i, program) {
+    const bool asks = i->op == BYOC_HOST_PACKED && i->symbol != NULL && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
+    if (asks && i->results.count == 1) v->has_devices = i->results.data[0];
+  }
   for (size_t k = 0; k < program->memories.count; ++k) {
     const byoc_host_memory_t *memory = program->memories.data[k];
     if (!byoc_host_device_is_host(memory->device)) continue;
@@ -200,6 +226,10 @@ static byoc_status_t check_fill(byoc_host_verifier_t *v, const byoc_host_instruc
 
 byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   BYOC_RETURN_IF_ERROR(check_queue(v, i));
+  if (v->has_devices != NULL && uses_device(i) && !is_guarded(v, i)) {
+    return byoc_host_verify_refuse(v, "it uses a device where none may have started: put it into a branch on '%s'",
+                                   v->has_devices->name);
+  }
   BYOC_RETURN_IF_ERROR(check_reaches(v, i));
   if (i->op == BYOC_HOST_LAUNCH) return check_launch(v, i);
   return i->op == BYOC_HOST_FILL ? check_fill(v, i) : BYOC_OK;

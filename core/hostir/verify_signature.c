@@ -220,6 +220,7 @@ static const struct {
 } known[] = {
     {BYOC_CHECK_DIMS, "in in sn >"},
     {BYOC_CHECK_RANGE, "j- i1 i1 s+ >"},
+    {BYOC_CHECK_DEVICES, "> b1"},
     {"byoc_text_equal", "sn sn > bn"},
     {"byoc_text_concat", "sn sn > sn"},
     {"byoc_text_index_of", "sn s- > in"},
@@ -276,6 +277,7 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
 // The words do not say that the filter has room for all texts, that a part of a text has its place, or that a check
 // goes along one dimension.
 static bool fits_otherwise(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  if (i->operands.count == 0) return true;
   const byoc_type_t *x = i->operands.data[0]->type;
   if (i->results.count == 0) return x->rank == 1;
   const byoc_type_t *y = i->results.data[0]->type;

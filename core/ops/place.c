@@ -1,5 +1,5 @@
-// Operators on where values live. Device planning (core/device/plan.h) reads OnDevice and takes it out; it puts
-// DeviceCopy between places, and the host program carries it out.
+// Operators on where values live and whether they can. Device planning (core/device/plan.h) reads OnDevice and takes it
+// out; it puts DeviceCopy between places, and the host program carries it out.
 #include "core/ops/util.h"
 
 // Fields of a place that are left out are free. constrain_body puts the operand there, constrain_result the result; a
@@ -23,12 +23,18 @@ static byoc_status_t infer_on_device(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-#define ROW(op_name, function)                                                                                         \
-  .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,          \
+static byoc_status_t infer_devices_ready(byoc_infer_t *infer) {
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_BOOL, 0, NULL);
+}
+
+#define ROW(op_name, count, function)                                                                                  \
+  .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = count, .max_inputs = count, .min_outputs = 1,  \
   .max_outputs = 1, .traits = BYOC_OP_HOST, .infer = function
 
 const byoc_op_t byoc_ops_place[] = {
-    {ROW(OnDevice, infer_on_device), .attributes = on_device_attributes},
-    {ROW(DeviceCopy, byoc_infer_same)}, // from the place of its operand to that of its result
+    {ROW(OnDevice, 1, infer_on_device), .attributes = on_device_attributes},
+    {ROW(DeviceCopy, 1, byoc_infer_same)}, // from the place of its operand to that of its result
+    // Have the program's devices started? If not, an alternative runs that uses none.
+    {ROW(DevicesReady, 0, infer_devices_ready)},
 };
 const size_t byoc_ops_place_count = sizeof byoc_ops_place / sizeof *byoc_ops_place;

@@ -195,7 +195,8 @@ typedef struct byoc_artifact_t {
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // The text of the last failure of this context; with NULL, of this thread's last failed `create` or `check`. Never
-  // NULL.
+  // NULL. In a new context it is "", but if a device cannot start and the artifact has a plan without it, which then
+  // runs, it says so.
   const char *(*last_error)(const byoc_context_t *context);
   // Like run, with the same statuses; also reports the time of each instruction of the host program. NULL if the
   // artifact has no profile entry.

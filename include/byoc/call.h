@@ -65,6 +65,11 @@ typedef struct byoc_runtime_t {
 
   // Of a context that is one of several ranks; NULL: it is the only one. Only what the host program runs may use it.
   const struct byoc_communicator_t *communicator;
+
+  // 1: the devices that the host program names have started. 0: there are none, or one has not started and the
+  // program's alternative runs. Only the host program reads it.
+  uint32_t has_devices;
+  uint32_t reserved; // 0
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

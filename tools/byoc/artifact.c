@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/base/log.h"
+
 // Artifacts of an older byoc have tensors of known shapes only, and a shorter table.
 static bool knows_arguments(const byoc_artifact_t *table) {
   return table->struct_size >= offsetof(byoc_artifact_t, run_arguments) + sizeof(table->run_arguments);
@@ -40,6 +42,8 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, byoc_diag_
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "%s: cannot make a context: %s", path, table->last_error(NULL));
   }
+  const char *note = table->last_error(run->context); // which plan runs, if there are two
+  if (note[0] != '\0') byoc_log(BYOC_LOG_WARNING, "%s", note);
   bool knows = knows_arguments(table);
   BYOC_RETURN_IF_ERROR(
       fill_ports(&run->inputs, table->inputs, knows ? table->input_kinds : NULL, table->input_count, diag));

@@ -204,6 +204,7 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
+      BYOC_FALLBACK_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "

@@ -194,6 +194,7 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
+      BYOC_FALLBACK_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};

@@ -87,6 +87,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"alias", options->aliases.count > 0},
       {"stream-axis", options->stream_axis != NULL},
       {"queues", options->queue_count > 0},
+      {"fallback", options->fallback},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;
@@ -233,6 +234,7 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
                                       .trace = options->trace,
                                       .stream_axis = options->stream_axis,
                                       .queue_count = (int32_t)options->queue_count,
+                                      .fallback = options->fallback,
                                       .pairs = session->pairs,
                                       .pair_count = options->aliases.count};
   byoc_build_init(&session->build, &build, session->allocator);

@@ -22,6 +22,7 @@ typedef struct byoc_session_options_t {
   bool greedy_by_default;               // for subcommands that are not about speed
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
+  bool fallback;                        // add a plan without devices
   bool trace;                           // artifacts can report what each instruction makes
 } byoc_session_options_t;
 
@@ -48,6 +49,11 @@ typedef struct byoc_session_options_t {
   {                                                                                                                    \
     "queues", 0, BYOC_OPT_QUEUES, &(options).queue_count, "N",                                                         \
         "let the parts of --stream-axis that a device computes take N queues in turn (default: 1)"                     \
+  }
+#define BYOC_FALLBACK_ROW(options)                                                                                     \
+  {                                                                                                                    \
+    "fallback", 0, BYOC_OPT_FLAG, &(options).fallback, "",                                                             \
+        "add a plan without devices, which runs where a device of the first one cannot start"                          \
   }
 // `plan_default`: "collage" or "greedy".
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \

@@ -36,7 +36,13 @@ int32_t byoc_check_range(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
+int32_t byoc_check_devices(const byoc_call_t *call) {
+  *(bool *)call->tensors[0].data = call->runtime->has_devices != 0;
+  return BYOC_OK;
+}
+
 byoc_packed_function_t byoc_check_find(const char *symbol) {
   if (strcmp(symbol, BYOC_CHECK_DIMS) == 0) return byoc_check_dims;
-  return strcmp(symbol, BYOC_CHECK_RANGE) == 0 ? byoc_check_range : NULL;
+  if (strcmp(symbol, BYOC_CHECK_RANGE) == 0) return byoc_check_range;
+  return strcmp(symbol, BYOC_CHECK_DEVICES) == 0 ? byoc_check_devices : NULL;
 }

@@ -320,7 +320,14 @@ static int32_t open_devices(byoc_model_context_t *context, const byoc_context_op
   }
   int32_t status = byoc_devices_create(context->model->on_devices, &shared->runtime, options->queues,
                                        options->queue_count, &shared->devices);
-  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", byoc_model_reason(context, status));
+  shared->runtime.has_devices = status == BYOC_OK;
+  if (status == BYOC_OK) return BYOC_OK;
+  if (!context->model->on_devices->has_fallback) {
+    return create_error(status, "%s", byoc_model_reason(context, status));
+  }
+  (void)snprintf(context->error, sizeof(context->error), "%s; the plan without devices runs",
+                 byoc_model_reason(context, status));
+  return BYOC_OK;
 }
 
 static int32_t check_stack(void) {

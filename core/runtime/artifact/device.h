@@ -125,7 +125,8 @@ typedef struct byoc_places_t {
   const char *const *steps; // by command: what it came from, for profiles
   uint32_t device_count, queue_count, memory_count, tensor_count, module_count, entry_count, argument_count, wait_count,
       command_count, event_count;
-  uint32_t times; // 1: commands have time stamps
+  uint32_t times;        // 1: commands have time stamps
+  uint32_t has_fallback; // 1: if they cannot be opened, the program does without (byoc_check_devices)
 } byoc_places_t;
 
 // What a run may change before it gives the command: the host's side of a copy, places, grids. The arguments of a

@@ -48,6 +48,27 @@ static void test_h10_queues_run_what_their_device_reaches(void **state) {
   CHECK(cases);
 }
 
+// A program that asks whether its devices have started uses them in the case that they have.
+static void test_commands_stand_where_devices_have_started(void **state) {
+  (void)state;
+#define READY "local %r : bool[] at 64 "
+#define ASK   "allocate %r packed byoc_check_devices() -> (%r) "
+#define BOTH  "allocate %t allocate %u fill %t with 0 on %q copy %x -> %u on %q copy %u -> %y on %q free %t free %u "
+  static const case_t cases[] = {
+      {"behind the question", PROGRAM(TWO READY, ASK BOTH "free %r "),
+       "it uses a device where none may have started: put it into a branch on 'r'"},
+      {"in the case that they have",
+       PROGRAM(TWO READY, ASK "branch (%r) then { " BOTH "} else { copy %x -> %y } free %r"), NULL},
+      {"in the case that they have not",
+       PROGRAM(TWO READY, ASK "branch (%r) then { copy %x -> %y } else { " BOTH "} free %r"),
+       "it uses a device where none may have started"},
+      {"on the processor", PROGRAM(READY, ASK "copy %x -> %y on %c free %r"), NULL},
+      {"another answer", PROGRAM("local %r : f32[] at 64 ", ASK "free %r copy %x -> %y"),
+       "operands and results do not fit; the function takes > b1"},
+  };
+  CHECK(cases);
+}
+
 static void test_h10_launches_have_what_they_name(void **state) {
   (void)state;
   static const case_t cases[] = {
@@ -149,6 +170,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_queues_run_what_their_device_reaches),
       cmocka_unit_test(test_h10_launches_have_what_they_name),
+      cmocka_unit_test(test_commands_stand_where_devices_have_started),
       cmocka_unit_test(test_h10_buffers_have_places_on_devices),
       cmocka_unit_test(test_h10_text_says_what_is_missing),
       cmocka_unit_test(test_h10_each_allocation_may_fail),

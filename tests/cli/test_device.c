@@ -1,0 +1,139 @@
+// Models on a device, by the target simdev (tests/plugins) and the driver sim (tests/devices): the whole road, what is
+// cached, and the plan without devices.
+#include <stdio.h>
+
+#include "core/base/file.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+#define SIMDEV "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
+
+// A product, a bias and an activation, which simdev takes, between a Softmax and another one, which it does not.
+static void write_mlp(void) {
+  static const char text[] = "module {\n"
+                             "  constant @w : f32[8,3] = splat 0.5\n"
+                             "  constant @b : f32[3] = [1.0, -2.0, 3.0]\n"
+                             "  func @main(%x : f32[4,8]) -> (%y : f32[4,3], %z : f32[4,1]) {\n"
+                             "    %s = Softmax@13(%x) : f32[4,8]\n"
+                             "    %a = MatMul@13(%s, @w) : f32[4,3]\n"
+                             "    %b1 = Add@14(%a, @b) : f32[4,3]\n"
+                             "    %c = Relu@14(%b1) : f32[4,3]\n"
+                             "    %y = Softmax@13(%c) : f32[4,3]\n"
+                             "    %z = ReduceMean@13(%c) {axes = [1]} : f32[4,1]\n"
+                             "    return %y, %z\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("mlp.byoc", text, sizeof(text) - 1, &diag), &diag);
+}
+
+// Compiled and evaluated, with the device and without: the same numbers.
+static void test_road_agrees(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(0, "byoc run mlp.byoc --target c --random > expected.txt");
+  static const char *const targets[] = {"simdev", "simdev -single", "simdev -texture"};
+  static const char *const ways[] = {"", "--evaluate"};
+  for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); ++t) {
+    for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); ++w) {
+      byoc_test_shell(0,
+                      SIMDEV "byoc run mlp.byoc --target '%s' --plan greedy --random %s > got.txt && "
+                             "diff expected.txt got.txt",
+                      targets[t], ways[w]);
+    }
+  }
+  byoc_test_shell(0, SIMDEV "byoc build mlp.byoc --target simdev --plan greedy --emit host | grep -c launch");
+  byoc_test_printed("4\n"); // three operators of the group, and the mean
+}
+
+// The artifact needs no plugin, and loads where no device is; its context says what is missing.
+static void test_no_device(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(0, SIMDEV "byoc build mlp.byoc --target simdev --plan greedy -o mlp.so");
+  byoc_test_shell(0, "byoc inspect mlp.so");
+  byoc_test_shell(0, "byoc run mlp.so --random");
+  byoc_test_shell(1, "BYOC_SIM=devices=0 byoc run mlp.so --random");
+  byoc_test_printed("cannot make a context: the device 'sim' cannot start: ");
+}
+
+static void test_fallback(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(0, "byoc run mlp.byoc --target c --random > expected.txt");
+  byoc_test_shell(0, SIMDEV "byoc build mlp.byoc --target simdev --plan greedy --fallback -o both.so");
+  byoc_test_shell(0,
+                  "byoc run both.so --random > got.txt 2> said.txt && diff expected.txt got.txt && ! test -s said.txt");
+  byoc_test_shell(0, "BYOC_SIM=devices=0 byoc run both.so --random > got.txt 2> said.txt; cat said.txt; "
+                     "diff expected.txt got.txt");
+  byoc_test_printed("warning: the device 'sim' cannot start: ");
+  byoc_test_printed("; the plan without devices runs\n");
+  // What fails behind the opening ends in the other plan, too, and so does the evaluator.
+  byoc_test_shell(0, "BYOC_SIM=fail=module:1 byoc run both.so --random > got.txt && diff expected.txt got.txt");
+  byoc_test_shell(0, SIMDEV "BYOC_SIM=devices=0 byoc run mlp.byoc --target simdev --plan greedy --fallback --evaluate "
+                            "--random > got.txt && diff expected.txt got.txt");
+  byoc_test_printed("; the plan without devices runs\n");
+  // Without a target that has a device there is nothing to add.
+  byoc_test_shell(0, "byoc build mlp.byoc --target c --emit host > plain.txt && "
+                     "byoc build mlp.byoc --target c --emit host --fallback | diff plain.txt -");
+  byoc_test_shell(2, "byoc run both.so --fallback --random");
+  byoc_test_printed("--fallback is for models; this is an artifact");
+}
+
+// Functions that the model marks for a device have their alternative, too, and so have places that it names.
+static void test_fallback_of_marks(void **state) {
+  (void)state;
+  static const char text[] =
+      "module {\n"
+      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+      "    %a = call @f(%x) : f32[4]\n"
+      "    %b = byoc::OnDevice@1(%a) {device = 12, id = 0, constrain_result = 1} : f32[4]\n"
+      "    %y = Exp@13(%b) : f32[4]\n"
+      "    return %y\n"
+      "  }\n"
+      "  func @f(%x : f32[4]) -> (%r : f32[4]) attributes {Compiler = \"simdev\", global_symbol = \"f\"} {\n"
+      "    %r = Neg@13(%x) : f32[4]\n"
+      "    return %r\n"
+      "  }\n"
+      "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("marked.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(0, SIMDEV "byoc build marked.byoc --target simdev --plan greedy --fallback -o marked.so");
+  byoc_test_shell(0, "byoc run marked.so --random > there.txt");
+  byoc_test_shell(0, "BYOC_SIM=devices=0 byoc run marked.so --random > instead.txt && diff there.txt instead.txt");
+}
+
+// Binaries are built in a child process, once for each version of the driver and each architecture.
+static void test_binaries_are_cached(void **state) {
+  (void)state;
+  write_mlp();
+  static const struct {
+    const char *sim, *said;
+  } builds[] = {{"version=1", "simdev: the binary was built\n"},
+                {"version=1", "simdev: the binary comes from the cache\n"},
+                {"version=2", "simdev: the binary was built\n"},
+                {"architecture=sim_7", "simdev: the binary was built\n"},
+                {"version=2", "simdev: the binary comes from the cache\n"}};
+  for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); ++i) {
+    byoc_test_shell(0,
+                    SIMDEV "BYOC_CACHE_DIR=$PWD/cache BYOC_SIM=%s byoc build mlp.byoc --target simdev --plan greedy "
+                           "-v -o mlp.so",
+                    builds[i].sim);
+    byoc_test_printed(builds[i].said);
+  }
+  // A device of another architecture takes the portable form; without a device at build time there is only that.
+  byoc_test_shell(0, "BYOC_SIM=architecture=sim_9 byoc run mlp.so --random");
+  byoc_test_shell(0, SIMDEV "BYOC_SIM=devices=0 byoc build mlp.byoc --target simdev --plan greedy --emit host | "
+                            "grep -c 'code portable' && byoc run mlp.so --random");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_road_agrees),
+      cmocka_unit_test(test_no_device),
+      cmocka_unit_test(test_fallback),
+      cmocka_unit_test(test_fallback_of_marks),
+      cmocka_unit_test(test_binaries_are_cached),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
