@@ -118,6 +118,21 @@ static byoc_status_t emit_copy(byoc_host_c_t *host, const byoc_host_instruction_
   return BYOC_OK;
 }
 
+// On the processor's queue.
+static byoc_status_t emit_fill(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, byoc_string_t *out) {
+  const byoc_host_buffer_t *buffer = instruction->results.data[0];
+  const uint32_t size = byoc_host_fill_size(buffer);
+  byoc_host_c_tensor_t to;
+  BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &to));
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "for (uint64_t k = 0; k < %llu; k++) __builtin_memcpy((uint8_t *)(",
+                      (unsigned long long)(buffer->size_bytes / size));
+  byoc_host_c_emit_address(host, &to, 0, out);
+  byoc_string_appendf(out, ") + k * %u, &(const uint%u_t){%lluu}, %u);\n", size, size * 8,
+                      (unsigned long long)instruction->pattern, size);
+  return BYOC_OK;
+}
+
 static void emit_collective(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                             byoc_string_t *out) {
   const byoc_collective_call_t *what = instruction->collective;
@@ -203,6 +218,9 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
     break;
   case BYOC_HOST_COPY:
     BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));
+    break;
+  case BYOC_HOST_FILL:
+    BYOC_RETURN_IF_ERROR(emit_fill(host, at, out));
     break;
   default:
     BYOC_RETURN_IF_ERROR(byoc_host_c_emit_dynamic(host, at, step, emit_region, out));

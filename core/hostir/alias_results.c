@@ -32,7 +32,8 @@ static void note_use(const scan_t *s, byoc_host_buffer_t *buffer, const byoc_hos
   facts_t *facts = facts_of(s, byoc_host_buffer_root(buffer));
   if (facts->first == 0) *facts = (facts_t){.first = number, .region = i->region, .views = facts->views};
   if (facts->region != i->region) facts->region = NULL;
-  if (i->on.queue != NULL) facts->region = NULL; // a command runs when the order of the program does not say
+  const bool is_ordered = i->on.queue != NULL && s->program->events.count > 0; // other buffers need other events
+  if (is_ordered) facts->region = NULL;
   facts->last = number;
 }
 

@@ -59,8 +59,9 @@ static bool is_whole(const byoc_host_program_t *program, const byoc_host_buffer_
   return !buffer->is_value && !buffer->is_parameter && byoc_host_own_allocation(buffer) == NULL;
 }
 
-// Commands run when the order of the program does not say.
-static bool is_used_by_commands(const byoc_host_buffer_t *buffer) {
+// Where events order commands, other buffers need other events. Without them the order of the text is the meaning.
+static bool is_used_by_ordered_commands(const byoc_host_program_t *program, const byoc_host_buffer_t *buffer) {
+  if (program->events.count == 0) return false;
   for (size_t k = 0; k < buffer->uses.count; ++k) {
     if (buffer->uses.data[k].instruction->on.queue != NULL) return true;
   }
@@ -74,7 +75,11 @@ static bool may_elide(const byoc_host_program_t *program, const byoc_host_instru
       strcmp(from->scope, to->scope) != 0 || !is_whole(program, from) || !is_whole(program, to)) {
     return false;
   }
-  if (is_used_by_commands(from) || is_used_by_commands(to)) return false;
+  const bool is_other_tensor = from->device != NULL && !byoc_type_equal(from->type, to->type);
+  if (from->device != to->device || is_other_tensor || is_used_by_ordered_commands(program, from) ||
+      is_used_by_ordered_commands(program, to)) {
+    return false;
+  }
   scan_t s = {.from = from, .to = to};
   scan(&s, program, copy);
   return !s.is_impossible && (!s.from_is_used_later || (!s.from_is_written_later && !s.to_is_written_later));

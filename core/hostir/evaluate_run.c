@@ -91,6 +91,19 @@ static void copy(const uint8_t *from, uint8_t *to, uint64_t size_bytes) {
   if (from != to) memcpy(to, from, size_bytes);
 }
 
+// On the processor's queue.
+static void fill(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *buffer = i->results.data[0];
+  const uint32_t size = byoc_host_fill_size(buffer);
+  const uint8_t one = (uint8_t)i->pattern;
+  const uint16_t two = (uint16_t)i->pattern;
+  const uint32_t four = (uint32_t)i->pattern;
+  const void *bytes = size == 1 ? (const void *)&one : size == 2 ? (const void *)&two : (const void *)&four;
+  if (size == 8) bytes = &i->pattern;
+  uint8_t *to = byoc_evaluator_address(evaluator, buffer);
+  for (uint64_t at = 0; at < buffer->size_bytes; at += size) memcpy(to + at, bytes, size);
+}
+
 // If the process runs under the address sanitizer, these tell it which bytes of the workspace are in use.
 extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
@@ -325,6 +338,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   case BYOC_HOST_COPY:
     copy(byoc_evaluator_address(evaluator, i->operands.data[0]), byoc_evaluator_address(evaluator, i->results.data[0]),
          i->operands.data[0]->size_bytes);
+    break;
+  case BYOC_HOST_FILL:
+    fill(evaluator, i);
     break;
   case BYOC_HOST_ALLOCATE:
     status = allocate(evaluator, i);

@@ -293,8 +293,7 @@ static byoc_status_t add_launch(byoc_host_places_t *places, const byoc_host_inst
 }
 
 static bool add_fill(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_place_command_t *row) {
-  const uint32_t bits = (uint32_t)byoc_dtype_bits(i->results.data[0]->type->dtype);
-  row->pattern_size_bytes = bits >= 8 ? bits / 8 : 1;
+  row->pattern_size_bytes = byoc_host_fill_size(i->results.data[0]);
   row->pattern = i->pattern;
   row->size_bytes = i->results.data[0]->size_bytes;
   return add_side(places, i->results.data[0], false, &row->destination);

@@ -289,6 +289,8 @@ byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const ch
                                           const byoc_host_device_t *device, uint32_t count);
 // Takes out of the program the events whose index is not marked; no instruction names them.
 void byoc_host_keep_events(byoc_host_program_t *program, const bool *is_kept);
+// The bytes of one element of a FILL's result.
+uint32_t byoc_host_fill_size(const byoc_host_buffer_t *buffer);
 // The memory of a scope, which is made if it is new.
 byoc_host_memory_t *byoc_host_memory_get(byoc_host_program_t *program, const byoc_host_device_t *device,
                                          const char *scope);

@@ -99,6 +99,11 @@ byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const ch
   return event;
 }
 
+uint32_t byoc_host_fill_size(const byoc_host_buffer_t *buffer) {
+  const uint32_t bits = byoc_dtype_bits(buffer->type->dtype);
+  return bits > 8 ? bits / 8 : 1;
+}
+
 void byoc_host_keep_events(byoc_host_program_t *program, const bool *is_kept) {
   size_t kept = 0;
   for (size_t k = 0; k < program->events.count; ++k) {

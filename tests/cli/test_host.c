@@ -52,6 +52,17 @@ static void test_h2_programs_run(void **state) {
                      "byoc run mlp.host --evaluate --random --expect $n=$f; done");
 }
 
+// Queues of the processor run at once, compiled and evaluated alike: kernels, copies and fills. The text has no plan.
+static void test_h10_queues_of_the_processor(void **state) {
+  (void)state;
+  const char *program = BYOC_TEST_SOURCE_DIR "/tests/random/host/seeds/queues.host";
+  byoc_test_shell(0, "cp %s queues.host && byoc run queues.host --random --output-dir q && ls q/y.npy q/z.npy",
+                  program);
+  byoc_test_shell(0, "byoc run queues.host --evaluate --random --expect y=q/y.npy --expect z=q/z.npy");
+  byoc_test_shell(0, "byoc run queues.host --random");
+  byoc_test_printed("z : f32[4] = 0 0 0 0");
+}
+
 static void test_h2_commands_refuse(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && byoc build mlp.onnx --emit=host -o elided.host");
@@ -191,13 +202,10 @@ static void test_h5_alias(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h2_static_models),
-      cmocka_unit_test(test_h2_dynamic_models),
-      cmocka_unit_test(test_h2_programs_run),
-      cmocka_unit_test(test_h2_commands_refuse),
-      cmocka_unit_test(test_h12_switches_and_dumps),
-      cmocka_unit_test(test_h7_static_models),
-      cmocka_unit_test(test_h5_alias),
+      cmocka_unit_test(test_h2_static_models),   cmocka_unit_test(test_h2_dynamic_models),
+      cmocka_unit_test(test_h2_programs_run),    cmocka_unit_test(test_h10_queues_of_the_processor),
+      cmocka_unit_test(test_h2_commands_refuse), cmocka_unit_test(test_h12_switches_and_dumps),
+      cmocka_unit_test(test_h7_static_models),   cmocka_unit_test(test_h5_alias),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -1,7 +1,7 @@
 // Mutants of host programs: what the verifier accepts must run.
 //
-// seeds.c collects valid programs as texts; mutate.c and mutate_buffers.c change one; run.c evaluates it; main.c does
-// so many times in child processes and counts.
+// seeds.c collects valid programs as texts; mutate.c, mutate_buffers.c and mutate_order.c change one; run.c evaluates
+// it; main.c does so many times in child processes and counts.
 #ifndef BYOC_TESTS_RANDOM_HOST_HOST_H_
 #define BYOC_TESTS_RANDOM_HOST_HOST_H_
 
@@ -41,7 +41,8 @@ bool mutate(byoc_host_program_t *program, byoc_test_random_t *random);
 
 // Tries one change; false if the program offers no place for it.
 typedef bool (*mutator_t)(mutation_t *m);
-extern const mutator_t buffer_mutators[];  // end with a NULL
+extern const mutator_t buffer_mutators[]; // end with a NULL
+extern const mutator_t order_mutators[];
 size_t below(mutation_t *m, size_t limit); // 0 <= x < limit
 bool chance(mutation_t *m, size_t percent);
 byoc_host_instruction_t *pick_instruction(mutation_t *m); // NULL: there is none

@@ -148,6 +148,13 @@ static bool duplicate(mutation_t *m) {
   copy->axis = i->axis;
   copy->flag = i->flag;
   copy->of_inputs = i->of_inputs;
+  copy->on = i->on;
+  copy->signal = i->signal;
+  copy->launch = i->launch;
+  copy->pattern = i->pattern;
+  for (size_t k = 0; k < i->waits.count; ++k) {
+    if (!byoc_host_add_wait(m->program, copy, i->waits.data[k].event, i->waits.data[k].place)) return false;
+  }
   for (size_t k = 0; k < i->relations.count; ++k) {
     if (!byoc_vector_push(&copy->relations, m->program->arena.allocator, i->relations.data[k])) return false;
   }
@@ -495,15 +502,18 @@ static bool fit_dims(byoc_host_program_t *program, const size_t *had, size_t had
 bool mutate(byoc_host_program_t *program, byoc_test_random_t *random) {
   enum { FITTED_AT_MOST = 64 };
   mutation_t m = {.random = random, .program = program};
-  const size_t own = count_of(mutators), others = count_of(buffer_mutators);
+  const size_t own = count_of(mutators), of_buffers = count_of(buffer_mutators);
+  const size_t of_order = program->queues.count > 0 ? count_of(order_mutators) : 0;
   for (int tries = 0; tries < 50; ++tries) {
     size_t had[FITTED_AT_MOST], fitted = 0;
     BYOC_HOST_FOR_EACH(i, program) {
       const bool fits = i->op == BYOC_HOST_LOOP || i->op == BYOC_HOST_STORE;
       if (fits && fitted < FITTED_AT_MOST) had[fitted++] = dims_needed(i);
     }
-    const size_t pick = below(&m, own + others);
-    const mutator_t mutator = pick < own ? mutators[pick] : buffer_mutators[pick - own];
+    const size_t pick = below(&m, own + of_buffers + of_order);
+    const mutator_t mutator = pick < own                ? mutators[pick]
+                              : pick < own + of_buffers ? buffer_mutators[pick - own]
+                                                        : order_mutators[pick - own - of_buffers];
     const bool done = mutator(&m);
     if (!fit_dims(program, had, fitted)) return false;
     if (done) return true;
