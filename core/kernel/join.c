@@ -159,7 +159,8 @@ static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
   const bool is_aligned = offset_bytes % BYOC_BUFFER_ALIGNMENT == 0 && step_bytes % BYOC_BUFFER_ALIGNMENT == 0;
   if (!is_aligned && !only_kernels_read(value)) return BYOC_OK;
   if (!byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) return BYOC_OK;
-  byoc_node_t *part = byoc_turning_part_create(node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
+  byoc_node_t *part =
+      byoc_turning_part_create(node->block, node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
   if (part == NULL) return byoc_diag_out_of_memory(diag);
   part->name = node->name;
   part->results[0]->name = value->name;

@@ -42,6 +42,7 @@ bool byoc_axes_channelwise(const byoc_node_t *node, byoc_axis_t *axis) {
 static bool view(const byoc_node_t *node, byoc_axis_t *axis) {
   const byoc_type_t *from = byoc_operand_type(node, 0), *to = node->results[0]->type;
   int64_t before = 1, before_from = 1;
+  if (byoc_type_element_count(from) != byoc_type_element_count(to)) return false; // it is a part
   for (int32_t d = 0; d < axis->dim; ++d) before *= size_of(to, d);
   for (int32_t d = 0; d < from->rank; ++d) {
     if (before_from == before && size_of(from, d) % axis->parts == 0) {

@@ -192,10 +192,11 @@ byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64
   return node;
 }
 
-byoc_node_t *byoc_turning_part_create(byoc_node_t *before, byoc_value_t *operand, byoc_value_t *turn,
-                                      int64_t offset_bytes, int64_t step_bytes, const byoc_type_t *type) {
+byoc_node_t *byoc_turning_part_create(byoc_block_t *block, byoc_node_t *before, byoc_value_t *operand,
+                                      byoc_value_t *turn, int64_t offset_bytes, int64_t step_bytes,
+                                      const byoc_type_t *type) {
   byoc_value_t *operands[] = {operand, turn};
-  byoc_node_t *node = byoc_node_create(before->block, before, "byoc", "Part", 1, operands, 2, 1);
+  byoc_node_t *node = byoc_node_create(block, before, "byoc", "Part", 1, operands, 2, 1);
   if (node == NULL || !byoc_attributes_set_int(&node->attributes, BYOC_PART_OFFSET, offset_bytes) ||
       !byoc_attributes_set_int(&node->attributes, BYOC_PART_STEP, step_bytes)) {
     return NULL;
@@ -216,6 +217,8 @@ static const byoc_op_attribute_t part_attributes[] = {
 
 const byoc_op_t byoc_ops_storage[] = {
     {ROW(Join, -1), .traits = BYOC_OP_HOST, .infer = infer_join},
-    {ROW(Part, 2), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true},
+    // The iteration is the host's, wherever the bytes are.
+    {ROW(Part, 2), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true,
+     .shape_operands = 1u << 1},
 };
 const size_t byoc_ops_storage_count = sizeof byoc_ops_storage / sizeof *byoc_ops_storage;

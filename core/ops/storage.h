@@ -28,12 +28,13 @@ bool byoc_result_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out
 bool byoc_gathers_turning_part(const byoc_node_t *node, byoc_value_t **out_turn, int64_t *out_offset_bytes,
                                int64_t *out_step_bytes);
 
-// All are made in front of `before`; NULL if out of memory.
+// All are made in front of `before` (the last one at the end of its block if that is NULL); NULL if out of memory.
 byoc_node_t *byoc_join_create(byoc_node_t *before, byoc_value_t *const *operands, uint32_t operand_count,
                               const byoc_type_t *type);
 byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64_t offset_bytes,
                               const byoc_type_t *type);
-byoc_node_t *byoc_turning_part_create(byoc_node_t *before, byoc_value_t *operand, byoc_value_t *turn,
-                                      int64_t offset_bytes, int64_t step_bytes, const byoc_type_t *type);
+byoc_node_t *byoc_turning_part_create(byoc_block_t *block, byoc_node_t *before, byoc_value_t *operand,
+                                      byoc_value_t *turn, int64_t offset_bytes, int64_t step_bytes,
+                                      const byoc_type_t *type);
 
 #endif // BYOC_CORE_OPS_STORAGE_H_

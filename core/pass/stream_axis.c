@@ -119,6 +119,25 @@ static byoc_status_t refuse_all(const byoc_stream_axis_t *s) {
   return BYOC_UNSUPPORTED;
 }
 
+// Loops whose shapes are open pass values around in cells, so that nothing would be saved.
+static byoc_status_t check_shapes(const byoc_stream_axis_t *s) {
+  const byoc_block_t *body = s->function->body;
+  const byoc_value_t *open = NULL;
+  for (size_t p = 0; p < body->parameters.count && open == NULL; ++p) {
+    if (!byoc_type_is_static(body->parameters.data[p]->type)) open = body->parameters.data[p];
+  }
+  for (const byoc_node_t *node = body->first; node != NULL && open == NULL; node = node->next) {
+    for (uint32_t r = 0; r < node->result_count && open == NULL; ++r) {
+      if (!byoc_type_is_static(node->results[r]->type)) open = node->results[r];
+    }
+  }
+  if (open == NULL) return BYOC_OK;
+  byoc_diag_error(s->diag, BYOC_UNSUPPORTED, "the axis '%s': the shape of '%s' is not known before the run", s->name,
+                  open->name != NULL ? open->name : "");
+  byoc_diag_hint(s->diag, "give open dimensions a size: --dim NAME=VALUE");
+  return BYOC_UNSUPPORTED;
+}
+
 static bool is_cut_anywhere(const byoc_stream_axis_t *s) {
   for (size_t i = 0; i < s->cuts.count; ++i) {
     if (((const byoc_cut_t *)s->cuts.entries[i].value)->is_cut) return true;
@@ -135,6 +154,7 @@ static byoc_status_t cut_function(byoc_stream_axis_t *s, char *name, size_t *cha
   if (s->parts == 0) s->parts = size;
   BYOC_RETURN_IF_ERROR(check_parts(s, size));
   if (s->parts < 2) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(check_shapes(s));
   BYOC_RETURN_IF_ERROR(byoc_stream_axis_find(s));
   if (!is_cut_anywhere(s)) return refuse_all(s);
   for (uint32_t stage = 0; stage < s->stage_count; ++stage) BYOC_RETURN_IF_ERROR(byoc_stream_axis_loop(s, stage));

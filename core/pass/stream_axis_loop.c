@@ -1,9 +1,13 @@
 // Makes a Loop of the nodes of one stage. A turn takes its parts of the values from outside, and gives its parts of
 // those that are read outside; they are stacked and brought into their shape behind the loop:
 //
-//   %y = Relu(%x)  →  %xs = Reshape(%x, [parts, ...]), %ys = Loop(parts) [body (%turn) {
-//                       Gather(%xs, %turn), Relu, ...
-//                     }], %y = Reshape(%ys, ...)
+//   %y = Relu(%x)  →  %ys = Loop(parts) [body (%turn) {
+//                       Part(%x, %turn), Relu, ...
+//                     }], %y = View(%ys)
+//
+// Parts that do not lie in one piece are gathered. What is made here is none of the operators that backends take.
+#include "byoc/call.h"
+#include "core/ops/storage.h"
 #include "core/ops/util.h"
 #include "core/pass/stream_axis.h"
 
@@ -51,8 +55,8 @@ static byoc_status_t adapt_shape(byoc_node_t *copy, uint32_t operand, const byoc
   return shape != NULL && byoc_node_set_operand(copy, operand, shape) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-static byoc_status_t reshape(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x, const byoc_type_t *type,
-                             byoc_diag_t *diag, byoc_node_t **out_node) {
+static byoc_status_t reshape(byoc_block_t *block, byoc_value_t *x, const byoc_type_t *type, byoc_diag_t *diag,
+                             byoc_node_t **out_node) {
   byoc_graph_module_t *module = block->function->module;
   int64_t sizes[BYOC_MAX_RANK];
   const int64_t rank = type->rank;
@@ -61,7 +65,7 @@ static byoc_status_t reshape(byoc_block_t *block, byoc_node_t *before, byoc_valu
   byoc_constant_t *constant = list != NULL ? byoc_constant_create(module, "shape", list, sizes) : NULL;
   byoc_value_t *shape = constant != NULL ? byoc_function_constant(block->function, constant) : NULL;
   byoc_value_t *operands[] = {x, shape};
-  *out_node = shape != NULL ? byoc_op_create(block, before, "", "Reshape", operands, 2, 1, diag) : NULL;
+  *out_node = shape != NULL ? byoc_op_create(block, NULL, "", "Reshape", operands, 2, 1, diag) : NULL;
   return *out_node != NULL ? BYOC_OK : byoc_diag_failure(diag);
 }
 
@@ -102,7 +106,7 @@ byoc_status_t byoc_stream_axis_write(const byoc_node_t *node, const byoc_axis_t 
     const byoc_type_t *type = node->results[0]->type;
     type = byoc_stream_axis_part(&block->function->module->arena, type, axis->results[0], axis->parts);
     if (type == NULL) return byoc_diag_out_of_memory(diag);
-    BYOC_RETURN_IF_ERROR(reshape(block, NULL, operands[0], type, diag, out_node));
+    BYOC_RETURN_IF_ERROR(reshape(block, operands[0], type, diag, out_node));
   } else {
     BYOC_RETURN_IF_ERROR(copy_node(node, axis, block, operands, diag, out_node));
   }
@@ -150,39 +154,66 @@ static bool lies_in_one_piece(const byoc_type_t *type, int32_t dim) {
   return true;
 }
 
-// The value with the parts as a dimension of their own, *out_axis.
-static byoc_status_t part_dimension(const builder_t *b, byoc_value_t *value, int32_t dim, byoc_value_t **out_value,
-                                    int32_t *out_axis) {
-  byoc_stream_axis_t *s = b->s;
-  *out_value = byoc_pointer_map_get(&s->stacked, value);
-  *out_axis = 0;
-  if (*out_value != NULL && byoc_stream_axis_dim(s, value) == dim) return BYOC_OK;
-  const byoc_type_t *type = parted(&s->function->module->arena, value->type, dim, s->parts);
-  if (type == NULL) return out_of_memory(b);
-  byoc_node_t *view = NULL;
-  BYOC_RETURN_IF_ERROR(reshape(b->block, b->loop, value, type, s->diag, &view));
-  view->results[0]->device = value->device;
-  *out_value = view->results[0];
-  *out_axis = dim;
-  // Constants are rearranged when they are folded, so that their parts lie in one piece, too.
-  if (!byoc_value_is_constant(value) || lies_in_one_piece(value->type, dim)) return BYOC_OK;
-  *out_axis = 0;
-  return move_dim(b, b->loop, *out_value, dim, 0, out_value);
+static byoc_status_t view(const builder_t *b, byoc_node_t *before, byoc_value_t *x, const byoc_type_t *type,
+                          byoc_value_t **out_view) {
+  byoc_node_t *node = byoc_node_create(b->block, before, "byoc", "View", 1, &x, 1, 1);
+  if (node == NULL || type == NULL) return out_of_memory(b);
+  *out_view = node->results[0];
+  (*out_view)->type = type;
+  (*out_view)->device = x->device;
+  return BYOC_OK;
 }
 
-static byoc_status_t slice(builder_t *b, byoc_value_t *value, int32_t dim, byoc_value_t **out_part) {
-  for (size_t i = 0; i < b->slices.count; ++i) {
-    const slice_t *known = &b->slices.data[i];
-    *out_part = known->part;
-    if (known->value == value && known->dim == dim) return BYOC_OK;
-  }
+// The value with the parts as a dimension of their own, *out_axis. That of constants is the first one: they are
+// rearranged when they are folded.
+static byoc_status_t part_dimension(const builder_t *b, byoc_value_t *value, int32_t dim, byoc_value_t **out_value,
+                                    int32_t *out_axis) {
+  *out_value = byoc_stream_axis_dim(b->s, value) == dim ? byoc_pointer_map_get(&b->s->stacked, value) : NULL;
+  *out_axis = 0;
+  if (*out_value != NULL) return BYOC_OK;
+  const byoc_type_t *type = parted(&b->s->function->module->arena, value->type, dim, b->s->parts);
+  BYOC_RETURN_IF_ERROR(view(b, b->loop, value, type, out_value));
+  *out_axis = byoc_value_is_constant(value) ? 0 : dim;
+  return *out_axis == dim ? BYOC_OK : move_dim(b, b->loop, *out_value, dim, 0, out_value);
+}
+
+// Part `turn` of a value whose parts lie one behind the other.
+static byoc_status_t take_part(const builder_t *b, byoc_value_t *whole, const byoc_type_t *type,
+                               byoc_node_t **out_node) {
+  *out_node =
+      byoc_turning_part_create(b->body, NULL, whole, b->body->parameters.data[0], 0, byoc_type_size_bytes(type), type);
+  return *out_node != NULL ? BYOC_OK : out_of_memory(b);
+}
+
+static byoc_status_t gather_part(const builder_t *b, byoc_value_t *value, int32_t dim, byoc_node_t **out_node) {
   int32_t axis = 0;
   byoc_value_t *whole = NULL;
   BYOC_RETURN_IF_ERROR(part_dimension(b, value, dim, &whole, &axis));
   byoc_value_t *operands[] = {whole, b->body->parameters.data[0]};
   const byoc_attribute_t along = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = axis};
-  byoc_node_t *node = byoc_op_create_with(b->body, NULL, "", "Gather", operands, 2, 1, &along, 1, b->s->diag);
-  if (node == NULL) return byoc_diag_failure(b->s->diag);
+  *out_node = byoc_op_create_with(b->body, NULL, "", "Gather", operands, 2, 1, &along, 1, b->s->diag);
+  return *out_node != NULL ? BYOC_OK : byoc_diag_failure(b->s->diag);
+}
+
+static byoc_status_t slice(builder_t *b, byoc_value_t *value, int32_t dim, byoc_value_t **out_part) {
+  byoc_stream_axis_t *s = b->s;
+  for (size_t i = 0; i < b->slices.count; ++i) {
+    const slice_t *known = &b->slices.data[i];
+    *out_part = known->part;
+    if (known->value == value && known->dim == dim) return BYOC_OK;
+  }
+  const byoc_type_t *type = byoc_stream_axis_part(&s->function->module->arena, value->type, dim, s->parts);
+  if (type == NULL) return out_of_memory(b);
+  byoc_value_t *whole = byoc_stream_axis_dim(s, value) == dim ? byoc_pointer_map_get(&s->stacked, value) : NULL;
+  if (whole == NULL && lies_in_one_piece(value->type, dim)) whole = value;
+  byoc_node_t *node = NULL;
+  // Backends rely on the alignment of what they get; where none takes it, kernels read a part at any byte in place,
+  // too.
+  if (whole != NULL && byoc_type_size_bytes(type) % BYOC_BUFFER_ALIGNMENT == 0) {
+    BYOC_RETURN_IF_ERROR(take_part(b, whole, type, &node));
+  } else {
+    BYOC_RETURN_IF_ERROR(gather_part(b, value, dim, &node));
+  }
   *out_part = node->results[0];
   (*out_part)->name = value->name;
   (*out_part)->device = value->device;
@@ -272,11 +303,9 @@ static byoc_status_t end_loop(builder_t *b) {
 static byoc_status_t restore(builder_t *b, byoc_value_t *value, byoc_value_t *stacked) {
   byoc_stream_axis_t *s = b->s;
   const int32_t dim = byoc_stream_axis_dim(s, value);
-  byoc_value_t *whole = stacked;
-  byoc_node_t *view = NULL;
+  byoc_value_t *whole = stacked, *restored = NULL;
   if (!lies_in_one_piece(value->type, dim)) BYOC_RETURN_IF_ERROR(move_dim(b, NULL, stacked, 0, dim, &whole));
-  BYOC_RETURN_IF_ERROR(reshape(b->block, NULL, whole, value->type, s->diag, &view));
-  byoc_value_t *restored = view->results[0];
+  BYOC_RETURN_IF_ERROR(view(b, NULL, whole, value->type, &restored));
   restored->name = value->name;
   restored->device = value->device;
   const bool ok = byoc_pointer_map_put(&s->stacked, restored, stacked) &&

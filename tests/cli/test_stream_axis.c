@@ -154,6 +154,22 @@ static void test_h14_copies_beside_compute(void **state) {
   assert_int_equal(copies_beside_kernels("1"), 0);
 }
 
+// The same on a device of OpenCL, where there is one.
+static void test_h13_queues_of_opencl(void **state) {
+  (void)state;
+  static const char run[] = "byoc run chain.byoc --target 'opencl; c' --plan greedy --random";
+  byoc_test_shell(0, "%s", chain);
+  if (byoc_test_try_shell("%s --output-dir whole", run) != 0) {
+    byoc_test_printed("the device 'opencl' cannot start"); // and no other reason
+    print_message("skipped: there is no device of OpenCL\n");
+    skip();
+  }
+  for (int queues = 1; queues < 4; ++queues) {
+    byoc_test_shell(0, "%s --output-dir parts --stream-axis x.0:4 --queues %d && cmp whole/y.npy parts/y.npy", run,
+                    queues);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h13_memory_of_one_image),
@@ -161,6 +177,7 @@ int main(void) {
       cmocka_unit_test(test_h13_command),
       cmocka_unit_test(test_h13_queues_of_a_device),
       cmocka_unit_test(test_h14_copies_beside_compute),
+      cmocka_unit_test(test_h13_queues_of_opencl),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
