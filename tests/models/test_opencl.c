@@ -1,0 +1,90 @@
+// Models on an OpenCL device: whole, and with other targets between; skipped where no device is.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "tests/support/command.h"
+
+#define SHARED BYOC_TEST_SOURCE_DIR "/../shared/models"
+
+#define MNIST  SHARED "/mnist/mnist.onnx"
+#define MNIST_VALUES                                                                                                   \
+  "-i Input3=" SHARED "/mnist/Input3.npy -e Plus214_Output_0=" SHARED "/mnist/expected_Plus214_Output_0.npy"
+#define FACES SHARED "/ultraface/ultraface_rfb_320.onnx"
+#define FACES_VALUES                                                                                                   \
+  "-i input=" SHARED "/ultraface/input.npy -e scores=" SHARED "/ultraface/expected_scores.npy -e boxes=" SHARED        \
+  "/ultraface/expected_boxes.npy"
+
+static void need_shared(void) {
+  if (byoc_is_directory(SHARED)) return;
+  print_message("skipped: there is no folder ../shared/models\n");
+  skip();
+}
+
+// All operators on the device, as the artifact and evaluated, and `copies` of tensors to it and from it.
+static void check_whole(const char *model, const char *values, int copies) {
+  byoc_test_shell(0, "byoc build '%s' -o model.so --target 'opencl; c' --plan greedy --require opencl", model);
+  byoc_test_shell(0, "byoc run model.so %s", values);
+  byoc_test_printed("as expected");
+  byoc_test_shell(0, "byoc run '%s' --evaluate --target 'opencl; c' --plan greedy %s", model, values);
+  byoc_test_shell(0, "byoc build '%s' --emit=host -o host --target 'opencl; c' --plan greedy", model);
+  byoc_test_shell(0, "grep -c '^ *copy ' host");
+  assert_int_equal(atoi(byoc_test_output()), copies);
+}
+
+static void check_mixed(const char *model, const char *values, const char *targets) {
+  byoc_test_shell(0, "byoc build '%s' -o model.so --target '%s' --plan greedy", model, targets);
+  byoc_test_shell(0, "byoc run model.so %s", values);
+  byoc_test_printed("as expected");
+  byoc_test_shell(0, "byoc run '%s' --evaluate --target '%s' --plan greedy %s", model, targets, values);
+}
+
+static void test_mnist(void **state) {
+  (void)state;
+  need_shared();
+  check_whole(MNIST, MNIST_VALUES, 2);
+  check_mixed(MNIST, MNIST_VALUES, "cutlass; opencl; c");
+}
+
+static void test_ultraface(void **state) {
+  (void)state;
+  need_shared();
+  check_whole(FACES, FACES_VALUES, 3);
+  check_mixed(FACES, FACES_VALUES, "cutlass; opencl; c");
+}
+
+static void test_resnet50(void **state) {
+  (void)state;
+  static const char values[] = "--random --seed 9 --expect output=reference/output.npy";
+  byoc_test_shell(0, "byoc-modelgen resnet50 -o resnet50.onnx --seed 3");
+  byoc_test_shell(0, "byoc run resnet50.onnx --target c --plan greedy --random --seed 9 --output-dir reference");
+  check_whole("resnet50.onnx", values, 2);
+  check_mixed("resnet50.onnx", values, "cutlass; opencl; c");
+}
+
+// The artifact needs the C library only, and says what is missing where there is no OpenCL.
+static void test_without_a_device(void **state) {
+  (void)state;
+  byoc_test_shell(0, "readelf -d mlp.so | grep NEEDED | grep -v -e libc.so -e libm.so || echo nothing else");
+  byoc_test_printed("nothing else");
+  byoc_test_shell(0, "byoc inspect mlp.so");
+  byoc_test_shell(1, "OCL_ICD_VENDORS=/nonexistent byoc run mlp.so --random");
+  byoc_test_printed("the device 'opencl' cannot start: OpenCL has no platform; install");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_mnist),
+                                     cmocka_unit_test(test_ultraface), cmocka_unit_test(test_resnet50)};
+  int status = byoc_test_enter_folder(NULL);
+  if (status != 0) return status;
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
+  byoc_test_shell(0, "byoc build mlp.onnx -o mlp.so --target 'opencl; c' --plan greedy");
+  if (byoc_test_try_shell("byoc run mlp.so --random") != 0 && strstr(byoc_test_output(), "cannot start") != NULL) {
+    printf("skipped: %s\n", byoc_test_output());
+    (void)byoc_test_leave_folder(NULL);
+    return 77;
+  }
+  status = cmocka_run_group_tests(tests, NULL, NULL);
+  (void)byoc_test_leave_folder(NULL);
+  return status;
+}
