@@ -75,7 +75,8 @@ int byoc_main_profile(int argc, char **argv) {
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
           "Times are medians; nodes of engines stand below their instruction. What the host does between two calls\n"
-          "(shapes, memory, control flow) is counted for the second one. A multiply-add counts as\n"
+          "(shapes, memory, control flow) is counted for the second one. What a device does has the\n"
+          "device's own time, and await is the host's time of waiting for it. A multiply-add counts as\n"
           "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
           "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
           "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
