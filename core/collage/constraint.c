@@ -11,8 +11,22 @@ int32_t byoc_target_device(const byoc_target_t *target) {
   return backend != NULL && backend->device_type > kDLCPU ? backend->device_type : kDLCPU;
 }
 
+// Host programs have memory on devices only for tensors whose sizes are known (core/hostir/device.h).
+static bool has_known_sizes(const byoc_node_t *node) {
+  for (uint32_t k = 0; k < node->operand_count + node->result_count; ++k) {
+    const bool is_operand = k < node->operand_count;
+    const byoc_value_t *value = is_operand ? node->operands[k] : node->results[k - node->operand_count];
+    if (value != NULL && (value->type == NULL || !byoc_type_is_static(value->type))) return false;
+  }
+  return true;
+}
+
+static bool lacks_sizes_for(const byoc_target_t *target, const byoc_node_t *node) {
+  return byoc_target_device(target) != kDLCPU && !has_known_sizes(node);
+}
+
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
-  if (node->callee != NULL) return false;
+  if (node->callee != NULL || lacks_sizes_for(target, node)) return false;
   size_t count = 0;
   const int64_t *gave_back = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
   for (size_t i = 0; i < count; ++i) {
@@ -83,6 +97,8 @@ static bool was_given_back(const byoc_node_t *node) {
 }
 
 static const char *find_reason(const check_t *c, const byoc_node_t *node, const char *bound) {
+  const byoc_target_t *target = find_target(c, bound);
+  if (target != NULL && lacks_sizes_for(target, node)) return "a device takes only tensors whose sizes are known";
   for (size_t d = 0; d < c->placement->declines.count; ++d) {
     const byoc_decline_t *decline = &c->placement->declines.data[d];
     if (decline->node == node && strcmp(decline->target->kind->name, bound) == 0) return decline->reason;
