@@ -319,10 +319,11 @@ static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build
 
 // ---- measuring a device ----
 
-static byoc_status_t measure_device(const byoc_graph_module_t *module, byoc_diag_t *diag, byoc_device_costs_t *out) {
+static byoc_status_t measure_device(const byoc_graph_module_t *module, byoc_diag_t *diag,
+                                    byoc_cost_build_answer_t *out) {
   for (size_t i = 0; i < module->runtime_modules.count; ++i) {
     const byoc_driver_t *driver = module->runtime_modules.data[i]->driver;
-    if (driver != NULL) return byoc_device_calibrate(driver, diag, out);
+    if (driver != NULL) return byoc_device_calibrate(driver, diag, &out->device, out->device_identity);
   }
   return byoc_diag_error(diag, BYOC_NOT_FOUND, "its code brings no driver that runs in this process");
 }
@@ -339,8 +340,9 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   byoc_build_t build; // not released: the process is short-lived
   byoc_build_init(&build, &options, byoc_allocator_system());
   byoc_build_lend(&build, module, false);
-  BYOC_RETURN_IF_ERROR(byoc_build_compile(&build, BYOC_BUILD_ALL, diag));
-  if (request->is_for_device) return measure_device(module, diag, &out->device);
+  BYOC_RETURN_IF_ERROR(
+      byoc_build_compile(&build, request->is_for_device ? BYOC_BUILD_GENERATED : BYOC_BUILD_ALL, diag));
+  if (request->is_for_device) return measure_device(module, diag, out);
   note_refusals(request, &build.result, out);
   if (request->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
   if (request->output == NULL) return evaluate(request, &build, diag);

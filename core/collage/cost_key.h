@@ -3,8 +3,8 @@
 // The key holds: the structure of the function with its attributes, element types and shapes; the data of its small
 // constants (axes, clip bounds: a backend may choose its code by them), but not of its weights; the target with every
 // option, the plugin, its version and the content of its file; the native target's options (they compile the code
-// around the function); the version of byoc and of the C compiler; the machine; the number of threads; how cold the
-// caches are.
+// around the function); the version of byoc and of the C compiler; the machine, with the device that the target runs
+// on; the number of threads; how cold the caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 

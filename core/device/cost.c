@@ -67,10 +67,16 @@ static int32_t measure_copies(measuring_t *m, byoc_device_direction_t direction,
   return status;
 }
 
-static int32_t measure(measuring_t *m, byoc_device_costs_t *costs) {
+static const char *text_of(const char *text) {
+  return text != NULL ? text : "";
+}
+
+static int32_t measure(measuring_t *m, byoc_device_costs_t *costs, char *identity) {
   byoc_device_info_t info = {.struct_size = sizeof(info)};
   const byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation), .size_bytes = MANY_BYTES};
   int32_t status = m->driver->describe(m->device, &info);
+  snprintf(identity, BYOC_DEVICE_IDENTITY_SIZE, "%s %s %s", text_of(info.name), text_of(info.architecture),
+           text_of(info.driver_version));
   if (status == BYOC_OK) status = m->driver->queue_create(m->device, BYOC_QUEUE_OWN, NULL, &m->queue);
   if (status == BYOC_OK) status = m->driver->allocate(m->device, &allocation, &m->buffer);
   costs->command_ns = INFINITY;
@@ -85,8 +91,10 @@ static int32_t measure(measuring_t *m, byoc_device_costs_t *costs) {
   return status;
 }
 
-byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *diag, byoc_device_costs_t *out_costs) {
+byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *diag, byoc_device_costs_t *out_costs,
+                                    char out_identity[BYOC_DEVICE_IDENTITY_SIZE]) {
   *out_costs = (byoc_device_costs_t){0};
+  out_identity[0] = '\0';
   measuring_t m = {.driver = driver, .memory = malloc(MANY_BYTES)};
   if (m.memory == NULL) return byoc_diag_out_of_memory(diag);
   memset(m.memory, 1, MANY_BYTES); // gives it pages of its own, not the system's page of zeros
@@ -94,7 +102,7 @@ byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *di
       .struct_size = sizeof(runtime), .self = &m, .thread_count = 1, .set_error = keep_error};
   const byoc_device_init_t init = {.struct_size = sizeof(init), .runtime = &runtime};
   int32_t status = driver->open(&init, &m.device);
-  if (status == BYOC_OK) status = measure(&m, out_costs);
+  if (status == BYOC_OK) status = measure(&m, out_costs, out_identity);
   if (m.buffer != NULL) driver->release(m.device, m.buffer);
   if (m.queue != NULL) driver->queue_destroy(m.device, m.queue);
   if (m.device != NULL) driver->close(m.device);

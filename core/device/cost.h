@@ -27,7 +27,10 @@ typedef struct byoc_device_costs_t {
 double byoc_device_copy_ns(const byoc_device_costs_t *costs, byoc_device_direction_t direction, double bytes);
 
 // Measures the driver's first device, in less than a second as a rule. To be called in a child process: drivers install
-// signal handlers and keep threads. Fails with the driver's sentence if there is no device.
-byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *diag, byoc_device_costs_t *out_costs);
+// signal handlers and keep threads. Fails with the driver's sentence if there is no device. *out_identity: the device's
+// name and architecture, and the version of its driver, cut at BYOC_DEVICE_IDENTITY_SIZE.
+enum { BYOC_DEVICE_IDENTITY_SIZE = 240 };
+byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *diag, byoc_device_costs_t *out_costs,
+                                    char out_identity[BYOC_DEVICE_IDENTITY_SIZE]);
 
 #endif // BYOC_CORE_DEVICE_COST_H_

@@ -30,8 +30,9 @@ typedef struct byoc_cost_build_t {
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
-  byoc_device_costs_t device; // of is_for_device
-  uint32_t step_count;        // steps that the artifact's profile entry reports
+  byoc_device_costs_t device; // of is_for_device, and what it is
+  char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
+  uint32_t step_count; // steps that the artifact's profile entry reports
   char message[1000];
   struct {
     bool is_given_back; // the backend gave it back

@@ -25,7 +25,8 @@ struct byoc_cost_measurer_t {
   const byoc_target_t *native;
   const char *compiler_version; // lives as long as the process
   byoc_string_t machine;
-  byoc_arena_t call; // until the next call
+  const char **devices; // by target: what its device is, as far as that was measured; in the bench's arena
+  byoc_arena_t call;    // until the next call
   byoc_cost_bench_t bench;
   byoc_estimator_t estimator;
   bool has_estimator;
@@ -73,6 +74,10 @@ byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *optio
                                         .memory_limit_bytes = measurer->options.memory_limit_bytes,
                                         .cold_bytes = measurer->options.model_bytes};
   status = byoc_cost_bench_init(&measurer->bench, diag);
+  if (status == BYOC_OK) {
+    measurer->devices = BYOC_ARENA_ARRAY(&measurer->bench.arena, const char *, options->targets->targets.count);
+    if (measurer->devices == NULL) status = byoc_diag_out_of_memory(diag);
+  }
   byoc_machine_identity(&measurer->machine);
   if (status == BYOC_OK && measurer->machine.failed) status = byoc_diag_out_of_memory(diag);
   if (status != BYOC_OK) {
@@ -111,11 +116,14 @@ static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *fu
 
 static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
                               byoc_arena_t *arena, byoc_diag_t *diag, byoc_cost_key_t *out_key) {
+  const char *device = m->devices[target->index];
+  const char *machine = device != NULL ? byoc_arena_format(arena, "%s; %s", m->machine.data, device) : m->machine.data;
+  if (machine == NULL) return byoc_diag_out_of_memory(diag);
   const byoc_cost_key_inputs_t inputs = {.function = function,
                                          .target = target,
                                          .native = m->native,
                                          .compiler_version = m->compiler_version,
-                                         .machine = m->machine.data,
+                                         .machine = machine,
                                          .thread_count = m->options.thread_count,
                                          .cold_bytes = m->options.model_bytes};
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
@@ -273,28 +281,27 @@ static byoc_status_t price(void *self, const byoc_function_t *function, const by
 // ---- devices ----
 
 // The figures of a device, as notes in the database.
+enum { FIGURES = 5 };
 typedef struct figures_t {
-  const char *ids[5];
-  double *values[5];
+  const char *ids[FIGURES];
+  double *values[FIGURES];
 } figures_t;
 
-static bool list_figures(byoc_cost_measurer_t *m, const byoc_target_t *target, byoc_device_costs_t *costs,
-                         figures_t *out) {
-  static const char *const names[] = {"command", "upload", "upload_byte", "download", "download_byte"};
+static bool list_figures(byoc_cost_measurer_t *m, const char *identity, byoc_device_costs_t *costs, figures_t *out) {
+  static const char *const names[FIGURES] = {"command", "upload", "upload_byte", "download", "download_byte"};
   double *const values[] = {&costs->command_ns, &costs->base_ns[BYOC_DEVICE_UPLOAD],
                             &costs->ns_per_byte[BYOC_DEVICE_UPLOAD], &costs->base_ns[BYOC_DEVICE_DOWNLOAD],
                             &costs->ns_per_byte[BYOC_DEVICE_DOWNLOAD]};
-  const char *content = target->kind->plugin_content != NULL ? target->kind->plugin_content : "";
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+  for (size_t i = 0; i < FIGURES; ++i) {
     out->values[i] = values[i];
-    out->ids[i] =
-        byoc_arena_format(&m->call, "device %s %s %s %s", m->machine.data, target->kind->name, content, names[i]);
+    out->ids[i] = byoc_arena_format(&m->call, "device %s; %s: %s", m->machine.data, identity, names[i]);
     if (out->ids[i] == NULL) return false;
   }
   return true;
 }
 
 // Builds the function for the target in a child process, which then measures the device by the driver that came along.
+// What was measured of such a device before stays, so that equal builds make equal plans.
 static byoc_status_t measure_device(void *self, const byoc_function_t *function, const byoc_target_t *target,
                                     byoc_diag_t *diag, byoc_device_costs_t *out_costs) {
   byoc_cost_measurer_t *m = self;
@@ -302,23 +309,25 @@ static byoc_status_t measure_device(void *self, const byoc_function_t *function,
   figures_t figures;
   byoc_arena_reset(&m->call);
   byoc_cost_building_t *building = BYOC_ARENA_NEW(&m->call, byoc_cost_building_t);
-  if (building == NULL || !list_figures(m, target, out_costs, &figures)) return byoc_diag_out_of_memory(diag);
-  bool is_known = database != NULL;
-  for (size_t i = 0; i < sizeof(figures.ids) / sizeof(figures.ids[0]) && is_known; ++i) {
-    is_known = byoc_cost_database_get_note(database, figures.ids[i], figures.values[i]);
-  }
-  if (is_known) return BYOC_OK;
+  if (building == NULL) return byoc_diag_out_of_memory(diag);
   building->build = (byoc_cost_build_t){.functions = {function}, .count = 1, .target = target, .is_for_device = true};
   byoc_cost_bench_start(&m->bench, building);
   if (byoc_cost_bench_finish(building) != BYOC_OK) return byoc_diag_adopt(diag, &building->why);
-  *out_costs = building->answer.device;
-  for (size_t i = 0; i < sizeof(figures.ids) / sizeof(figures.ids[0]) && database != NULL; ++i) {
+  building->answer.device_identity[BYOC_DEVICE_IDENTITY_SIZE - 1] = '\0';
+  const char *identity = byoc_arena_copy_string(&m->bench.arena, building->answer.device_identity);
+  if (identity == NULL || !list_figures(m, identity, out_costs, &figures)) return byoc_diag_out_of_memory(diag);
+  m->devices[target->index] = identity;
+  bool is_known = database != NULL;
+  for (size_t i = 0; i < FIGURES && is_known; ++i) {
+    is_known = byoc_cost_database_get_note(database, figures.ids[i], figures.values[i]);
+  }
+  if (!is_known) *out_costs = building->answer.device;
+  for (size_t i = 0; i < FIGURES && !is_known && database != NULL; ++i) {
     byoc_cost_database_put_note(database, figures.ids[i], *figures.values[i]);
   }
   byoc_log(BYOC_LOG_INFO,
-           "the device of %s: %.1f us for a command, copies %.1f us + %.2f ns/byte to it, %.1f us + %.2f "
-           "ns/byte back",
-           target->kind->name, out_costs->command_ns / 1e3, out_costs->base_ns[BYOC_DEVICE_UPLOAD] / 1e3,
+           "%s runs on %s: %.1f us for a command, copies %.1f us + %.2f ns/byte to it, %.1f us + %.2f ns/byte back",
+           target->kind->name, identity, out_costs->command_ns / 1e3, out_costs->base_ns[BYOC_DEVICE_UPLOAD] / 1e3,
            out_costs->ns_per_byte[BYOC_DEVICE_UPLOAD], out_costs->base_ns[BYOC_DEVICE_DOWNLOAD] / 1e3,
            out_costs->ns_per_byte[BYOC_DEVICE_DOWNLOAD]);
   return BYOC_OK;

@@ -31,6 +31,25 @@ static void test_c4_c5_a_second_build_measures_nothing(void **state) {
                      "&& grep -c '\"source\": \"database\"' plan.json");
 }
 
+// Costs of a device are the device's: those of another one, or of another driver, are measured anew. A copy is dear
+// enough for the plan to keep a little work at home.
+static void test_c5_c9_costs_of_a_device(void **state) {
+  (void)state;
+  const char *build = FAULTY "BYOC_CACHE_DIR=$PWD/devices byoc build relu.byoc --plan=collage --target 'simdev; c' "
+                             "-v -o device.so 2>&1";
+  byoc_test_shell(0, "%s | grep '^costs:\\|runs on\\|^placed'", build);
+  byoc_test_printed("simdev runs on ");
+  byoc_test_printed(" for a command, copies ");
+  byoc_test_printed("placed simdev 0 operators in 0 regions, c 2 operators");
+  byoc_test_shell(0, "%s | grep '^costs:'", build);
+  byoc_test_printed("costs: 0 measured");
+  byoc_test_shell(0, "BYOC_SIM=version=2 %s | grep '^costs:' | grep -v ' 0 measured'", build);
+  byoc_test_shell(0, "%s | grep '^costs:'", build);
+  byoc_test_printed("costs: 0 measured");
+  byoc_test_shell(0, "BYOC_SIM=devices=0 %s | grep 'typical one'", build);
+  byoc_test_printed("the device of simdev is taken for a typical one: ");
+}
+
 static void test_c4_estimated_costs_need_no_compiler(void **state) {
   (void)state;
   write_vision("vision.onnx");
@@ -142,6 +161,7 @@ static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
+      cmocka_unit_test(test_c5_c9_costs_of_a_device),
       cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
       cmocka_unit_test(test_marked_functions_are_counted),
       cmocka_unit_test(test_c4_faulty_backends_are_left_out),
