@@ -1,4 +1,4 @@
-# The install tree: bin/, include/byoc/, lib/byoc/plugins/, lib/cmake/byoc/, lib/pkgconfig/. Libraries go to lib/ on
+# The install tree: bin/, include/byoc/, lib/byoc/plugins/, lib/cmake/byoc/, lib/pkgconfig/, share/byoc/. Libraries go to lib/ on
 # every system, so that bin/byoc finds ../lib/byoc/plugins wherever the tree is moved. Programs and plugins install
 # themselves where they are defined.
 include(CMakePackageConfigHelpers)
@@ -9,6 +9,7 @@ set(byoc_package_dir lib/cmake/byoc)
 
 install(DIRECTORY include/byoc DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY DESTINATION ${BYOC_PLUGIN_INSTALL_DIR})
+install(DIRECTORY communicators DESTINATION share/byoc) # sources, compiled by users against their own libraries
 install(TARGETS byoc_headers EXPORT byocTargets)
 install(EXPORT byocTargets NAMESPACE byoc:: DESTINATION ${byoc_package_dir})
 configure_package_config_file(

@@ -397,6 +397,15 @@ static byoc_status_t take_parts(pipeline_t *p) {
   return BYOC_OK;
 }
 
+// A model of several ranks becomes what one of them does. Constants are settled first, so that shapes are known; the
+// rest is simplified afterwards, when layers stand as their rank has them.
+static byoc_status_t spread_over_ranks(pipeline_t *p) {
+  if (byoc_attributes_find(&p->module->attributes, BYOC_ATTRIBUTE_MESH) == NULL) return BYOC_OK;
+  return byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,remove-dead-code,"
+                            "shard,remove-dead-code",
+                            p->module, &p->options->passes, p->diag);
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
@@ -425,6 +434,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
   }
+  if (status == BYOC_OK) status = spread_over_ranks(&p);
   bool simplifies = status == BYOC_OK && !options->is_simplified;
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;

@@ -34,6 +34,17 @@ static bool divides(const byoc_shard_rule_t *r, byoc_dim_t dim, int64_t parts) {
 
 // ---- elementwise ----
 
+// Is one of the operands an activation that all ranks have? Where the weights are cut, such are the sums behind each
+// layer: what is added to them is joined once, rather than each sum cut and joined again behind it.
+static bool meets_whole(const byoc_shard_rule_t *r, int32_t at, int32_t rank) {
+  for (uint32_t i = 0; i < r->node->operand_count; ++i) {
+    if (r->node->operands[i] == NULL || byoc_value_is_constant(r->node->operands[i]) || is_split(r, i)) continue;
+    const int32_t d = at - (rank - r->types[i]->rank);
+    if (d >= 0 && !is_one(r->types[i]->dims[d])) return true;
+  }
+  return false;
+}
+
 // The first operand that is cut says where; the others are cut there, too, unless they are broadcast along it.
 static void elementwise(const byoc_shard_rule_t *r) {
   const byoc_type_t *result = result_type(r, 0);
@@ -45,6 +56,7 @@ static void elementwise(const byoc_shard_rule_t *r) {
   }
   const int32_t at = r->given[leader].dim + result->rank - r->types[leader]->rank, parts = r->given[leader].parts;
   if (at < 0 || !divides(r, result->dims[at], parts)) return;
+  if (r->seeks_weights && at == result->rank - 1 && meets_whole(r, at, result->rank)) return;
   for (uint32_t i = 0; i < r->node->operand_count; ++i) {
     if (r->node->operands[i] == NULL) continue;
     const int32_t d = at - (result->rank - r->types[i]->rank);

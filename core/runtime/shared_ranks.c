@@ -452,8 +452,9 @@ const byoc_communicator_t *byoc_shared_ranks_join(byoc_shared_ranks_t *ranks, in
   return &ranks->communicator;
 }
 
-void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks) {
-  if (ranks->failure == BYOC_OK) atomic_store(&ranks->memory->state[ranks->communicator.rank], LEFT);
+void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks, bool has_failed) {
+  if (ranks->failure != BYOC_OK) return; // which the others see
+  atomic_store(&ranks->memory->state[ranks->communicator.rank], has_failed ? FAILED : LEFT);
 }
 
 void byoc_shared_ranks_ended(byoc_shared_ranks_t *ranks, int32_t rank) {

@@ -25,8 +25,9 @@ byoc_status_t byoc_shared_ranks_create(int32_t count, byoc_allocator_t allocator
                                        byoc_shared_ranks_t **out_ranks);
 // In a rank's process: from now on the others see whether it is alive. What is returned belongs to `ranks`.
 const byoc_communicator_t *byoc_shared_ranks_join(byoc_shared_ranks_t *ranks, int32_t rank);
-// In a rank's process, when it needs the others no more: who waits for it from now on fails.
-void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks);
+// In a rank's process, when it needs the others no more, or because it has failed in something else: who waits for it
+// from now on fails.
+void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks, bool has_failed);
 // In the process that forked the ranks: the rank's process has ended, maybe before it joined.
 void byoc_shared_ranks_ended(byoc_shared_ranks_t *ranks, int32_t rank);
 // In each process, which may also simply end.

@@ -20,8 +20,8 @@
 // may wait for each other. A permutation does not.
 //
 // Failures: when a rank has ended, or has left its communicator, every collective of the others that waits for it
-// fails within five seconds, with BYOC_IO and a sentence that names the rank. After any failure a communicator stays
-// failed: what the other ranks have done by then is not known.
+// fails within five seconds, with BYOC_IO and a sentence that names the rank; or the transport ends all ranks, as MPI
+// does. After any failure a communicator stays failed: what the other ranks have done by then is not known.
 //
 // Threads: one thread at a time uses a communicator; which one may change from call to call. Contexts of one process
 // that share a communicator must therefore run one after the other, in the same order on all ranks.

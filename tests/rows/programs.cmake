@@ -136,6 +136,7 @@ byoc_add_row_program(H15 transport unit_runtime_shared_ranks *)
 byoc_add_row_program(H15 every_collective unit_compose_ranks test_h15_*)
 byoc_add_row_program(H15 verified unit_hostir_verify_collective test_h15_*)
 byoc_add_row_program(H15 spread_over_ranks unit_pass_shard test_h15_*)
+byoc_add_row_program(H15 models cli_ranks test_h15_*)
 
 byoc_add_row_program(P3 fixtures_twice unit_device_plan test_p3_p7_planned_twice_and_in_any_order)
 byoc_add_row_program(P6 long_chain unit_device_plan test_p6_a_chain_of_100000_nodes)

@@ -10,7 +10,7 @@
 static int run_rank(byoc_shared_ranks_t *ranks, int32_t rank, byoc_test_rank_t body, void *self) {
   const int code = body(self, byoc_shared_ranks_join(ranks, rank));
   if (code < 0) (void)raise(-code);
-  byoc_shared_ranks_leave(ranks);
+  byoc_shared_ranks_leave(ranks, code != 0);
   return code;
 }
 

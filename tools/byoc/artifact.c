@@ -34,10 +34,12 @@ static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *i
   return byoc_ports_allocate(ports, diag);
 }
 
-static byoc_status_t open_run(const char *path, int32_t thread_count, byoc_diag_t *diag, byoc_artifact_run_t *run) {
+static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc_communicator_t *communicator,
+                              byoc_diag_t *diag, byoc_artifact_run_t *run) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &run->artifact));
   const byoc_artifact_t *table = run->artifact.table;
-  const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
+  const byoc_context_options_t options = {
+      .struct_size = sizeof(options), .thread_count = thread_count, .communicator = communicator};
   byoc_status_t status = table->create(&options, &run->context);
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "%s: cannot make a context: %s", path, table->last_error(NULL));
@@ -52,8 +54,14 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, byoc_diag_
 
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run) {
+  return byoc_artifact_run_open_rank(path, thread_count, NULL, diag, run);
+}
+
+byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count,
+                                          const byoc_communicator_t *communicator, byoc_diag_t *diag,
+                                          byoc_artifact_run_t *run) {
   *run = (byoc_artifact_run_t){0};
-  byoc_status_t status = open_run(path, thread_count, diag, run);
+  byoc_status_t status = open_run(path, thread_count, communicator, diag, run);
   if (status != BYOC_OK) byoc_artifact_run_close(run);
   return status;
 }

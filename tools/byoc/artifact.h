@@ -2,6 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_ARTIFACT_H_
 #define BYOC_TOOLS_BYOC_ARTIFACT_H_
 
+#include "byoc/communicator.h"
 #include "core/runtime/loader.h"
 #include "tensors.h"
 
@@ -14,6 +15,10 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
+// The same for one rank of several; `communicator` NULL: it is the only one.
+byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count,
+                                          const byoc_communicator_t *communicator, byoc_diag_t *diag,
+                                          byoc_artifact_run_t *run);
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);

@@ -164,6 +164,9 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   if (options->name != NULL) snprintf(name, sizeof(name), "%s", options->name);
   snprintf(output, sizeof(output), "%s.so", name);
   byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
+  if (options->session.shard == NULL && (options->session.rank_count > 0 || options->session.rank > 0)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--rank and --ranks go with --shard");
+  }
   BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
   if (options->constants && options->emit == NULL) {
@@ -205,6 +208,8 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
+      BYOC_SHARD_ROWS(options.session),
+      {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
       BYOC_PLAN_ROWS(options.session, "collage"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
@@ -231,7 +236,10 @@ int byoc_main_build(int argc, char **argv) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more = "A header for C programs is written beside the artifact: model.so, model.h.\n"
-              "byoc targets lists the targets and their options.\n",
+              "byoc targets lists the targets and their options.\n"
+              "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
+              "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
+              "tables are cut along tp, as Megatron cuts them) and 'spread NAME tp: 1' (dimension 1 of that value).\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/runtime/artifact_file.h"
 #include "outputs.h"
+#include "ranks.h"
 #include "session.h"
 #include "trace.h"
 
@@ -19,6 +20,9 @@ typedef struct run_options_t {
   int64_t seed;
   double rtol, atol;
   bool evaluate, random;
+  byoc_text_items_t files;                 // one, or one for each rank
+  const char *communicator_file;           // NULL: none
+  const byoc_communicator_t *communicator; // of this rank; NULL: it is the only one
 } run_options_t;
 
 // ---- what all ways of running share ----
@@ -78,7 +82,8 @@ static void log_copies(const byoc_artifact_t *table) {
 
 static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
   byoc_artifact_run_t run;
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->session.thread_count, diag, &run));
+  BYOC_RETURN_IF_ERROR(
+      byoc_artifact_run_open_rank(path, (int32_t)options->session.thread_count, options->communicator, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) {
     status = is_traced(options) ? run_traced(&run, options, diag) : byoc_artifact_run_once(&run, diag);
@@ -134,6 +139,9 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
   if (status == BYOC_OK) status = prepare_inputs(&inputs, options, diag);
   if (status == BYOC_OK) status = byoc_build_evaluate(&session->build, threads, diag, &evaluation);
+  if (status == BYOC_OK) {
+    status = byoc_evaluator_set_communicator(evaluation.evaluator, options->communicator, diag);
+  }
   if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
   if (status == BYOC_OK) status = evaluate(session, &evaluation, &inputs, in, out, options, diag);
@@ -173,6 +181,75 @@ static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_d
   return run_artifact(options->file, options, diag);
 }
 
+// ---- one rank of several ----
+
+// NAME=FILE items in which %r stands for the rank.
+static byoc_status_t put_rank(byoc_text_items_t *items, int32_t rank, byoc_diag_t *diag) {
+  for (size_t i = 0; i < items->count; ++i) {
+    const char *mark = strstr(items->items[i], "%r");
+    if (mark == NULL) continue;
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_appendf(&text, "%.*s%d%s", (int)(mark - items->items[i]), items->items[i], rank, mark + 2);
+    if (text.failed) return byoc_diag_out_of_memory(diag);
+    items->items[i] = text.data; // lives until the process ends
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t run_rank(void *self, const byoc_communicator_t *communicator, byoc_diag_t *diag) {
+  run_options_t options = *(const run_options_t *)self;
+  const size_t size = (size_t)communicator->size;
+  byoc_session_t session = {0};
+  byoc_string_t folder;
+  if (options.files.count != 1 && options.files.count != size) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu files are given for %zu ranks: one, or one for each",
+                           options.files.count, size);
+  }
+  if (options.session.rank_count != 0 && options.session.rank_count != (int64_t)size) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--ranks says %lld, and %zu are running",
+                           (long long)options.session.rank_count, size);
+  }
+  options.communicator = communicator;
+  options.file = options.files.items[options.files.count == 1 ? 0 : communicator->rank];
+  options.session.rank = communicator->rank;
+  options.session.rank_count = communicator->size;
+  if (communicator->rank > 0) options.trace = NULL;
+  if (communicator->rank > 0) options.dumps.count = 0;
+  BYOC_RETURN_IF_ERROR(put_rank(&options.inputs, communicator->rank, diag));
+  BYOC_RETURN_IF_ERROR(put_rank(&options.expected, communicator->rank, diag));
+  byoc_string_init(&folder, byoc_allocator_system());
+  if (options.output_directory != NULL) {
+    byoc_string_appendf(&folder, "%s/%d", options.output_directory, communicator->rank);
+    options.output_directory = folder.data;
+  }
+  byoc_status_t status = folder.failed ? byoc_diag_out_of_memory(diag) : run(&session, &options, diag);
+  if (status != BYOC_OK) byoc_diag_context(diag, status, "running %s", options.file);
+  byoc_session_close(&session);
+  byoc_string_deinit(&folder);
+  return status;
+}
+
+// Several ranks may have a file each.
+static bool is_for_ranks(int argc, char **argv) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
+    if (byoc_starts_with(argv[i], "--ranks") || byoc_starts_with(argv[i], "--communicator")) return true;
+  }
+  return false;
+}
+
+// The exit code.
+static int run_ranks(run_options_t *options, byoc_diag_t *diag) {
+  int code = BYOC_EXIT_OK;
+  byoc_status_t status = BYOC_OK;
+  if (options->communicator_file != NULL) {
+    status = byoc_ranks_join(options->communicator_file, run_rank, options, diag);
+  } else {
+    status = byoc_ranks_fork((int32_t)options->session.rank_count, run_rank, options, diag, &code);
+  }
+  return status == BYOC_OK ? code : byoc_report(diag, status);
+}
+
 int byoc_main_run(int argc, char **argv) {
   run_options_t options = {.rtol = 1e-3, .atol = 1e-4};
   const byoc_option_row_t rows[] = {
@@ -193,6 +270,9 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
+      BYOC_SHARD_ROWS(options.session),
+      {"communicator", 0, BYOC_OPT_TEXT, &options.communicator_file, "FILE.so",
+       "run as one rank of those that this library connects (share/byoc/communicators), as under mpirun"},
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
@@ -200,9 +280,10 @@ int byoc_main_run(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc run",
-      .synopsis = "ARTIFACT|MODEL [--input NAME=FILE.npy] [--expect NAME=FILE.npy] [options]",
+      .synopsis = "ARTIFACT|MODEL ... [--input NAME=FILE.npy] [--expect NAME=FILE.npy] [options]",
       .summary = "run an artifact or a model once, and compare its results",
       .operands = operands,
+      .more_operands = is_for_ranks(argc, argv) ? &options.files : NULL,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
@@ -212,12 +293,16 @@ int byoc_main_run(int argc, char **argv) {
           "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
           "become '_'.\n"
           "An artifact must be built with --trace for --trace and --dump. What a loop makes goes into one file for\n"
-          "each turn: NAME@TURN.npy.\n",
+          "each turn: NAME@TURN.npy.\n"
+          "--ranks N starts a process for each of N ranks, which share memory; the files are one artifact for each\n"
+          "(byoc build --shard --rank), or one for all, or a model with --shard. In NAME=FILE.npy, %r stands for\n"
+          "the rank; outputs go to DIR/RANK/NAME.npy. The first rank prints.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
+  if (status == BYOC_OK && !done && usage.more_operands != NULL) return run_ranks(&options, &diag);
   if (status == BYOC_OK && !done) {
     status = run(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "running %s", options.file);

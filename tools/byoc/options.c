@@ -8,6 +8,7 @@
 
 #include "core/build/placing.h"
 #include "core/hostir/device.h"
+#include "core/pass/spread.h"
 #include "core/runtime/artifact/pool.h"
 
 static void print_help(const byoc_usage_t *usage) {
@@ -108,6 +109,8 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
     return set_count(row, value, 1, BYOC_COLLAGE_LIMIT, diag);
   case BYOC_OPT_QUEUES:
     return set_count(row, value, 1, BYOC_HOST_MAX_SET, diag);
+  case BYOC_OPT_RANKS:
+    return set_count(row, value, 1, BYOC_MESH_MOST_RANKS, diag);
   case BYOC_OPT_NUMBER:
   case BYOC_OPT_SECONDS:
     return set_number(row, value, diag);

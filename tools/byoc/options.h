@@ -24,6 +24,7 @@ typedef enum byoc_option_kind_t {
   BYOC_OPT_THREADS, // int64_t *, 0 to BYOC_MODEL_MAX_THREADS
   BYOC_OPT_GROUP,   // int64_t *, operators of a group: 1 to BYOC_COLLAGE_LIMIT
   BYOC_OPT_QUEUES,  // int64_t *, 1 to BYOC_HOST_MAX_SET
+  BYOC_OPT_RANKS,   // int64_t *, 1 to BYOC_MESH_MOST_RANKS
   BYOC_OPT_NUMBER,  // double *, from 0
   BYOC_OPT_SECONDS, // double *, more than 0
 } byoc_option_kind_t;

@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/visible.h"
+#include "core/pass/shard_spec.h"
 #include "dim_option.h"
 
 // The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
@@ -88,6 +89,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"stream-axis", options->stream_axis != NULL},
       {"queues", options->queue_count > 0},
       {"fallback", options->fallback},
+      {"shard", options->shard != NULL},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;
@@ -241,6 +243,25 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
   return BYOC_OK;
 }
 
+// --shard: a word, or a file.
+static byoc_status_t specify_shards(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag) {
+  if (options->shard == NULL) return BYOC_OK;
+  if (session->build.result.program != NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--shard is for models; this is a host program");
+  }
+  if (options->rank_count == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--shard needs to know how many ranks there are: --ranks N");
+  }
+  char *text = NULL;
+  size_t size = 0;
+  const bool is_file = strcmp(options->shard, "megatron") != 0;
+  if (is_file) BYOC_RETURN_IF_ERROR(byoc_file_read(options->shard, session->allocator, diag, &text, &size));
+  byoc_status_t status = byoc_shard_specify(session->build.module, is_file ? text : options->shard, options->shard,
+                                            (int32_t)options->rank, (int32_t)options->rank_count, diag);
+  byoc_free(session->allocator, text);
+  return status;
+}
+
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
                                       byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_begin(session, options, diag));
@@ -257,6 +278,7 @@ byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_sessio
   }
   const byoc_onnx_read_options_t read = {.bindings = bindings, .binding_count = options->dims.count};
   if (status == BYOC_OK) status = byoc_build_read(&session->build, path, &read, diag);
+  if (status == BYOC_OK) status = specify_shards(session, options, diag);
   for (size_t i = 0; i < options->dims.count; ++i) byoc_free(session->allocator, (char *)(uintptr_t)bindings[i].name);
   return status;
 }

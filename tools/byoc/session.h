@@ -24,6 +24,8 @@ typedef struct byoc_session_options_t {
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool fallback;                        // add a plan without devices
   bool trace;                           // artifacts can report what each instruction makes
+  const char *shard;                    // "megatron" or a file (core/pass/shard_spec.h); NULL: not given
+  int64_t rank, rank_count;             // of --shard; count 0: not given
 } byoc_session_options_t;
 
 #define BYOC_TARGET_ROWS(options)                                                                                      \
@@ -38,6 +40,12 @@ typedef struct byoc_session_options_t {
   { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
+#define BYOC_SHARD_ROWS(options)                                                                                       \
+  {"shard",          0,      BYOC_OPT_TEXT,                                                                            \
+   &(options).shard, "SPEC", "spread the model over ranks: megatron (cut weights), or a file that says how"},          \
+  {                                                                                                                    \
+    "ranks", 0, BYOC_OPT_RANKS, &(options).rank_count, "N", "how many ranks there are"                                 \
+  }
 #define BYOC_AXIS_ROWS(options)                                                                                        \
   {"stream-axis",                                                                                                      \
    0,                                                                                                                  \
