@@ -203,11 +203,14 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
   const byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
   BYOC_RETURN_IF_ERROR(check_writable(v, buffer));
   BYOC_RETURN_IF_ERROR(check_alive(v, buffer, "used"));
-  if (byoc_host_buffer_moves(buffer)) {
+  const bool moves = byoc_host_buffer_moves(buffer);
+  if (moves && v->at->op != BYOC_HOST_LAUNCH) {
     return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it moves", buffer->name);
   }
+  // Of one that moves, any place may be meant.
+  const byoc_byte_range_t bytes = byoc_host_verify_bytes(v, moves ? root : buffer);
   if (root->kind == BYOC_HOST_BUFFER_LOCAL && !root->is_value && !holds_slices(v, root) &&
-      !byoc_byte_set_touches(&v->lives[root->index].written, byoc_host_verify_bytes(v, buffer))) {
+      !byoc_byte_set_touches(&v->lives[root->index].written, bytes)) {
     return BYOC_OK;
   }
   return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it %s", buffer->name,
