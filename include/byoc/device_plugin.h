@@ -8,7 +8,8 @@
 //   device->bind_kernels(codegen, function, &binding);
 //
 // The backend says in byoc_backend_t.driver which device its functions run on. Their operands and results then live in
-// the memory of that device, and the host plans the copies between it and the places of other functions.
+// the memory of that device, and the host plans the copies between it and the places of other functions. It is offered
+// nodes of known shapes only, because the memory of devices is planned before the run.
 //
 // The rules of byoc/plugin.h hold: what is handed over is copied, a failed answer is kept and fails the run.
 #ifndef BYOC_DEVICE_PLUGIN_H_

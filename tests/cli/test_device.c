@@ -127,6 +127,54 @@ static void test_binaries_are_cached(void **state) {
                             "grep -c 'code portable' && byoc run mlp.so --random");
 }
 
+// What has an open shape stays on the host, and says so if it is asked to run elsewhere; the rest of the model goes to
+// the device, in a Loop whose turns are counted by the run, too.
+static void test_open_shapes(void **state) {
+  (void)state;
+  static const char text[] =
+      "module {\n"
+      "  constant @w : f32[8,3] = splat 0.5\n"
+      "  constant @lo : i64[1] = [0]\n"
+      "  constant @hi : i64[1] = [4]\n"
+      "  constant @ax : i64[1] = [1]\n"
+      "  func @main(%x : f32[N,4], %z : f32[4,8], %n : i64[], %go : bool[]) -> (%y : f32[N,4], %p : f32[4,3], %l : "
+      "f32[4,4]) {\n"
+      "    %y = Relu@14(%x) : f32[N,4]\n"
+      "    %a = MatMul@13(%z, @w) : f32[4,3]\n"
+      "    %p = Relu@14(%a) : f32[4,3]\n"
+      "    %s = Slice@13(%z, @lo, @hi, @ax) : f32[4,4]\n"
+      "    %l = Loop@16(%n, %go, %s) [body (%i : i64[], %c : bool[], %v : f32[4,4]) -> (bool[], f32[4,4]) {\n"
+      "      %c1 = Identity@16(%c) : bool[]\n"
+      "      %m = MatMul@13(%v, %s) : f32[4,4]\n"
+      "      %t = Tanh@13(%m) : f32[4,4]\n"
+      "      return %c1, %t\n"
+      "    }] : f32[4,4]\n"
+      "    return %y, %p, %l\n"
+      "  }\n"
+      "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("open.byoc", text, sizeof(text) - 1, &diag), &diag);
+  const int64_t turns = 3;
+  const uint8_t goes_on = 1;
+  write_npy_of("n.npy", "<i8", 0, NULL, &turns, sizeof(turns));
+  write_npy_of("go.npy", "|b1", 0, NULL, &goes_on, sizeof(goes_on));
+  write_npy("x.npy", 2, (const int64_t[]){2, 4}, (const float[8]){-1, 1, -2, 2, -3, 3, -4, 4});
+#define WITH "--plan greedy --input n=n.npy --input go=go.npy --input x=x.npy --random"
+  byoc_test_shell(0, "byoc run open.byoc --target c " WITH " > expected.txt");
+  static const char *const ways[] = {"'simdev; c'", "'simdev -single; c' --evaluate", "'simdev; c' --fallback"};
+  for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); ++w) {
+    byoc_test_shell(0, SIMDEV "byoc run open.byoc --target %s " WITH " > got.txt && diff expected.txt got.txt",
+                    ways[w]);
+  }
+  byoc_test_shell(0, SIMDEV "BYOC_SIM=devices=0 byoc run open.byoc --target 'simdev; c' --fallback " WITH
+                            " > got.txt && diff expected.txt got.txt");
+  byoc_test_shell(0, SIMDEV "byoc build open.byoc --target 'simdev; c' --plan greedy -o open.so");
+  byoc_test_printed("simdev 4 operators in 2 regions");
+  byoc_test_shell(0, "sed 's/: f32\\[N,4\\]$/& on {target = \"simdev\"}/' open.byoc > bound.byoc");
+  byoc_test_shell(1, SIMDEV "byoc build bound.byoc --target 'simdev; c' --plan greedy -o open.so");
+  byoc_test_printed("a device takes only tensors whose sizes are known");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_road_agrees),
@@ -134,6 +182,7 @@ int main(void) {
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_of_marks),
       cmocka_unit_test(test_binaries_are_cached),
+      cmocka_unit_test(test_open_shapes),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

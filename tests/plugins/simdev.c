@@ -1,6 +1,6 @@
 // The target simdev: elementwise operators, MatMul and sums of rows on the device of the driver sim (tests/devices). It
-// takes connected groups of static shapes as one function, with intermediate tensors in scratch memory, and single
-// operators of open shapes.
+// takes connected groups as one function, with intermediate tensors in scratch memory, or with -single each operator by
+// itself.
 //
 // The kernels travel as a binary for the architecture of the device that is here, built in a child process and cached
 // by the driver's version, and in a portable form for any other one.
