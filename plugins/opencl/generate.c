@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "binary.h"
 #include "module.h"
 #include "plan.h"
 
@@ -30,7 +31,7 @@ typedef struct generation_t {
 } generation_t;
 
 static int32_t out_of_memory(const generation_t *generation) {
-  return generation->state->host->codegen->error(generation->codegen, BYOC_OUT_OF_MEMORY, "opencl: out of memory");
+  return generation->state->host->codegen->error(generation->codegen, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
 static void job_deinit(job_t *job) {
@@ -182,22 +183,38 @@ static int32_t add_driver(const generation_t *generation) {
 }
 
 static int32_t add_kernels(generation_t *generation) {
+  const byoc_host_t *host = generation->state->host;
   byoc_opencl_module_t *module = &generation->module;
-  byoc_device_variant_t source = {.header = BYOC_HEADER(byoc_device_variant_t, 1),
-                                  .kind = BYOC_DEVICE_CODE_SOURCE,
-                                  .format = "opencl-c",
-                                  .data = module->source.data,
-                                  .size_bytes = module->source.length,
-                                  .options = "-cl-std=CL1.2"};
+  byoc_device_variant_t variants[2];
+  uint32_t variant_count = 0;
+  if (host->target->option_int(host->codegen->target(generation->codegen), BYOC_OPENCL_OPTION_BINARY) != 0) {
+    byoc_opencl_binary_t binary;
+    int32_t status = byoc_opencl_compile(generation->state, generation->codegen, module->source.data,
+                                         module->source.length, &binary);
+    if (status != BYOC_OK) return status;
+    variants[variant_count++] = (byoc_device_variant_t){.header = BYOC_HEADER(byoc_device_variant_t, 1),
+                                                        .kind = BYOC_DEVICE_CODE_BINARY,
+                                                        .format = "opencl-binary",
+                                                        .architecture = binary.architecture,
+                                                        .data = binary.data,
+                                                        .size_bytes = binary.size_bytes,
+                                                        .options = BYOC_OPENCL_OPTIONS};
+  }
+  variants[variant_count++] = (byoc_device_variant_t){.header = BYOC_HEADER(byoc_device_variant_t, 1),
+                                                      .kind = BYOC_DEVICE_CODE_SOURCE,
+                                                      .format = "opencl-c",
+                                                      .data = module->source.data,
+                                                      .size_bytes = module->source.length,
+                                                      .options = BYOC_OPENCL_OPTIONS};
   const char **entries = calloc((size_t)module->entry_count + 1, sizeof(*entries));
   if (entries == NULL) return out_of_memory(generation);
   for (uint32_t i = 0; i < module->entry_count; ++i) entries[i] = byoc_opencl_module_entry_name(module, i);
   byoc_device_code_module_t code = {.header = BYOC_HEADER(byoc_device_code_module_t, 1),
                                     .name = BYOC_OPENCL_MODULE,
                                     .driver = "opencl",
-                                    .variants = &source,
-                                    .variant_count = 1,
-                                    .variant_stride = sizeof(source),
+                                    .variants = variants,
+                                    .variant_count = variant_count,
+                                    .variant_stride = sizeof(variants[0]),
                                     .entries = {entries, module->entry_count}};
   int32_t status = generation->state->device->add_device_module(generation->codegen, &code);
   free(entries);

@@ -4,6 +4,11 @@
 
 #include "byoc/device_plugin.h"
 
+#define BYOC_OPENCL_OPTION_BINARY "binary"
+
+// For OpenCL's compiler.
+#define BYOC_OPENCL_OPTIONS "-cl-std=CL1.2"
+
 typedef struct byoc_opencl_state_t {
   const byoc_host_t *host;
   const byoc_device_api_t *device;

@@ -13,13 +13,6 @@ const char *byoc_opencl_module_entry_name(const byoc_opencl_module_t *module, ui
   return module->entries[entry].name.text;
 }
 
-// FNV-1a of 64 bits
-static uint64_t hash_of(const char *text, size_t length) {
-  uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < length; ++i) hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-  return hash;
-}
-
 // What follows the kernel's name.
 static void add_definition(byoc_opencl_text_t *text, const byoc_opencl_kernel_t *kernel) {
   byoc_opencl_text_add(text, "(");
@@ -41,7 +34,7 @@ bool byoc_opencl_module_add(byoc_opencl_module_t *module, const byoc_opencl_kern
   // The size of the work-group is a part of the kernel.
   add_definition(&text, kernel);
   if (!byoc_opencl_text_ok(&text)) goto cleanup;
-  uint64_t hash = hash_of(text.data, text.length) + kernel->block[0];
+  uint64_t hash = byoc_opencl_hash(text.data, text.length) + kernel->block[0];
   for (uint32_t i = 0; i < module->entry_count; ++i) {
     const byoc_opencl_entry_t *entry = &module->entries[i];
     bool is_same = entry->hash == hash && strcmp(entry->stem, kernel->stem) == 0 &&

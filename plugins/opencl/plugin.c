@@ -1,6 +1,6 @@
 // opencl - kernels in OpenCL C for devices that have a driver for OpenCL. The parts:
-//   plugin.c     identity, rule
-//   generate.c   the hook
+//   plugin.c     identity, option, rule
+//   generate.c   the hook; binary.c: kernels compiled on this machine
 //   plan.c       a function → kernels and the memory between them; cluster.c: which nodes share a kernel
 //   operator.c   the operators that are taken, one row for each in operators.def
 //   emit.c       the text of a kernel while it grows; module.c: the text of all
@@ -23,6 +23,14 @@ typedef struct opencl_plugin_t {
   const byoc_backend_t *backends[1];
   const char *operators[]; // of the rule
 } opencl_plugin_t;
+
+static const byoc_option_t options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = BYOC_OPENCL_OPTION_BINARY,
+     .type = BYOC_OPTION_BOOL,
+     .default_value = "0",
+     .help = "compile the kernels for the OpenCL device of this machine too, so that contexts on it start at once"},
+};
 
 static int32_t accept_node(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_opencl_state_t *)self)->host;
@@ -56,6 +64,9 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                                      .description = "kernels in OpenCL C for OpenCL devices",
                                      .flags = BYOC_BACKEND_REENTRANT,
                                      .self = plugin,
+                                     .options = options,
+                                     .option_count = sizeof options / sizeof *options,
+                                     .option_stride = sizeof *options,
                                      .rules = plugin->rules,
                                      .rule_count = 1,
                                      .rule_stride = sizeof(plugin->rules[0]),

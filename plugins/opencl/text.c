@@ -1,4 +1,4 @@
-// Text that grows.
+// Text that grows, and its hash.
 #include "text.h"
 
 #include <stdarg.h>
@@ -52,4 +52,10 @@ void byoc_opencl_text_add(byoc_opencl_text_t *text, const char *format, ...) {
 void byoc_opencl_text_deinit(byoc_opencl_text_t *text) {
   free(text->data);
   *text = (byoc_opencl_text_t){0};
+}
+
+uint64_t byoc_opencl_hash(const void *bytes, size_t length) {
+  uint64_t hash = 14695981039346656037u;
+  for (size_t i = 0; i < length; ++i) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+  return hash;
 }

@@ -27,4 +27,7 @@ static inline bool byoc_opencl_text_ok(const byoc_opencl_text_t *text) {
 // Frees the text and makes it empty again.
 void byoc_opencl_text_deinit(byoc_opencl_text_t *text);
 
+// FNV-1a of 64 bits.
+uint64_t byoc_opencl_hash(const void *bytes, size_t length);
+
 #endif // BYOC_OPENCL_TEXT_H_

@@ -62,6 +62,28 @@ static void test_resnet50(void **state) {
   check_mixed("resnet50.onnx", values, "cutlass; opencl; c");
 }
 
+// Kernels that were compiled for this device while the model was built, once, and those of the source give the same.
+static void test_binaries(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc run mlp.so --random --seed 5 --output-dir reference");
+  byoc_test_shell(0, "ls reference | sed 's/.npy//'");
+  char name[64], values[256];
+  snprintf(name, sizeof(name), "%.*s", (int)strcspn(byoc_test_output(), "\n"), byoc_test_output());
+  snprintf(values, sizeof(values), "--random --seed 5 --expect %s=reference/%s.npy --rtol 0 --atol 0", name, name);
+  byoc_test_shell(
+      0, "BYOC_CACHE_DIR=$PWD/cache byoc build -v mlp.onnx -o binary.so --target 'opencl -binary' --plan greedy");
+  byoc_test_printed("the kernels were compiled");
+  byoc_test_shell(
+      0, "BYOC_CACHE_DIR=$PWD/cache byoc build -v mlp.onnx -o binary.so --target 'opencl -binary' --plan greedy");
+  byoc_test_printed("the compiled kernels come from the cache");
+  byoc_test_shell(0, "byoc run binary.so %s", values);
+  byoc_test_printed("as expected");
+  byoc_test_shell(0, "byoc run mlp.onnx --evaluate --target 'opencl -binary' --plan greedy %s", values);
+  byoc_test_shell(
+      1, "OCL_ICD_VENDORS=/nonexistent byoc build mlp.onnx -o none.so --target 'opencl -binary' --plan greedy");
+  byoc_test_printed("the kernels cannot be compiled on this machine: OpenCL has no platform; install");
+}
+
 // The artifact needs the C library only, and says what is missing where there is no OpenCL.
 static void test_without_a_device(void **state) {
   (void)state;
@@ -73,8 +95,9 @@ static void test_without_a_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_mnist),
-                                     cmocka_unit_test(test_ultraface), cmocka_unit_test(test_resnet50)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_binaries),
+                                     cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface),
+                                     cmocka_unit_test(test_resnet50)};
   int status = byoc_test_enter_folder(NULL);
   if (status != 0) return status;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
