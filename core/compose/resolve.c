@@ -36,6 +36,21 @@ static bool needs_link(const byoc_host_program_t *program, const byoc_runtime_mo
   return false;
 }
 
+// The driver of a device of the program that is not in this process yet, or NULL; `index` counts the modules of its
+// graph module.
+static const byoc_runtime_module_t *driver_to_link(const byoc_host_program_t *program, size_t index) {
+  const byoc_runtime_module_t *module = program->module->runtime_modules.data[index];
+  if (module->kind != BYOC_RUNTIME_MODULE_DRIVER || module->driver != NULL || module->files.count == 0) return NULL;
+  for (size_t i = 0; i < program->devices.count; i++) {
+    if (strcmp(program->devices.data[i]->driver, byoc_runtime_module_given_name(module)) == 0) return module;
+  }
+  return NULL;
+}
+
+static size_t graph_module_count(const byoc_host_program_t *program) {
+  return program->module != NULL ? program->module->runtime_modules.count : 0;
+}
+
 static byoc_status_t remember(byoc_resolver_t *resolver, const char *symbol, void *address, byoc_diag_t *diag) {
   return byoc_text_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
@@ -73,7 +88,7 @@ static byoc_status_t open_in_process(byoc_resolver_t *resolver, const byoc_runti
 
 static byoc_status_t add_module(byoc_resolver_t *resolver, const byoc_runtime_module_t *module,
                                 byoc_link_files_t *files, byoc_diag_t *diag) {
-  if (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY) {
+  if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, diag));
     return byoc_link_files_add_module(files, module, NULL, diag);
   }
@@ -104,11 +119,26 @@ static byoc_status_t load_linked(byoc_resolver_t *resolver, const char *path, co
   return BYOC_OK;
 }
 
+typedef BYOC_VECTOR(const char *) names_t;
+
+// Puts a module into the link, and its symbols into the table of addresses.
+static byoc_status_t link_module(byoc_resolver_t *resolver, const byoc_runtime_module_t *module,
+                                 byoc_link_files_t *files, names_t *symbols, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(add_module(resolver, module, files, diag));
+  for (size_t s = 0; s <= module->symbols.count; s++) {
+    const char *symbol = s < module->symbols.count ? module->symbols.data[s] : module->setup_symbol;
+    if (symbol == NULL) continue;
+    BYOC_RETURN_IF_ERROR(find_linkage(resolver, module, symbol, diag, &symbol));
+    if (!byoc_vector_push(symbols, resolver->allocator, symbol)) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
 // Links everything that needs a linker into one temporary shared object; its file is removed once it is loaded.
 static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = resolver->program;
   byoc_allocator_t allocator = resolver->allocator;
-  BYOC_VECTOR(const char *) symbols = {0};
+  names_t symbols = {0};
   char *folder = NULL, *output = NULL;
   byoc_link_files_t files;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-resolve", allocator, diag, &folder));
@@ -117,14 +147,11 @@ static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) 
   byoc_status_t status = output == NULL ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
-    if (!needs_link(program, module)) continue;
-    status = add_module(resolver, module, &files, diag);
-    for (size_t s = 0; s <= module->symbols.count && status == BYOC_OK; s++) {
-      const char *symbol = s < module->symbols.count ? module->symbols.data[s] : module->setup_symbol;
-      if (symbol == NULL) continue;
-      status = find_linkage(resolver, module, symbol, diag, &symbol);
-      if (status == BYOC_OK && !byoc_vector_push(&symbols, allocator, symbol)) status = byoc_diag_out_of_memory(diag);
-    }
+    if (needs_link(program, module)) status = link_module(resolver, module, &files, &symbols, diag);
+  }
+  for (size_t i = 0; i < graph_module_count(program) && status == BYOC_OK; i++) {
+    const byoc_runtime_module_t *driver = driver_to_link(program, i);
+    if (driver != NULL) status = link_module(resolver, driver, &files, &symbols, diag);
   }
   if (status == BYOC_OK) {
     status = byoc_link_addresses(&files, program->module, symbols.data, symbols.count, resolver->compiler, output,
@@ -179,6 +206,7 @@ byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byo
       status = open_in_process(resolver, module, runtime, diag);
     }
   }
+  for (size_t i = 0; i < graph_module_count(program); i++) any_link = any_link || driver_to_link(program, i) != NULL;
   if (status == BYOC_OK && any_link) status = link_modules(resolver, diag);
   if (status == BYOC_OK) status = set_up(resolver, runtime, diag);
   if (status == BYOC_OK) {

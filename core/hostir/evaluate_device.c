@@ -1,6 +1,7 @@
 // Devices of the evaluator: the same code as in artifacts drives them (core/runtime/artifact/device.h).
 #include "core/base/log.h"
 #include "core/hostir/evaluate_internal.h"
+#include "core/module/linkage.h"
 
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
                                           byoc_diag_t *diag) {
@@ -10,7 +11,11 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
   for (size_t k = 0; k < places->device_rows.count; ++k) {
     if (places->device_rows.data[k].driver != NULL) continue;
     void *address = NULL;
-    BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, places->drivers.data[k]->driver_symbol, diag, &address));
+    const byoc_runtime_module_t *driver = places->drivers.data[k];
+    const char *symbol =
+        byoc_linkage_name(evaluator->program->module, driver, driver->driver_symbol, &evaluator->arena);
+    if (symbol == NULL) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, symbol, diag, &address));
     places->device_rows.data[k].driver = address;
   }
   if (places->device_rows.count == 0) return BYOC_OK;

@@ -268,6 +268,25 @@ static void test_h10_a_program_that_names_its_queue_keeps_it(void **state) {
   }
 }
 
+// As when a program is read from its text.
+static void test_the_evaluator_links_a_driver_that_is_only_a_file(void **state) {
+  (void)state;
+  program_t p;
+  byoc_diag_t diag = {0};
+  const float x[4] = {1, -2, 3, -4}, expected[4] = {1, 0, 3, 0};
+  float y[4];
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_parse(&p, RELU(""), "plan-memory");
+  byoc_graph_module_find_runtime_module(p.module, "sim")->driver = NULL;
+  byoc_resolver_destroy(p.resolver);
+  byoc_test_ok(byoc_resolver_create(p.program, NULL, &p.runtime, byoc_allocator_system(), &diag, &p.resolver), &diag);
+  byoc_test_ok(program_evaluate(&p, &diag), &diag);
+  byoc_test_ok(byoc_evaluator_run(p.evaluator, inputs, outputs, &diag), &diag);
+  assert_memory_equal(y, expected, sizeof(y));
+  program_close(&p);
+}
+
 // ---- queues and events of sets, in loops ----
 
 static void test_h10_queues_and_events_by_index(void **state) {
@@ -445,6 +464,7 @@ int main(void) {
       cmocka_unit_test(test_a_device_that_is_absent_is_told_in_one_sentence),
       cmocka_unit_test(test_h10_the_callers_queue_is_read_at_each_run),
       cmocka_unit_test(test_h10_a_program_that_names_its_queue_keeps_it),
+      cmocka_unit_test(test_the_evaluator_links_a_driver_that_is_only_a_file),
       cmocka_unit_test(test_h10_queues_and_events_by_index),
       cmocka_unit_test(test_scopes_that_do_not_subdivide),
       cmocka_unit_test(test_h16_traces_read_results_back),
