@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/hash.h"
 #include "core/base/string.h"
+#include "core/device/domains.h"
 #include "core/device/plan.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
@@ -189,6 +190,36 @@ static void check_orders(const char *text, byoc_plan_extent_t extent, byoc_statu
   }
 }
 
+// What holds of every plan: no OnDevice is left, a copy leads to another place, no value is copied twice to one place,
+// and everything has a device.
+static bool check_node(void *self, byoc_node_t *node) {
+  const char *name = self;
+  if (byoc_node_is(node, "byoc", "OnDevice")) fail_msg("%s: there is an OnDevice", name);
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_value_t *value = node->results[r];
+    if (value->device.device_type == 0 || value->device.device_id < 0) fail_msg("%s: a value has no device", name);
+    for (size_t u = 0; u < value->uses.count; ++u) {
+      const byoc_node_t *copy = value->uses.data[u].node;
+      if (copy == NULL || !byoc_node_is(copy, "byoc", "DeviceCopy")) continue;
+      const byoc_virtual_device_t *to = &copy->results[0]->device;
+      if (byoc_place_equal(to, &value->device)) fail_msg("%s: a copy leads nowhere", name);
+      for (size_t v = u + 1; v < value->uses.count; ++v) {
+        const byoc_node_t *other = value->uses.data[v].node;
+        if (other == NULL || !byoc_node_is(other, "byoc", "DeviceCopy")) continue;
+        if (byoc_place_equal(to, &other->results[0]->device)) fail_msg("%s: two copies lead to one place", name);
+      }
+    }
+  }
+  const bool is_plain =
+      byoc_node_is_onnx(node, "Add") || byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Neg");
+  for (uint32_t i = 0; is_plain && i < node->operand_count; ++i) {
+    if (!byoc_place_equal(&node->operands[i]->device, &node->results[0]->device)) {
+      fail_msg("%s: an operator reads from another place", name);
+    }
+  }
+  return true;
+}
+
 // Plans a module, plans it again, and plans it in other orders. Returns whether there is a plan.
 static bool check_text(const char *text, const char *name) {
   byoc_diag_t diag = {0};
@@ -201,6 +232,9 @@ static bool check_text(const char *text, const char *name) {
   if (digest_module(module, true) != computed) fail_msg("%s: the plan computes something else", name);
   if (status == BYOC_OK) byoc_test_ok(byoc_graph_verify(module, &diag), &diag);
   if (status == BYOC_OK) digest = digest_module(module, false);
+  if (status == BYOC_OK && extent == BYOC_PLAN_ALL && changes > 0) {
+    (void)byoc_block_walk(byoc_graph_module_main(module)->body, check_node, (void *)(uintptr_t)name);
+  }
   if (status == BYOC_OK) check_again(module, extent, name);
   check_orders(text, extent, status, diag.message, digest, name);
   byoc_graph_module_destroy(module);
@@ -261,10 +295,43 @@ static const char *random_place(byoc_test_random_t *random) {
   return places[byoc_test_below(random, sizeof(places) / sizeof(places[0]))];
 }
 
+static void append_plain(byoc_string_t *text, byoc_test_random_t *random, const char *indent, const char *name,
+                         int number) {
+  const int a = (int)byoc_test_below(random, (uint64_t)number), b = (int)byoc_test_below(random, (uint64_t)number);
+  const bool is_said = byoc_test_below(random, 6) == 0;
+  byoc_string_appendf(text, "%s%s = Add@14(%%v%d, %%v%d) : f32[2]%s%s%s\n", indent, name, a, b, is_said ? " on {" : "",
+                      is_said ? random_place(random) : "", is_said ? "}" : "");
+}
+
+// A branch or a loop whose blocks read values from around it.
+static void append_control(byoc_string_t *text, byoc_test_random_t *random, int number) {
+  char name[32];
+  const bool is_loop = byoc_test_below(random, 2) == 0;
+  byoc_string_append(text, is_loop ? "Loop@16(%n, _, %v0) [body (%i" : "If@16(%c) [then_branch () -> (f32[2]) {\n");
+  if (is_loop)
+    byoc_string_appendf(text, "%d : i64[], %%g%d : bool[], %%t%d : f32[2]) -> (bool[], f32[2]) {\n", number, number,
+                        number);
+  snprintf(name, sizeof(name), "%%w%d", number);
+  append_plain(text, random, "      ", name, number);
+  if (is_loop) {
+    byoc_string_appendf(text, "      %%u%d = Mul@14(%%t%d, %%w%d) : f32[2]\n      return %%g%d, %%u%d\n", number,
+                        number, number, number, number);
+  } else {
+    byoc_string_appendf(text, "      return %%w%d\n    }, else_branch () -> (f32[2]) {\n", number);
+    snprintf(name, sizeof(name), "%%x%d", number);
+    append_plain(text, random, "      ", name, number);
+    byoc_string_appendf(text, "      return %%x%d\n", number);
+  }
+  byoc_string_append(text, "    }] : f32[2]\n");
+}
+
 static void append_node(byoc_string_t *text, byoc_test_random_t *random, int number) {
   const int a = (int)byoc_test_below(random, (uint64_t)number), b = (int)byoc_test_below(random, (uint64_t)number);
   byoc_string_appendf(text, "    %%v%d = ", number);
-  switch (byoc_test_below(random, 8)) {
+  switch (byoc_test_below(random, 9)) {
+  case 8:
+    append_control(text, random, number);
+    break;
   case 0:
   case 1:
     byoc_string_appendf(text, "Add@14(%%v%d, %%v%d) : f32[2]\n", a, b);
@@ -292,7 +359,9 @@ static char *random_module(byoc_test_random_t *random) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   const int count = 4 + (int)byoc_test_below(random, 12);
-  byoc_string_append(&text, "module {\n  func @main(%v0 : f32[2], %v1 : f32[2]) -> (%r : f32[2], %s : f32[2]) {\n");
+  byoc_string_append(
+      &text,
+      "module {\n  func @main(%c : bool[], %n : i64[], %v0 : f32[2], %v1 : f32[2]) -> (%r : f32[2], %s : f32[2]) {\n");
   for (int i = 2; i < count; ++i) append_node(&text, random, i);
   byoc_string_appendf(&text, "    return %%v%d, %%v%d\n  }\n", count - 1, count - 2);
   byoc_string_append(&text, "  func @f(%p : f32[2]) -> (f32[2]) {\n    %q = Neg@13(%p) : f32[2]\n    return %q\n  }\n");
