@@ -341,6 +341,17 @@ static void log_program(const byoc_host_program_t *program) {
            program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
            byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
            (double)program->workspace_bound_bytes / 1048576.0);
+  for (size_t k = 0; k < program->memories.count; ++k) {
+    const byoc_host_memory_t *memory = program->memories.data[k];
+    const char *device = memory->device->driver;
+    if (memory->is_apart) {
+      byoc_log(BYOC_LOG_INFO, "host program: %llu allocation%s of scope '%s' on device '%s'",
+               (unsigned long long)memory->size, byoc_plural(memory->size), memory->scope, device);
+    } else {
+      byoc_log(BYOC_LOG_INFO, "host program: %.2f MiB of scope '%s' on device '%s'", (double)memory->size / 1048576.0,
+               memory->scope, device);
+    }
+  }
   if (!program->is_dynamic) return;
   byoc_string_t live;
   byoc_string_init(&live, program->arena.allocator);
