@@ -24,10 +24,24 @@ static bool is_mergeable(const byoc_node_t *node) {
          !byoc_node_is(node, "byoc", "CallC");
 }
 
+// Are both results of one type, as far as is known? Of some operators nothing but the results tells the types.
+static bool types_match(const byoc_type_t *a, const byoc_type_t *b) {
+  if (!byoc_type_is_tensor(a) || !byoc_type_is_tensor(b) || a->rank < 0 || b->rank < 0) return true;
+  if (a->dtype != b->dtype || a->rank != b->rank) return false;
+  for (int32_t d = 0; d < a->rank; ++d) {
+    const bool is_open = byoc_dim_is_unknown(a->dims[d]) || byoc_dim_is_unknown(b->dims[d]);
+    if (!is_open && !byoc_dim_equal(a->dims[d], b->dims[d])) return false;
+  }
+  return true;
+}
+
 static bool nodes_equal(const byoc_node_t *a, const byoc_node_t *b) {
   if (strcmp(a->op, b->op) != 0 || strcmp(a->domain, b->domain) != 0 || a->since_version != b->since_version ||
-      a->operand_count != b->operand_count || !byoc_nodes_match_places(a, b)) {
+      a->operand_count != b->operand_count || a->result_count != b->result_count || !byoc_nodes_match_places(a, b)) {
     return false;
+  }
+  for (uint32_t r = 0; r < a->result_count; ++r) {
+    if (!types_match(a->results[r]->type, b->results[r]->type)) return false;
   }
   if (a->operand_count > 0 && memcmp(a->operands, b->operands, a->operand_count * sizeof(*a->operands)) != 0) {
     return false;
