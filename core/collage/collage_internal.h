@@ -53,6 +53,7 @@ byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *
                                  byoc_placement_t *placement);
 
 // Whole models and what is remembered of them (collage_whole.c).
+// The module's blocks, and what its devices cost.
 uint64_t byoc_collage_hash(const byoc_collage_t *c);
 // The key of a record about the whole module: `what` names the kind of record, the other arguments tell records apart.
 byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,

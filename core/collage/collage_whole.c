@@ -5,6 +5,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/collage/constraint.h"
 
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
@@ -40,7 +41,12 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
 }
 
 uint64_t byoc_collage_hash(const byoc_collage_t *c) {
+  const byoc_target_list_t *targets = c->options->targets;
   uint64_t hash = 0;
+  for (uint32_t t = 0; t < targets->targets.count; ++t) { // another device has other figures
+    const bool is_on_device = byoc_target_device(targets->targets.data[t]) != kDLCPU;
+    if (is_on_device) hash = byoc_hash_bytes(&c->devices[t], sizeof(c->devices[t]), hash);
+  }
   for (size_t i = 0; i < c->problems.items.count; ++i) hash = byoc_hash_combine(hash, c->problems.items.data[i].hash);
   return hash;
 }

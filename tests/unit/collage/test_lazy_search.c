@@ -465,6 +465,52 @@ static void test_c8_the_contest_has_a_margin(void **state) {
   assert_true(calls > 0);
 }
 
+// What whole models took on a device is not known of another one, whose figures differ.
+static void test_c5_whole_plans_are_timed_on_each_device(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), path[600];
+  byoc_cost_database_t *database = NULL;
+  snprintf(path, sizeof(path), "%s/costs.sqlite", folder);
+  byoc_test_ok(byoc_cost_database_open(path, byoc_allocator_system(), &diag, &database), &diag);
+  const byoc_device_costs_t one = {.command_ns = 1}, other = {.command_ns = 2};
+  const byoc_device_costs_t figures[3][2] = {{one, one}, {one, one}, {other, other}};
+  size_t calls[3] = {0};
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    for (int build = 0; build < 3; ++build) {
+      made_t made;
+      make_targets(&made, 1);
+      made.backends[0].device_type = DEVICE;
+      made_costs_t costs = {.scale = 1000};
+      contest_t contest = {.found_ns = 100000, .greedy_ns = 110000};
+      byoc_estimator_t estimator = machine;
+      estimator.devices = figures[build];
+      const byoc_collage_options_t options = {
+          .targets = &made.list,
+          .pricer = {.self = &costs, .price = price, .look_up = look_up},
+          .estimator = &estimator,
+          .whole = {.self = &contest, .price = price_whole},
+          .database = database,
+          .key = {.target = "all", .plugin = "all", .compiler = "none", .machine = "here", .thread_count = 1},
+          .budget_s = 1000,
+          .spend_budget = true};
+      byoc_placement_t placement;
+      byoc_placement_init(&placement, byoc_allocator_system());
+      byoc_graph_module_t *module = make_graph(14, seed);
+      byoc_test_ok(byoc_place_collage(module, &options, &diag, &placement), &diag);
+      calls[build] += contest.calls;
+      byoc_placement_deinit(&placement);
+      byoc_graph_module_destroy(module);
+      release_targets(&made);
+    }
+  }
+  byoc_cost_database_close(database);
+  free(folder);
+  assert_true(calls[0] > 0);
+  assert_int_equal(calls[1], 0);
+  assert_int_equal(calls[2], calls[0]);
+}
+
 // ---- replay ----
 
 static char *print(const byoc_graph_module_t *module) {
@@ -553,6 +599,7 @@ int main(void) {
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
       cmocka_unit_test(test_c8_the_contest_has_a_margin),
+      cmocka_unit_test(test_c5_whole_plans_are_timed_on_each_device),
       cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
