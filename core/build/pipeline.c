@@ -412,9 +412,12 @@ static byoc_status_t take_parts(pipeline_t *p) {
 // rest is simplified afterwards, when layers stand as their rank has them.
 static byoc_status_t spread_over_ranks(pipeline_t *p) {
   if (byoc_attributes_find(&p->module->attributes, BYOC_ATTRIBUTE_MESH) == NULL) return BYOC_OK;
-  return byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,remove-dead-code,"
-                            "shard,remove-dead-code",
-                            p->module, &p->options->passes, p->diag);
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
+                                          "remove-dead-code,shard,remove-dead-code",
+                                          p->module, &p->options->passes, p->diag));
+  if (byoc_attributes_int(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED, 0) == 0) return BYOC_OK;
+  byoc_attributes_remove(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED);
+  return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
 }
 
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,

@@ -34,6 +34,8 @@ typedef enum byoc_host_fact_t {
     "let commands signal events, and others and the host wait for them, where memory needs it")                        \
   X(drop_covered_waits, "drop-covered-waits", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                              \
     "drop waits for what has ended anyway, and events that nobody waits for")                                          \
+  X(overlap_collectives, "overlap-collectives", 0, 0, BYOC_HOST_LIFETIMES,                                             \
+    "let collectives begin where they stand and end where they are needed, with work in between")                      \
   X(drop_repeated_copies, "drop-repeated-copies", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                          \
     "drop copies of what is there already, and those that are written over before they are read")
 
@@ -43,7 +45,7 @@ typedef enum byoc_host_fact_t {
 #define BYOC_HOST_ALIAS_PASSES "alias-results"
 #define BYOC_HOST_ORDER_PASSES "order-queues,drop-covered-waits" // behind lifetimes: to end a value is to touch it
 #define BYOC_HOST_MEMORY_PASSES                                                                                        \
-  "elide-copies,drop-repeated-copies,place-lifetimes," BYOC_HOST_ORDER_PASSES ",plan-memory"
+  "elide-copies,drop-repeated-copies,overlap-collectives,place-lifetimes," BYOC_HOST_ORDER_PASSES ",plan-memory"
 #define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
 
 #define BYOC_HOST_PASS_DECLARE(NAME, text, needs, gives, keeps, summary)                                               \

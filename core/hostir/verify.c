@@ -379,12 +379,16 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
 }
 
 static byoc_status_t walk_region(byoc_host_verifier_t *v, const byoc_host_region_t *region) {
+  const byoc_host_instruction_t *begun = NULL; // a collective
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
     v->at = i;
     v->number++;
     BYOC_RETURN_IF_ERROR(check_instruction(v, i));
+    v->at = i;
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_steps(v, i, &begun));
   }
-  return BYOC_OK;
+  v->at = begun != NULL ? begun : v->at;
+  return begun == NULL ? BYOC_OK : byoc_host_verify_refuse(v, "it never ends");
 }
 
 static byoc_status_t check_ports(byoc_host_verifier_t *v) {

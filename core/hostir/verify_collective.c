@@ -70,3 +70,72 @@ byoc_status_t byoc_host_verify_collective(byoc_host_verifier_t *v, const byoc_ho
   if (results > 0) BYOC_RETURN_IF_ERROR(check_tensor(v, i->results.data[0], c));
   return operands + results == 2 ? check_blocks(v, i) : BYOC_OK;
 }
+
+// ---- collectives in two steps ----
+
+static bool is_same_buffers(byoc_host_buffer_t *const *a, size_t a_count, byoc_host_buffer_t *const *b,
+                            size_t b_count) {
+  for (size_t k = 0; k < a_count && k < b_count; ++k) {
+    if (a[k] != b[k]) return false;
+  }
+  return a_count == b_count;
+}
+
+// Does the second one end what the first one begins?
+static bool is_its_end(const byoc_host_instruction_t *begin, const byoc_host_instruction_t *end) {
+  const byoc_collective_call_t *a = begin->collective, *b = end->collective;
+  if (b->phase != BYOC_COLLECTIVE_ENDS || a->kind != b->kind || a->reduction != b->reduction ||
+      a->members != b->members || a->stride != b->stride || a->root != b->root) {
+    return false;
+  }
+  for (int32_t m = 0; a->kind == BYOC_PERMUTE && m < a->members; ++m) {
+    if (a->targets[m] != b->targets[m]) return false;
+  }
+  return is_same_buffers(begin->operands.data, begin->operands.count, end->operands.data, end->operands.count) &&
+         is_same_buffers(begin->results.data, begin->results.count, end->results.data, end->results.count);
+}
+
+// An output that may be written over an input has its bytes.
+static bool shares_root(byoc_host_buffer_t *a, byoc_host_buffer_t *b) {
+  const byoc_host_buffer_t *x = byoc_host_buffer_root(a), *y = byoc_host_buffer_root(b);
+  return x == y || x->over == y || y->over == x;
+}
+
+static byoc_status_t check_meanwhile(byoc_host_verifier_t *v, const byoc_host_instruction_t *begin,
+                                     byoc_host_buffer_t *buffer, bool is_written) {
+  if (buffer == NULL) return BYOC_OK;
+  if (begin->results.count > 0 && shares_root(begin->results.data[0], buffer)) {
+    return byoc_host_verify_refuse(v, "'%s' is used while a collective writes it", buffer->name);
+  }
+  if (is_written && begin->operands.count > 0 && shares_root(begin->operands.data[0], buffer)) {
+    return byoc_host_verify_refuse(v, "'%s' is changed while a collective reads it", buffer->name);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_verify_steps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i,
+                                     const byoc_host_instruction_t **begun) {
+  const bool is_collective = i->op == BYOC_HOST_COLLECTIVE;
+  const byoc_host_instruction_t *begin = *begun;
+  if (begin == NULL) {
+    if (!is_collective || i->collective->phase == BYOC_COLLECTIVE_WHOLE) return BYOC_OK;
+    if (i->collective->phase == BYOC_COLLECTIVE_ENDS) return byoc_host_verify_refuse(v, "it has not begun");
+    *begun = i;
+    return BYOC_OK;
+  }
+  if (is_collective && is_its_end(begin, i)) {
+    *begun = NULL;
+    return BYOC_OK;
+  }
+  if (is_collective || i->region_count > 0 || i->op == BYOC_HOST_YIELD) {
+    return byoc_host_verify_refuse(v, "a collective that has begun ends behind it");
+  }
+  const bool settles = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
+  for (size_t k = 0; k < i->operands.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_meanwhile(v, begin, i->operands.data[k], settles));
+  }
+  for (size_t k = 0; k < i->results.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_meanwhile(v, begin, i->results.data[k], true));
+  }
+  return check_meanwhile(v, begin, i->workspace, true);
+}

@@ -103,6 +103,10 @@ byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v);
 byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 // ---- collectives (verify_collective.c) ----
 byoc_status_t byoc_host_verify_collective(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// Instructions of a region in order: what has begun, *begun, ends before the next one, and nobody disturbs it until
+// then. NULL: nothing is under way.
+byoc_status_t byoc_host_verify_steps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i,
+                                     const byoc_host_instruction_t **begun);
 
 // ---- races (verify_races.c) ----
 // Accesses of the same bytes, one of them a write, are ordered by the host, a queue or events (happens_before.h).

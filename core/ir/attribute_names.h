@@ -41,6 +41,8 @@
 #define BYOC_ATTRIBUTE_MESH       "mesh"       // string, before the pass: "dp=2, tp=4" (core/pass/spread.h)
 // String, before the pass: the axis of the mesh along which constants of matrix products and look-ups are cut.
 #define BYOC_ATTRIBUTE_CUT_WEIGHTS "cut_weights"
+// Int, a flag: the build runs pipeline-collectives behind the pass.
+#define BYOC_ATTRIBUTE_PIPELINED "pipelined"
 
 // ---- of nodes ----
 

@@ -50,6 +50,8 @@ typedef struct byoc_pass_t {
     "most)")                                                                                                           \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
   X(shard, "shard", MODULE, "spread the model over the ranks of its mesh, as values say, and leave what one does")     \
+  X(pipeline_collectives, "pipeline-collectives", FUNCTIONS,                                                           \
+    "let blocks of products travel between ranks while the next ones are computed")                                    \
   X(name_unknown_dimensions, "name-unknown-dimensions", MODULE,                                                        \
     "give a symbol to each dimension that is known at run time only")                                                  \
   X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \

@@ -96,7 +96,12 @@ static byoc_status_t read_line(specification_t *s, char *line) {
   if (strcmp(line, "weights") == 0) {
     return set_text(s, BYOC_ATTRIBUTE_CUT_WEIGHTS, rest) ? BYOC_OK : byoc_diag_out_of_memory(s->diag);
   }
-  return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "'%s' is none of mesh, weights and spread", line);
+  if (strcmp(line, "pipeline") == 0 && *rest == '\0') {
+    return byoc_attributes_set_int(&s->module->attributes, BYOC_ATTRIBUTE_PIPELINED, 1)
+               ? BYOC_OK
+               : byoc_diag_out_of_memory(s->diag);
+  }
+  return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "'%s' is none of mesh, weights, spread and pipeline", line);
 }
 
 static byoc_status_t read_lines(specification_t *s, const char *text, const char *name) {

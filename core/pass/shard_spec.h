@@ -3,6 +3,7 @@
 //   # comments and empty lines
 //   mesh dp=2, tp=2           the axes of the mesh of ranks
 //   weights tp                constants of matrix products and look-ups are cut along tp, as Megatron cuts them
+//   pipeline                  products that wait for data of other ranks take it block by block
 //   spread past_* tp: 1       values of these names (* ? []) are spread so: core/pass/spread.h
 //
 // "megatron" alone stands for a mesh of one axis, along which weights are cut.

@@ -239,7 +239,8 @@ int byoc_main_build(int argc, char **argv) {
               "byoc targets lists the targets and their options.\n"
               "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
               "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
-              "tables are cut along tp, as Megatron cuts them) and 'spread NAME tp: 1' (dimension 1 of that value).\n",
+              "tables are cut along tp, as Megatron cuts them), 'spread NAME tp: 1' (dimension 1 of that value) and "
+              "'pipeline'.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

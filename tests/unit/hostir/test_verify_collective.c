@@ -35,7 +35,31 @@ static void test_h15_collectives(void **state) {
   CHECK(cases);
 }
 
+#define STEPS(lines)                                                                                                   \
+  "host program \"p\" workspace 0 bound 0 {\n  input %x : f32[4]\n  output %y : f32[4]\n  output %z : "                \
+  "f32[4]\n\n" lines "}\n"
+#define BEGINS  "  collective all_reduce(%x) -> (%y) sum among 2 step 1 begins\n"
+#define ENDS    "  collective all_reduce(%x) -> (%y) sum among 2 step 1 ends\n"
+#define COPY(a) "  copy " a " -> %z\n"
+
+// A collective in two steps: what comes in between leaves its tensors alone.
+static void test_h15_steps(void **state) {
+  (void)state;
+  static const case_t cases[] = {
+      {"right", STEPS(BEGINS COPY("%x") ENDS), NULL},
+      {"reads what is not there yet", STEPS(BEGINS COPY("%y") ENDS), "'y' is used while a collective writes it"},
+      {"reads it later", STEPS(BEGINS ENDS COPY("%y")), NULL},
+      {"never ends", STEPS(COPY("%x") BEGINS), "it never ends"},
+      {"has not begun", STEPS(COPY("%x") ENDS), "it has not begun"},
+      {"ends something else", STEPS(BEGINS COPY("%x") "  collective all_reduce(%x) -> (%y) max among 2 step 1 ends\n"),
+       "a collective that has begun ends behind it"},
+      {"two at once", STEPS(BEGINS "  collective all_reduce(%x) -> (%z) sum among 2 step 1\n" ENDS),
+       "a collective that has begun ends behind it"},
+  };
+  CHECK(cases);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h15_collectives)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h15_collectives), cmocka_unit_test(test_h15_steps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,8 @@ typedef struct program_t {
 } program_t;
 
 // The program of a rank; -1: of the model as it is, without its mesh.
+static const char *passes = "shard,simplify,name-unknown-dimensions";
+
 static byoc_status_t open_program(const char *text, int32_t rank, byoc_diag_t *diag, program_t *p) {
   byoc_allocator_t system = byoc_allocator_system();
   *p = (program_t){0};
@@ -32,7 +34,7 @@ static byoc_status_t open_program(const char *text, int32_t rank, byoc_diag_t *d
   if (rank < 0) byoc_attributes_remove(&p->module->attributes, BYOC_ATTRIBUTE_MESH);
   if (rank >= 0) (void)byoc_attributes_set_int(&p->module->attributes, BYOC_ATTRIBUTE_RANK, rank);
   const byoc_pass_options_t none = {0};
-  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("shard,simplify,name-unknown-dimensions", p->module, &none, diag));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list(passes, p->module, &none, diag));
   BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(p->module, NULL, diag));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, system, diag, &p->program));
   BYOC_RETURN_IF_ERROR(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, p->program, NULL, diag));
@@ -286,6 +288,105 @@ static void test_h15_weights(void **state) {
       2);
 }
 
+// ---- pipelines ----
+
+static char events[64]; // b: a collective begins, e: it ends, r: it runs as a whole, k: a kernel
+static const byoc_communicator_t *under;
+
+static void note(char event) {
+  const size_t size = strlen(events);
+  if (size + 1 < sizeof(events)) events[size] = event;
+}
+
+static int32_t noted_run(void *self, const byoc_collective_t *collective) {
+  note('r');
+  return under->run(self, collective);
+}
+
+static int32_t noted_begin(void *self, const byoc_collective_t *collective) {
+  note('b');
+  return under->begin(self, collective);
+}
+
+static int32_t noted_end(void *self, const byoc_collective_t *collective) {
+  note('e');
+  return under->end(self, collective);
+}
+
+static void note_kernel(void *self, const byoc_trace_event_t *event) {
+  (void)self;
+  if (strcmp(event->op, "kernel") == 0) note('k');
+}
+
+typedef struct pipeline_t {
+  case_t test;
+  const char *events; // of each rank, in order
+} pipeline_t;
+
+static int run_pipeline(void *self, const byoc_communicator_t *c) {
+  pipeline_t *pipeline = self;
+  byoc_diag_t diag = {0};
+  program_t p;
+  byoc_argument_t results[MOST_PORTS];
+  byoc_communicator_t noted = *c;
+  noted.run = noted_run;
+  noted.begin = noted_begin;
+  noted.end = noted_end;
+  under = c;
+  byoc_status_t status = open_program(pipeline->test.text, c->rank, &diag, &p);
+  if (status == BYOC_OK) status = byoc_evaluator_set_communicator(p.evaluator, &noted, &diag);
+  if (status == BYOC_OK) status = byoc_evaluator_trace(p.evaluator, note_kernel, NULL, &diag);
+  if (status == BYOC_OK) status = run_program(&p, &diag, results);
+  if (status != BYOC_OK) (void)fprintf(stderr, "rank %d: %s\n", c->rank, diag.message);
+  int code = status != BYOC_OK || compare(c, &results[0], &pipeline->test.whole[0]) != 0;
+  if (code == 0 && strcmp(events, pipeline->events) != 0) {
+    (void)fprintf(stderr, "rank %d: the events are %s, not %s\n", c->rank, events, pipeline->events);
+    code = 1;
+  }
+  close_program(&p);
+  return code;
+}
+
+static void check_pipeline(const char *text, int32_t ranks, const char *order) {
+  byoc_diag_t diag = {0};
+  program_t p;
+  pipeline_t pipeline = {.test = {.text = text}, .events = order};
+  byoc_test_ok(open_program(text, -1, &diag, &p), &diag);
+  byoc_test_ok(run_program(&p, &diag, pipeline.test.whole), &diag);
+  passes = "shard,pipeline-collectives,simplify,name-unknown-dimensions";
+  byoc_test_run_ranks(ranks, run_pipeline, &pipeline, NULL);
+  passes = "shard,simplify,name-unknown-dimensions";
+  close_program(&p);
+}
+
+#define PIPELINE_WEIGHTS                                                                                               \
+  "  constant @w : f32[6,8] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, "  \
+  "9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, "     \
+  "8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"
+
+static void test_h15_pipelines(void **state) {
+  (void)state;
+  // Of two ranks: a permutation begins, a product runs, the permutation ends, the other product runs.
+  check_pipeline("module {mesh = \"tp=2\"} {\n" PIPELINE_WEIGHTS
+                 "  func @main(%x : f32[8,6]) -> (%y : f32[8,8]) constants {@w on {ranks = \"tp: 1\"}} {\n"
+                 "    %0 = Neg@13(%x) : f32[8,6] on {ranks = \"tp: 0\"}\n"
+                 "    %y = MatMul@13(%0, @w) : f32[8,8]\n"
+                 "    return %y\n  }\n}\n",
+                 2, "kbkekkrk");
+  check_pipeline("module {mesh = \"tp=4\"} {\n" PIPELINE_WEIGHTS
+                 "  func @main(%x : f32[8,6]) -> (%y : f32[8,8]) constants {@w on {ranks = \"tp: 1\"}} {\n"
+                 "    %0 = Neg@13(%x) : f32[8,6] on {ranks = \"tp: 0\"}\n"
+                 "    %y = MatMul@13(%0, @w) : f32[8,8]\n"
+                 "    return %y\n  }\n}\n",
+                 4, "kbkebkebkekkrk");
+  // A product and reduce_scatter: the other rank's rows come first, and travel while the own ones are computed.
+  check_pipeline("module {mesh = \"tp=2\"} {\n" PIPELINE_WEIGHTS
+                 "  func @main(%x : f32[8,6]) -> (%y : f32[8,8]) constants {@w on {ranks = \"tp: 0\"}} {\n"
+                 "    %y = MatMul@13(%x, @w) : f32[8,8] on {ranks = \"tp: 0\"}\n"
+                 "    return %y\n  }\n}\n",
+                 2, "kkkbkek");
+}
+
 static void test_h15_refusals(void **state) {
   (void)state;
   static const struct {
@@ -321,7 +422,7 @@ int main(void) {
       cmocka_unit_test(test_h15_every_resharding), cmocka_unit_test(test_h15_sums),
       cmocka_unit_test(test_h15_two_axes),         cmocka_unit_test(test_h15_operators),
       cmocka_unit_test(test_h15_ports_and_blocks), cmocka_unit_test(test_h15_weights),
-      cmocka_unit_test(test_h15_refusals),
+      cmocka_unit_test(test_h15_refusals),         cmocka_unit_test(test_h15_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
