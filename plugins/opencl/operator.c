@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+// OpenCL promises a kernel 1024 bytes of arguments, which are 128 pointers.
+enum { MOST_OPERANDS = 64 };
+
 static const byoc_opencl_operator_t operators[] = {
 #define FORMULA(op, checker, text)                                                                                     \
   {.name = #op,                                                                                                        \
@@ -44,5 +47,7 @@ const byoc_opencl_operator_t *byoc_opencl_operator_of(const byoc_graph_api_t *gr
 
 const char *byoc_opencl_check(const byoc_opencl_source_t *source) {
   const byoc_opencl_operator_t *op = byoc_opencl_operator_of(source->graph, source->node);
-  return op == NULL ? "no kernel of OpenCL is written for this operator" : op->check(source);
+  if (op == NULL) return "no kernel of OpenCL is written for this operator";
+  if (source->graph->operand_count(source->node) > MOST_OPERANDS) return "more than 64 operands";
+  return op->check(source);
 }

@@ -50,9 +50,9 @@ static void join_lanes(byoc_opencl_emit_t *emit, const rows_t *rows, const char 
   if (rows->lanes == 1) return;
   byoc_opencl_line(emit, "parts[lane] = %s;", name);
   byoc_opencl_line(emit, "barrier(CLK_LOCAL_MEM_FENCE);");
-  byoc_opencl_line(emit, "for (int half = %lld; half > 0; half /= 2) {", (long long)(rows->lanes / 2));
-  byoc_opencl_line(emit, "if (lane < half) {");
-  byoc_opencl_line(emit, "const float p = parts[lane], q = parts[lane + half];");
+  byoc_opencl_line(emit, "for (int width = %lld; width > 0; width /= 2) {", (long long)(rows->lanes / 2));
+  byoc_opencl_line(emit, "if (lane < width) {");
+  byoc_opencl_line(emit, "const float p = parts[lane], q = parts[lane + width];");
   byoc_opencl_line(emit, "parts[lane] = %s;", join);
   byoc_opencl_line(emit, "}");
   byoc_opencl_line(emit, "barrier(CLK_LOCAL_MEM_FENCE);");
