@@ -26,7 +26,7 @@
 // artifact's own worker threads have 1 MiB each, whatever the limits of the process are.
 //
 // Forks: a child creates its own contexts. A context that it inherits runs with fewer threads, or returns
-// BYOC_UNSUPPORTED if a library inside the artifact (OpenBLAS, oneDNN) was set up by the parent.
+// BYOC_UNSUPPORTED if a library inside the artifact (OpenBLAS, oneDNN) was set up by the parent, or a device opened.
 #ifndef BYOC_ARTIFACT_H_
 #define BYOC_ARTIFACT_H_
 
@@ -181,17 +181,18 @@ typedef struct byoc_artifact_t {
   // Does all that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
   // last_error(NULL) has the reason (for this thread): BYOC_UNSUPPORTED as from `check` or for a small stack,
   // BYOC_INVALID_ARGUMENT for wrong options or environment variables, with BYOC_VERIFY=1 those of byoc_verify_file,
-  // BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or the status of a library or engine inside
-  // that cannot start. Where oneDNN (target dnnl) gets no memory while it prepares primitives, the process ends. Any
-  // thread.
+  // BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or the status of a library, an engine or a
+  // device that cannot start. Where oneDNN (target dnnl) gets no memory while it prepares primitives, the process ends.
+  // Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
   // size. Inputs may share bytes with each other; an output shares none with an input or another output,
-  // but for what outputs_over allows. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl)
-  // allocates for each primitive that it executes. If it gets no memory the run returns BYOC_OUT_OF_MEMORY, and the
-  // context stays usable; on AArch64, and where the allocation is one of OpenMP's worker threads, the process ends.
-  // BYOC_UNSUPPORTED if is_dynamic is set (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL or
-  // an output overlaps another tensor; otherwise the status of the operator that failed.
+  // but for what outputs_over allows. Allocates nothing and takes no lock, with two exceptions: the libraries of
+  // devices do as they like, and oneDNN (target dnnl) allocates for each primitive that it executes. If that gets no
+  // memory the run returns BYOC_OUT_OF_MEMORY, and the context stays usable; on AArch64, and where the allocation is
+  // one of OpenMP's worker threads, the process ends. BYOC_UNSUPPORTED if is_dynamic is set (see run_arguments);
+  // BYOC_INVALID_ARGUMENT if an input or output is NULL or an output overlaps another tensor; otherwise the status of
+  // the operator that failed. What a run put into queues of devices has ended when it returns, whatever it returns.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // The text of the last failure of this context; with NULL, of this thread's last failed `create` or `check`. Never
@@ -223,7 +224,7 @@ typedef struct byoc_artifact_t {
   // called in the same way. The generated header refuses to load any other.
   uint64_t signature_hash;
   // The most memory that the context had in use at once in its last run: the workspace, the results of run_arguments
-  // and, where shapes are known at run time, its tensors. 0 without a context.
+  // and, where shapes are known at run time, its tensors; without what it has on devices. 0 without a context.
   uint64_t (*peak_bytes)(const byoc_context_t *context);
   // Like run_arguments, for every artifact and with the same statuses; also reports each result of each instruction
   // that runs, in order. NULL unless the artifact was built with --trace.

@@ -1,4 +1,7 @@
 // Host programs on the driver `sim`, compiled and evaluated.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "core/runtime/artifact/model.h"
 #include "tests/devices/program.h"
 
@@ -268,6 +271,33 @@ static void test_h10_a_program_that_names_its_queue_keeps_it(void **state) {
   }
 }
 
+// A device belongs to the process that opened it.
+static void test_a_child_process_leaves_the_device_alone(void **state) {
+  (void)state;
+  program_t p;
+  program_parse(&p, RELU(""), "plan-memory");
+  program_compile(&p);
+  assert_int_equal(p.artifact.table->create(NULL, &p.context), BYOC_OK);
+  expect_relu(&p);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    const float x[4] = {0};
+    float y[4];
+    const void *const inputs[] = {x};
+    void *const outputs[] = {y};
+    (void)alarm(60);
+    const int32_t status = p.artifact.table->run(p.context, inputs, outputs);
+    p.artifact.table->destroy(p.context);
+    _exit(status == BYOC_UNSUPPORTED ? 0 : 1);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  expect_relu(&p);
+  program_close(&p);
+}
+
 // As when a program is read from its text.
 static void test_the_evaluator_links_a_driver_that_is_only_a_file(void **state) {
   (void)state;
@@ -457,6 +487,42 @@ static void test_h14_two_queues_run_at_once(void **state) {
   program_close(&p);
 }
 
+static void test_h10_a_barrier_orders_queues_and_does_not_block_the_host(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n device %d = \"sim\" 0 type 12\n queue %a on %d\n queue %b on %d\n event %e on %d\n"
+      " input %x : f32[4]\n output %y : f32[4]\n local %t : f32[4] on %d\n local %s : f32[4] on %d\n"
+      " allocate %t allocate %s\n"
+      " launch \"kernels\" \"spin\" grid [1, 1, 1] block [1, 1, 1] () -> (%s) with (i64 20000000) on %a signals %e\n"
+      " barrier on %b after (%e)\n"
+      " copy %x -> %t on %b\n copy %t -> %y on %b\n free %s free %t\n}\n";
+  program_t p;
+  float x[4] = {1, 2, 3, 4}, y[4] = {0};
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_open(&p, text, "plan-memory");
+  program_run(&p, inputs, outputs);
+  assert_memory_equal(x, y, sizeof(x));
+  byoc_devices_t *devices = p.context->devices;
+  const byoc_open_device_t *device = &devices->devices[0];
+  bool went_on = false;
+  for (int attempt = 0; attempt < 50 && !went_on; ++attempt) { // the machine may give the device all its time
+    uint64_t begin[4], end[4];
+    int32_t is_complete = 0;
+    assert_int_equal(byoc_devices_begin(devices), BYOC_OK);
+    for (uint32_t k = 0; k < 4; ++k) assert_int_equal(byoc_devices_run(devices, k), BYOC_OK);
+    assert_int_equal(device->driver->event_query(device->handle, devices->commands[0].last, &is_complete), BYOC_OK);
+    went_on = !is_complete;
+    assert_int_equal(byoc_devices_finish(devices, BYOC_OK), BYOC_OK);
+    for (uint32_t k = 0; k < 4; k += 2) {
+      assert_int_equal(byoc_devices_times(devices, k, &begin[k], &end[k]), BYOC_OK);
+    }
+    assert_true(begin[2] >= end[0]);
+  }
+  assert_true(went_on);
+  program_close(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_a_program_runs_on_a_device),
@@ -464,11 +530,13 @@ int main(void) {
       cmocka_unit_test(test_a_device_that_is_absent_is_told_in_one_sentence),
       cmocka_unit_test(test_h10_the_callers_queue_is_read_at_each_run),
       cmocka_unit_test(test_h10_a_program_that_names_its_queue_keeps_it),
+      cmocka_unit_test(test_a_child_process_leaves_the_device_alone),
       cmocka_unit_test(test_the_evaluator_links_a_driver_that_is_only_a_file),
       cmocka_unit_test(test_h10_queues_and_events_by_index),
       cmocka_unit_test(test_scopes_that_do_not_subdivide),
       cmocka_unit_test(test_h16_traces_read_results_back),
       cmocka_unit_test(test_h16_profiles_have_the_times_of_the_device),
+      cmocka_unit_test(test_h10_a_barrier_orders_queues_and_does_not_block_the_host),
       cmocka_unit_test(test_h14_two_queues_run_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

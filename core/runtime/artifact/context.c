@@ -388,7 +388,9 @@ cleanup:
 void byoc_model_destroy(byoc_context_t *shared) {
   if (shared == NULL) return;
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
-  byoc_devices_destroy(shared->devices);
+  // The threads of drivers stayed in the parent process, which closes the devices.
+  const bool is_own = context->fork_generation == byoc_model_fork_generation();
+  if (is_own) byoc_devices_destroy(shared->devices);
   for (uint32_t i = context->model->engine_count; i-- > 0;) {
     if (shared->instances != NULL && shared->instances[i] != NULL) {
       context->model->engines[i].table->destroy(shared->instances[i]);

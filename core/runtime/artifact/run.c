@@ -27,7 +27,7 @@ static int32_t enter(byoc_model_context_t *context) {
     return BYOC_INVALID_ARGUMENT;
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
-  const bool has_libraries = model->engine_count + model->setup_count > 0 || model->on_devices != NULL;
+  const bool has_libraries = model->engine_count + model->setup_count > 0 || context->shared.devices != NULL;
   if (context->fork_generation == byoc_model_fork_generation() || !has_libraries) return BYOC_OK;
   (void)snprintf(context->error, sizeof(context->error),
                  "the context was made before this process was forked, and a library in it has threads that stayed "
