@@ -242,9 +242,21 @@ static byoc_status_t find_buffers(launch_t *a) {
   return BYOC_OK;
 }
 
+// A place names the type of a device, not its driver, so that a type has one driver in a program.
+static byoc_status_t check_driver(byoc_host_lowering_t *l, const byoc_node_t *node,
+                                  const byoc_kernel_launches_t *launches) {
+  const char *driver = find_driver(l->program->module, launches->device_type);
+  const char *wanted = byoc_runtime_module_given_name(launches->driver);
+  if (strcmp(driver, wanted) == 0) return BYOC_OK;
+  return byoc_diag_error(l->diag, BYOC_UNSUPPORTED,
+                         "function '%s' needs the driver '%s', and devices of type %d have the driver '%s' already",
+                         node->callee->name, wanted, (int)launches->device_type, driver);
+}
+
 byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_t *node,
                                        const byoc_runtime_module_t *binding) {
   const byoc_kernel_launches_t *launches = binding->launches;
+  BYOC_RETURN_IF_ERROR(check_driver(l, node, launches));
   launch_t a = {
       .l = l, .call = node, .binding = binding, .place = {.device_type = launches->device_type, .device_id = 0}};
   if (node->result_count > 0) a.place.device_id = node->results[0]->device.device_id;

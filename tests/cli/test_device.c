@@ -127,6 +127,16 @@ static void test_binaries_are_cached(void **state) {
                             "grep -c 'code portable' && byoc run mlp.so --random");
 }
 
+// The host program's text has all that an artifact or the evaluator needs.
+static void test_text(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(0, "byoc run mlp.byoc --target c --random > expected.txt");
+  byoc_test_shell(0, SIMDEV "byoc build mlp.byoc --target simdev --plan greedy --emit host --constants -o mlp.host");
+  byoc_test_shell(0, "byoc run mlp.host --random > got.txt && diff expected.txt got.txt");
+  byoc_test_shell(0, "byoc run mlp.host --random --evaluate > got.txt && diff expected.txt got.txt");
+}
+
 // What has an open shape stays on the host, and says so if it is asked to run elsewhere; the rest of the model goes to
 // the device, in a Loop whose turns are counted by the run, too.
 static void test_open_shapes(void **state) {
@@ -183,6 +193,7 @@ int main(void) {
       cmocka_unit_test(test_fallback_of_marks),
       cmocka_unit_test(test_binaries_are_cached),
       cmocka_unit_test(test_open_shapes),
+      cmocka_unit_test(test_text),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -187,6 +187,15 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
 #define BACKEND_HEADER                                                                                                 \
   { 0, 0 }
 #endif
+#ifdef BAD_device_type
+#define DEVICE .driver = "mine", .device_type = 1
+#endif
+#ifdef BAD_driver_missing
+#define DEVICE .device_type = 2
+#endif
+#ifdef BAD_driver_name
+#define DEVICE .driver = "../mine", .device_type = 2
+#endif
 #ifdef BAD_option_type
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "level", .type = 99, .help = "of no known type"}};
@@ -294,6 +303,9 @@ static byoc_backend_t earlier_backend = {.header = BYOC_HEADER(byoc_backend_t, 1
 static const byoc_backend_t backend = {
     .header = BACKEND_HEADER,
     BACKEND,
+#ifdef DEVICE
+    DEVICE,
+#endif
 #ifdef OPTIONS
     .options = options,
     .option_count = sizeof(options) / sizeof(options[0]),
