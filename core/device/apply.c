@@ -25,9 +25,7 @@ static void fill_in(byoc_planning_t *p) {
 
 static void set_place(byoc_planning_t *p, byoc_value_t *value, const byoc_virtual_device_t *place) {
   if (byoc_place_equal(&value->device, place)) return;
-  const char *target = value->device.target;
-  value->device = *place;
-  value->device.target = target;
+  byoc_place_set(&value->device, place);
   p->changes += 1;
 }
 
@@ -107,9 +105,7 @@ static byoc_status_t settle_result(byoc_planning_t *p, const byoc_made_t *made) 
                                      : byoc_block_set_result(use.block, use.index, result);
     if (!ok) return out_of_memory(p);
   }
-  const char *target = value->device.target;
-  value->device = *from;
-  value->device.target = target;
+  byoc_place_set(&value->device, from);
   p->changes += 1;
   return BYOC_OK;
 }

@@ -22,8 +22,8 @@ byoc_node_t *byoc_planning_make_copy(byoc_block_t *block, byoc_node_t *before, b
   byoc_node_t *copy = byoc_node_create(block, before, "byoc", "DeviceCopy", 1, &value, 1, 1);
   if (copy == NULL) return NULL;
   copy->results[0]->type = value->type;
-  copy->results[0]->device = *place;
-  copy->results[0]->device.target = NULL;
+  copy->results[0]->device.ranks = value->device.ranks;
+  byoc_place_set(&copy->results[0]->device, place);
   return copy;
 }
 

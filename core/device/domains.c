@@ -43,6 +43,12 @@ int byoc_place_compare(const byoc_virtual_device_t *a, const byoc_virtual_device
   return strcmp(a->scope != NULL ? a->scope : "", b->scope != NULL ? b->scope : "");
 }
 
+void byoc_place_set(byoc_virtual_device_t *place, const byoc_virtual_device_t *from) {
+  place->device_type = from->device_type;
+  place->device_id = from->device_id;
+  place->scope = from->scope;
+}
+
 void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from) {
   if (place->device_type == 0) place->device_type = from->device_type;
   if (place->device_id == -1) place->device_id = from->device_id;
@@ -96,7 +102,7 @@ void byoc_domains_link(byoc_domains_t *domains, uint32_t a, uint32_t b) {
 void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t place, const char *why) {
   const byoc_virtual_device_t nothing = BYOC_VIRTUAL_DEVICE_FREE;
   if (item == BYOC_NO_ITEM || !byoc_place_lacks(&nothing, &place)) return;
-  place.target = NULL;
+  place.target = place.ranks = NULL;
   if (!byoc_vector_push(&domains->said, domains->allocator, (byoc_said_t){item, place, why})) domains->failed = true;
 }
 

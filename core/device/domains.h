@@ -9,7 +9,7 @@
 #define BYOC_NO_ITEM UINT32_MAX
 
 // The place that a caller of the artifact, and everything that has no device, uses: DLPack's kDLCPU, number 0.
-#define BYOC_PLACE_HOST ((byoc_virtual_device_t){1, 0, NULL, NULL})
+#define BYOC_PLACE_HOST ((byoc_virtual_device_t){.device_type = 1, .device_id = 0})
 
 // A value, an operand slot of a node, or a result slot of a function or block.
 typedef struct byoc_item_t {
@@ -75,6 +75,8 @@ bool byoc_place_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device
 bool byoc_place_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 // Order of device, id and scope; a free scope comes first.
 int byoc_place_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+// Sets the fields that planning decides: device, id and scope.
+void byoc_place_set(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
 // Fills free fields of `place`.
 void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
 
