@@ -283,6 +283,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
+            (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
+                                          set(root, "rank_count", json_integer(program->rank_count)))) &&
             (devices == NULL || set(root, "devices", json_incref(devices))) &&
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||

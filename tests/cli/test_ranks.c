@@ -33,6 +33,7 @@ static void test_h15_bert(void **state) {
     byoc_test_shell(0, "byoc build bert.onnx --shard megatron --ranks 2 --rank %d -o bert%d.so", rank, rank);
   }
   const long long whole = constants("bert.so"), first = constants("bert0.so"), second = constants("bert1.so");
+  byoc_test_printed("rank 1 of 2");
   assert_in_range(first * 1000 / whole, 500, 503);
   assert_int_equal(first, second);
   byoc_test_shell(0, "byoc run --ranks 2 bert0.so bert1.so --random --atol 1e-4 --expect "

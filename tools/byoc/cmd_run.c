@@ -184,15 +184,13 @@ static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_d
 // ---- one rank of several ----
 
 // NAME=FILE items in which %r stands for the rank.
-static byoc_status_t put_rank(byoc_text_items_t *items, int32_t rank, byoc_diag_t *diag) {
+static byoc_status_t put_rank(byoc_text_items_t *items, int32_t rank, byoc_arena_t *arena, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     const char *mark = strstr(items->items[i], "%r");
     if (mark == NULL) continue;
-    byoc_string_t text;
-    byoc_string_init(&text, byoc_allocator_system());
-    byoc_string_appendf(&text, "%.*s%d%s", (int)(mark - items->items[i]), items->items[i], rank, mark + 2);
-    if (text.failed) return byoc_diag_out_of_memory(diag);
-    items->items[i] = text.data; // lives until the process ends
+    items->items[i] =
+        byoc_arena_format(arena, "%.*s%d%s", (int)(mark - items->items[i]), items->items[i], rank, mark + 2);
+    if (items->items[i] == NULL) return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }
@@ -201,7 +199,7 @@ static byoc_status_t run_rank(void *self, const byoc_communicator_t *communicato
   run_options_t options = *(const run_options_t *)self;
   const size_t size = (size_t)communicator->size;
   byoc_session_t session = {0};
-  byoc_string_t folder;
+  byoc_arena_t texts;
   if (options.files.count != 1 && options.files.count != size) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu files are given for %zu ranks: one, or one for each",
                            options.files.count, size);
@@ -216,17 +214,17 @@ static byoc_status_t run_rank(void *self, const byoc_communicator_t *communicato
   options.session.rank_count = communicator->size;
   if (communicator->rank > 0) options.trace = NULL;
   if (communicator->rank > 0) options.dumps.count = 0;
-  BYOC_RETURN_IF_ERROR(put_rank(&options.inputs, communicator->rank, diag));
-  BYOC_RETURN_IF_ERROR(put_rank(&options.expected, communicator->rank, diag));
-  byoc_string_init(&folder, byoc_allocator_system());
+  byoc_arena_init(&texts, byoc_allocator_system());
+  byoc_status_t status = put_rank(&options.inputs, communicator->rank, &texts, diag);
+  if (status == BYOC_OK) status = put_rank(&options.expected, communicator->rank, &texts, diag);
   if (options.output_directory != NULL) {
-    byoc_string_appendf(&folder, "%s/%d", options.output_directory, communicator->rank);
-    options.output_directory = folder.data;
+    options.output_directory = byoc_arena_format(&texts, "%s/%d", options.output_directory, communicator->rank);
+    if (options.output_directory == NULL) status = byoc_diag_out_of_memory(diag);
   }
-  byoc_status_t status = folder.failed ? byoc_diag_out_of_memory(diag) : run(&session, &options, diag);
+  if (status == BYOC_OK) status = run(&session, &options, diag);
   if (status != BYOC_OK) byoc_diag_context(diag, status, "running %s", options.file);
   byoc_session_close(&session);
-  byoc_string_deinit(&folder);
+  byoc_arena_deinit(&texts);
   return status;
 }
 

@@ -194,6 +194,10 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
   print_devices(json_object_get(root, "devices"), &out);
+  if (json_object_get(root, "rank_count") != NULL) {
+    byoc_string_appendf(&out, "rank %lld of %lld\n", (long long)integer_of(root, "rank"),
+                        (long long)integer_of(root, "rank_count"));
+  }
   const json_t *host = json_object_get(root, "host");
   if (json_object_get(host, "copied_bytes") != NULL) {
     byoc_string_appendf(&out, "a run copies %lld bytes unchanged", (long long)integer_of(host, "copied_bytes"));
