@@ -539,6 +539,33 @@ static byoc_status_t verify_with(void *argument, byoc_allocator_t allocator) {
                 allocator, &diag);
 }
 
+static byoc_status_t order_and_plan_with(void *argument, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_status_t status = byoc_host_program_parse(argument, "p.host", NULL, allocator, &diag, &module, &program);
+  static const char passes[] = "drop-repeated-copies,place-lifetimes," BYOC_HOST_ORDER_PASSES ",plan-memory";
+  if (status == BYOC_OK) status = byoc_host_pass_run_list(passes, program, NULL, &diag);
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_h10_each_allocation_of_the_passes_may_fail(void **state) {
+  (void)state;
+  static char text[] =
+      "host program \"p\" {\n symbol I\n symbol J\n symbol K\n device %d = \"sim\" 0 type 4\n queue %a on %d\n queue "
+      "%s[2] on %d\n"
+      " event %e on %d\n input %x : f32[4]\n input %n : i64[1]\n input %go : bool[]\n output %y : f32[4]\n"
+      " output %z : f32[4]\n local %h : f32[4]\n local %t : f32[4] on %d\n local %u : f32[4] on %d scope \"s\"\n"
+      " copy %x -> %t on %a signals %e copy %x -> %t on %a after (%e) signals %e bind %n to J by \"n\"\n"
+      " loop I from 0 to J body { copy %t -> %u on %s[I] copy %x -> %t on %a }\n"
+      " loop K from 0 to 2 body { copy %t -> %u on %s[K] }\n"
+      " branch (%go) then { copy %u -> %h on %a } else { copy %x -> %h }\n"
+      " copy %h -> %y copy %t -> %z on %s[1] }\n";
+  byoc_test_each_allocation_fails(order_and_plan_with, text, false);
+}
+
 static void test_h10_each_allocation_may_fail(void **state) {
   (void)state;
   byoc_test_each_allocation_fails(verify_with, NULL, false);
@@ -554,6 +581,7 @@ int main(void) {
       cmocka_unit_test(test_h10_queues_are_ordered_and_planned),
       cmocka_unit_test(test_h10_dropped_copies_change_nothing),
       cmocka_unit_test(test_h10_each_allocation_may_fail),
+      cmocka_unit_test(test_h10_each_allocation_of_the_passes_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
