@@ -145,6 +145,7 @@ byoc_add_row_program(P7 long_conflict unit_device_plan test_p7_a_long_chain_is_t
 
 byoc_add_row_program(H10 programs test_programs test_h10_*)
 byoc_add_row_program(H10 races unit_hostir_happens_before test_h10_*)
+byoc_add_row_program(H10 any_order test_device_random test_h10_*)
 byoc_add_row_program(H10 devices unit_hostir_device test_h10_*)
 byoc_add_row_program(H14 two_queues test_programs test_h14_*)
 byoc_add_row_program(H16 devices test_programs test_h16_*)
