@@ -505,6 +505,8 @@ static void test_h10_a_barrier_orders_queues_and_does_not_block_the_host(void **
   assert_memory_equal(x, y, sizeof(x));
   byoc_devices_t *devices = p.context->devices;
   const byoc_open_device_t *device = &devices->devices[0];
+  devices->commands[2].source.host = x; // the last run had memory of its own for them
+  devices->commands[3].destination.host = y;
   bool went_on = false;
   for (int attempt = 0; attempt < 50 && !went_on; ++attempt) { // the machine may give the device all its time
     uint64_t begin[4], end[4];
