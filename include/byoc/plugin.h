@@ -527,10 +527,10 @@ typedef struct byoc_codegen_api_t {
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
-  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline. BYOC_INVALID_ARGUMENT
-  // for a second answer, for an answer by the prepare hook, for a function that is not one of these, for a symbol that
-  // is not a C identifier, and for a constant whose type and size do not fit; BYOC_INVALID_DATA for a text that is not
-  // JSON.
+  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline, and bind_kernels of
+  // byoc/device_plugin.h. BYOC_INVALID_ARGUMENT for a second answer, for an answer by the prepare hook, for a function
+  // that is not one of these, for a symbol that is not a C identifier, and for a constant whose type and size do not
+  // fit; BYOC_INVALID_DATA for a text that is not JSON.
   int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
   int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
   // Gives the function back to the next backend in line, with the reason.
