@@ -17,7 +17,7 @@ typedef struct fallback_t {
 } fallback_t;
 
 static bool has_device(const byoc_target_t *target) {
-  return target->kind->backend != NULL && target->kind->backend->driver != NULL;
+  return byoc_target_runs_on_device(target);
 }
 
 static bool is_of_device(const fallback_t *f, const char *kind) {

@@ -7,8 +7,7 @@
 #include "core/ops/op.h"
 
 int32_t byoc_target_device(const byoc_target_t *target) {
-  const byoc_backend_t *backend = target->kind->backend;
-  return backend != NULL && backend->device_type > kDLCPU ? backend->device_type : kDLCPU;
+  return byoc_target_runs_on_device(target) ? target->kind->backend->device_type : kDLCPU;
 }
 
 // Host programs have memory on devices only for tensors whose sizes are known (core/hostir/device.h).

@@ -373,7 +373,7 @@ static byoc_status_t read_scratch(binding_t *b, const char *text) {
 
 static byoc_status_t find_driver(binding_t *b) {
   const byoc_backend_t *backend = b->session->target->kind->backend;
-  if (backend->driver == NULL) {
+  if (backend->driver == NULL || !byoc_target_runs_on_device(b->session->target)) {
     return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT,
                            "its backend names no driver (byoc_backend_t.driver), so its functions run on the host");
   }

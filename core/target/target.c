@@ -133,6 +133,12 @@ double byoc_target_relative_error(const byoc_target_t *target) {
   return error > 0 ? error : 0;
 }
 
+bool byoc_target_runs_on_device(const byoc_target_t *target) {
+  const byoc_backend_t *backend = target->kind->backend;
+  if (backend == NULL || backend->device_type == 0) return false;
+  return backend->runs_on_device == NULL || backend->runs_on_device(backend->self, target) != 0;
+}
+
 const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {
   if (list == NULL || list->targets.count == 0) return NULL;
   const byoc_target_t *last = list->targets.data[list->targets.count - 1];

@@ -81,6 +81,8 @@ const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name
 
 // byoc_backend_t.relative_error of the target's backend; 0 if it gives none.
 double byoc_target_relative_error(const byoc_target_t *target);
+// Whether the target's functions run on its backend's device, with the target's options; otherwise on the processor.
+bool byoc_target_runs_on_device(const byoc_target_t *target);
 
 // Identifies what makes the code of a target, as text for keys: "cutlass 0.1.0 <hash of the plugin's file>", "byoc
 // 0.1.0". A rebuilt plugin counts as a different one, whatever its version says.

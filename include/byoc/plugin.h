@@ -635,6 +635,9 @@ typedef struct byoc_backend_t {
   const char *driver;
   int32_t device_type;
   uint32_t reserved; // 0
+  // Since minor 4; optional. 0 if this target's functions run on the host's processor with its current options,
+  // although the backend names a driver.
+  int32_t (*runs_on_device)(void *self, const byoc_target_t *target);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/generate.h"
 #include "match.h"
 #include "words.h"
 
@@ -209,8 +210,7 @@ static int32_t add_library(generation_t *generation) {
   return status;
 }
 
-// The model's weights times the factor of their channel or column, in the caller's buffer.
-static float *scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
+float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   if (!graph->value_constant(match->weights, &data)) return NULL;
   size_t count = (size_t)(data.size_bytes / sizeof(float));
@@ -262,7 +262,7 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
     graph->value_constant(job->plain.items[out->count], &out->items[out->count]);
   }
   if (floats > 0) {
-    if (!match->bytes) weights = scaled_weights(graph, match);
+    if (!match->bytes) weights = byoc_cutlass_scaled_weights(graph, match);
     out->packed = malloc(floats * sizeof(float));
     ok = (weights || match->bytes) && out->packed;
     // The code may be shared, and reads packed weights regardless of how they were stored; the order here is the
@@ -335,6 +335,7 @@ static int32_t require_features(generation_t *generation, const char *features) 
 int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   byoc_cutlass_state_t *state = self;
   const byoc_host_t *host = state->host;
+  if (byoc_cutlass_is_cuda(host, host->codegen->target(codegen))) return byoc_cutlass_cuda_generate(host, codegen);
   generation_t generation = {.host = host, .codegen = codegen};
   generation.target = host->target->text(host->codegen->target(codegen));
   int32_t status = byoc_cutlass_options_read(host, codegen, &generation.options);

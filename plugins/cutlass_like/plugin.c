@@ -12,11 +12,14 @@
 //                      text.c: the text that grows
 //   tune.c             plans measured, choices cached
 //   generate.c         the hook
+// -device=cuda is the folder cuda: the same matches become launches of CUTLASS' kernels on a GPU.
 // Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
 #include "byoc/plugin.h"
 
 #include <string.h>
 
+#include "cuda/generate.h"
+#include "cuda/kernels.h"
 #include "generate.h"
 #include "match.h"
 
@@ -37,6 +40,8 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
     ok = false;
     match.reason = "bytes are made of plain layouts";
   }
+  if (ok && byoc_cutlass_is_cuda(host, host->region->target(region)))
+    ok = byoc_cutlass_cuda_takes(&match, &match.reason);
   if (!ok) host->region->decline(region, match.reason ? match.reason : "not a product with an epilogue");
   byoc_cutlass_match_deinit(&match);
   return ok;
@@ -165,7 +170,28 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_STRING,
      .default_value = "",
      .help = "C compiler, gcc or clang; empty: the host's"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "device",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "host",
+     .choices = "host|cuda",
+     .help = "where functions run; cuda: kernels of NVIDIA's CUTLASS on a GPU"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "arch",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "sm_80",
+     .choices = "sm_80|sm_86|sm_87|sm_89|sm_90|sm_100|sm_120",
+     .help = "with -device=cuda: the GPU that binaries are for; newer ones translate when a context is made"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "cuda_path",
+     .type = BYOC_OPTION_STRING,
+     .default_value = "",
+     .help = "with -device=cuda: the folder into which pip installed NVRTC and CUTLASS"},
 };
+
+static int32_t runs_on_device(void *self, const byoc_target_t *target) {
+  return byoc_cutlass_is_cuda(((const byoc_cutlass_state_t *)self)->host, target);
+}
 
 // What results of lower precision are held to: README, "Lower precision".
 static double relative_error(void *self, const byoc_target_t *target) {
@@ -203,7 +229,10 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                   .rule_count = sizeof rules / sizeof *rules,
                   .rule_stride = sizeof *rules,
                   .generate = byoc_cutlass_generate,
-                  .relative_error = relative_error}};
+                  .relative_error = relative_error,
+                  .driver = "cuda",
+                  .device_type = kDLCUDA,
+                  .runs_on_device = runs_on_device}};
   plugin->backends[0] = &plugin->backend;
   out_plugin->self = plugin;
   out_plugin->backends = plugin->backends;

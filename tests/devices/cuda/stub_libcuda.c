@@ -1,6 +1,8 @@
-// A libcuda.so.1 without a GPU, for tests of the CUDA driver: memory is the host's, streams are threads, and the
-// kernels of the driver suite are those of the driver `sim`; any other kernel that a module names does nothing. It
-// checks what the library would check, and that all is given back when the primary context is released.
+// A libcuda.so.1 without a GPU, for tests of the CUDA driver: memory is the host's, and streams are threads. The
+// kernels of the driver suite are those of the driver `sim`, and those of the target `cutlass -device=cuda` are
+// computed from what their names and parameters say (stub_cutlass.c); any other kernel that a module names does
+// nothing. The stub checks what the library would check, and that all is given back when the primary context is
+// released.
 //
 // BYOC_CUDA_STUB_LOG=PATH          appends a line for each call
 // BYOC_CUDA_STUB_FAIL=NAME:N       the N-th call of a function fails, from 1
@@ -15,8 +17,8 @@
 #include <unistd.h>
 
 #include "plugins/cutlass_like/cuda/driver/cuda_api.h"
+#include "tests/devices/cuda/stub_cutlass.h"
 #include "tests/devices/sim.h"
-#include "tests/devices/sim_kernel.h"
 
 // Of the driver sim, whose kernels and threads these are, and what they need of it.
 sim_kernel_t sim_own_kernel(const char *name);
@@ -29,7 +31,7 @@ enum {
   CUDA_ERROR_UNKNOWN = 999,
   MEMORY_BYTES_SHIFT = 33, // 8 GiB
   MAX_CONTEXTS = 8,
-  MAX_PARAMETERS = 8,
+  MAX_PARAMETERS = 24,
 };
 
 #define STUB __attribute__((visibility("default")))
@@ -702,22 +704,38 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
 }
 
 // The kernels that do something: parameters are b(uffer), i(32 bits), l(64 bits), f(loat), d(ouble), and s, the shared
-// memory, which the kernel of the driver sim gets as an argument.
+// memory, which the kernel of the driver sim gets as an argument. A name that ends with _ begins many names.
 static const struct {
   const char *name, *kernel, *parameters;
 } known[] = {
-    {"suite_scale", "scale", "bbfl"},           {"suite_count", "count", "bl"},
-    {"suite_sum_groups", "sum_groups", "bbsl"}, {"suite_places", "places", "b"},
-    {"suite_arguments", "arguments", "bilfd"},  {"suite_work", "work", "bl"},
+    {"suite_scale", "scale", "bbfl"},
+    {"suite_count", "count", "bl"},
+    {"suite_sum_groups", "sum_groups", "bbsl"},
+    {"suite_places", "places", "b"},
+    {"suite_arguments", "arguments", "bilfd"},
+    {"suite_work", "work", "bl"},
+    {"cuda_turn", NULL, "bbbiifi"},
+    {"cuda_join", NULL, "bbbilf"},
+    {"cutlass_gemm_", NULL, "bbbbiiiiiilllff"},
+    {"cutlass_conv_", NULL, "bbbbiiiiiiiiiiiiiiiif"},
 };
 enum { KNOWN_COUNT = sizeof(known) / sizeof(known[0]) };
 
-static void run_kernel(work_t *work) {
-  sim_kernel_t kernel = NULL;
+// The row of a kernel; KNOWN_COUNT: none.
+static size_t find_known(const char *name) {
   for (size_t i = 0; i < KNOWN_COUNT; ++i) {
-    if (strcmp(known[i].name, work->function->name) == 0) kernel = sim_own_kernel(known[i].kernel);
+    size_t size = strlen(known[i].name);
+    if (known[i].name[size - 1] == '_' ? strncmp(known[i].name, name, size) == 0 : strcmp(known[i].name, name) == 0) {
+      return i;
+    }
   }
-  if (!kernel) return;
+  return KNOWN_COUNT;
+}
+
+static void run_kernel(work_t *work) {
+  size_t row = find_known(work->function->name);
+  if (row == KNOWN_COUNT) return;
+  sim_kernel_t kernel = known[row].kernel ? sim_own_kernel(known[row].kernel) : NULL;
   char *shared = work->shared_bytes ? malloc(work->shared_bytes) : NULL;
   for (uint32_t i = 0; i < work->argument_count; ++i) {
     if (work->arguments[i].kind == BYOC_DEVICE_ARGUMENT_LOCAL) work->arguments[i].data = shared;
@@ -728,7 +746,7 @@ static void run_kernel(work_t *work) {
   for (group.group[2] = 0; group.group[2] < group.grid[2]; ++group.group[2]) {
     for (group.group[1] = 0; group.group[1] < group.grid[1]; ++group.group[1]) {
       for (group.group[0] = 0; group.group[0] < group.grid[0]; ++group.group[0]) {
-        if (kernel(&group) != BYOC_OK) abort();
+        if (kernel ? kernel(&group) != BYOC_OK : !stub_cutlass_run(work->function->name, &group)) abort();
       }
     }
   }
@@ -796,8 +814,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                  .grid = {grid_x, grid_y, grid_z},
                  .block = {block_x, block_y, block_z},
                  .shared_bytes = shared_bytes};
-  for (size_t i = 0; i < KNOWN_COUNT; ++i) {
-    if (strcmp(known[i].name, function->name) == 0) read_parameters(known[i].parameters, parameters, &work);
-  }
+  size_t row = find_known(function->name);
+  if (row < KNOWN_COUNT) read_parameters(known[row].parameters, parameters, &work);
   return put(stream, &work);
 }
