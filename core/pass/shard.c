@@ -9,7 +9,6 @@
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
-#include "core/ops/write.h"
 #include "core/pass/pass.h"
 #include "core/pass/reshard.h"
 #include "core/pass/shard_rules.h"
@@ -219,7 +218,8 @@ static int64_t cuts_of(const sharder_t *s, const byoc_spread_t *spread, int32_t 
   return cuts;
 }
 
-// The shape of a Reshape, and the sizes of a Split, are those of this rank.
+// The shape of a Reshape, and the sizes of a Split, are those of this rank. A 0 in a shape stands for a dimension of the
+// operand, which may be cut where the result is not.
 static byoc_status_t adjust_sizes(sharder_t *s, byoc_node_t *node, const plan_t *plan) {
   byoc_ints_t sizes;
   const bool is_split = byoc_node_is_onnx(node, "Split"), is_reshape = byoc_node_is_onnx(node, "Reshape");
@@ -229,8 +229,10 @@ static byoc_status_t adjust_sizes(sharder_t *s, byoc_node_t *node, const plan_t 
   for (size_t i = 0; i < sizes.count; ++i) {
     const int32_t d = is_split ? byoc_node_axis(node, "axis", plan->types[0]->rank) : (int32_t)i;
     const int64_t cuts = cuts_of(s, &plan->made[is_split ? i : 0], d);
-    if (cuts == 1) continue;
     const byoc_type_t *whole = node->results[is_split ? i : 0]->type;
+    const bool is_copied = is_reshape && sizes.values[i] == 0 && byoc_is_ranked(whole) && d < whole->rank &&
+                           byoc_dim_is_constant(whole->dims[d]);
+    if (cuts == 1 && !is_copied) continue;
     sizes.values[i] = whole->dims[d].constant / cuts;
     changes = true;
   }
@@ -277,10 +279,11 @@ static byoc_status_t add_bias_behind(sharder_t *s, byoc_node_t *node, byoc_value
     if (to.axes[k].kind == BYOC_SPREAD_PARTIAL) to.axes[k] = (byoc_spread_axis_t){0};
   }
   BYOC_RETURN_IF_ERROR(value_as(s, node->results[0], &to, node->next, &sum));
-  byoc_writer_t w = {.node = node->next, .diag = s->diag};
   byoc_value_t *operands[] = {sum, bias};
-  byoc_node_t *add = byoc_op_create(node->block, sum->node->next, "", "Add", operands, 2, 1, w.diag);
+  byoc_node_t *add = byoc_op_create(node->block, sum->node->next, "", "Add", operands, 2, 1, s->diag);
   if (add == NULL) return byoc_diag_failure(s->diag);
+  // Readers that come later find the value with its bias.
+  s->resharded.data[s->resharded.count - 1].made = add->results[0];
   entry->now = add->results[0];
   entry->spread = to;
   return BYOC_OK;
