@@ -218,8 +218,8 @@ static int64_t cuts_of(const sharder_t *s, const byoc_spread_t *spread, int32_t 
   return cuts;
 }
 
-// The shape of a Reshape, and the sizes of a Split, are those of this rank. A 0 in a shape stands for a dimension of the
-// operand, which may be cut where the result is not.
+// The shape of a Reshape, and the sizes of a Split, are those of this rank. A 0 in a shape stands for a dimension of
+// the operand, which may be cut where the result is not.
 static byoc_status_t adjust_sizes(sharder_t *s, byoc_node_t *node, const plan_t *plan) {
   byoc_ints_t sizes;
   const bool is_split = byoc_node_is_onnx(node, "Split"), is_reshape = byoc_node_is_onnx(node, "Reshape");
@@ -314,6 +314,7 @@ static byoc_status_t shard_node(sharder_t *s, byoc_node_t *node) {
   byoc_value_t *bias = NULL;
   if (byoc_node_is_onnx(node, "Gemm") && is_partial(&plan.made[0]) && byoc_has_operand(node, 2)) {
     bias = node->operands[2];
+    if (node->since_version < 13) node->since_version = 13; // before 11 it had to have a bias
     if (!byoc_node_set_operands(node, node->operands, 2)) return byoc_diag_out_of_memory(s->diag);
   }
   if (changes) {

@@ -123,8 +123,9 @@ static bool split_columns(const byoc_shard_rule_t *r, const product_t *p, int32_
 // Each rank has the sum over its part of the inner dimension.
 static bool split_inner(const byoc_shard_rule_t *r, const product_t *p, int32_t parts) {
   if (!divides(r, r->types[0]->dims[p->inner_a], parts)) return false;
-  if (byoc_node_is_onnx(r->node, "Gemm") && byoc_has_operand(r->node, 2) && byoc_node_float(r->node, "beta") != 1) {
-    return false; // the bias is added behind the sum
+  if (byoc_node_is_onnx(r->node, "Gemm") && byoc_has_operand(r->node, 2) &&
+      (byoc_node_float(r->node, "beta") != 1 || r->node->since_version < 7)) {
+    return false; // the bias is added behind the sum, by an Add
   }
   r->wanted[0] = split(p->inner_a, parts);
   r->wanted[1] = split(p->inner_b, parts);

@@ -388,6 +388,63 @@ static void test_scopes_that_do_not_subdivide(void **state) {
   program_close(&p);
 }
 
+// A memory that holds nothing but tensors without elements still gives them an address.
+static void test_tensors_without_elements(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n device %d = \"sim\" 0 type 12\n queue %q on %d\n"
+      " input %x : f32[0]\n output %y : f32[0]\n local %t : f32[0] on %d\n local %u : f32[0] on %d\n"
+      " allocate %t allocate %u\n copy %x -> %t on %q\n"
+      " launch \"kernels\" \"negate\" grid [1, 1, 1] block [1, 1, 1] (%t) -> (%u) with (operand 0, result 0, i32 0) "
+      "on %q\n"
+      " copy %u -> %y on %q\n free %u free %t\n}\n";
+  program_t p;
+  float x[1] = {0}, y[1] = {0};
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_open(&p, text, "plan-memory");
+  program_run(&p, inputs, outputs);
+  program_close(&p);
+}
+
+// What a driver says of its device is checked before it is relied on.
+static byoc_driver_t lying;
+static byoc_device_info_t lie;
+
+static int32_t describe_wrongly(byoc_device_t *device, byoc_device_info_t *out_info) {
+  const int32_t status = sim_driver.describe(device, out_info);
+  if (lie.alignment != 1) out_info->alignment = lie.alignment;
+  if (lie.scope_count > 0) out_info->scopes = NULL;
+  if (lie.format_count > 0) out_info->formats = NULL;
+  return status;
+}
+
+static void test_lies_about_a_device(void **state) {
+  (void)state;
+  static const struct {
+    byoc_device_info_t lie;
+    const char *message;
+  } cases[] = {
+      {{.alignment = 0},
+       "the device 'sim' cannot start: its driver says that its alignment is 0, which is no power of two"},
+      {{.alignment = 96},
+       "the device 'sim' cannot start: its driver says that its alignment is 96, which is no power of two"},
+      {{.alignment = 1, .scope_count = 1}, "the device 'sim' cannot start: its driver does not list its memory"},
+      {{.alignment = 1, .format_count = 1}, "the device 'sim' cannot start: its driver does not list its formats"}};
+  lying = sim_driver;
+  lying.describe = describe_wrongly;
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    program_t p;
+    byoc_diag_t diag = {0};
+    lie = cases[k].lie;
+    program_parse(&p, small, "plan-memory");
+    byoc_graph_module_find_runtime_module(p.module, "sim")->driver = &lying;
+    assert_int_not_equal(program_evaluate(&p, &diag), BYOC_OK);
+    if (strstr(diag.message, cases[k].message) == NULL) fail_msg("%zu: %s", k, diag.message);
+    program_close(&p);
+  }
+}
+
 // ---- traces and times ----
 
 typedef struct trace_t {
@@ -536,6 +593,8 @@ int main(void) {
       cmocka_unit_test(test_the_evaluator_links_a_driver_that_is_only_a_file),
       cmocka_unit_test(test_h10_queues_and_events_by_index),
       cmocka_unit_test(test_scopes_that_do_not_subdivide),
+      cmocka_unit_test(test_tensors_without_elements),
+      cmocka_unit_test(test_lies_about_a_device),
       cmocka_unit_test(test_h16_traces_read_results_back),
       cmocka_unit_test(test_h16_profiles_have_the_times_of_the_device),
       cmocka_unit_test(test_h10_a_barrier_orders_queues_and_does_not_block_the_host),

@@ -62,6 +62,23 @@ static int32_t check_driver(byoc_devices_t *devices, const byoc_place_device_t *
                           place->name, (unsigned)driver->abi_version, BYOC_DRIVER_ABI_VERSION);
 }
 
+// What the driver says of the device is relied on from here on.
+static int32_t check_info(byoc_devices_t *devices, const byoc_open_device_t *device) {
+  const byoc_device_info_t *info = &device->info;
+  char name[96];
+  (void)byoc_devices_name(devices, device, name);
+  if (info->alignment == 0 || (info->alignment & (info->alignment - 1)) != 0) {
+    return byoc_devices_say(devices, BYOC_INVALID_DATA,
+                            "%s cannot start: its driver says that its alignment is %u, which is no power of two", name,
+                            (unsigned)info->alignment);
+  }
+  const char *lacks = info->scope_count == 0 || info->scopes == NULL    ? "memory"
+                      : info->format_count > 0 && info->formats == NULL ? "formats of code"
+                                                                        : NULL;
+  if (lacks == NULL) return BYOC_OK;
+  return byoc_devices_say(devices, BYOC_INVALID_DATA, "%s cannot start: its driver does not list its %s", name, lacks);
+}
+
 static int32_t open_device(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_device_t *place = &devices->places->devices[index];
   byoc_open_device_t *device = &devices->devices[index];
@@ -80,7 +97,7 @@ static int32_t open_device(byoc_devices_t *devices, uint32_t index) {
     device->info = (byoc_device_info_t){.struct_size = sizeof(device->info)};
     status = place->driver->describe(device->handle, &device->info);
   }
-  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_OK) return check_info(devices, device);
   return byoc_devices_say(devices, status, "%s cannot start: %s", byoc_devices_name(devices, device, name),
                           byoc_devices_reason(devices, status));
 }

@@ -80,6 +80,16 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
   return allocate(devices, place->memory, &allocation, what, &tensor->buffer);
 }
 
+// Is there a tensor in the workspace? It has an address even if none of them has elements.
+static bool has_workspace(const byoc_devices_t *devices, uint32_t memory) {
+  const byoc_places_t *places = devices->places;
+  bool has = places->memories[memory].workspace_size_bytes > 0;
+  for (uint32_t i = 0; i < places->tensor_count && !has; i++) {
+    has = places->tensors[i].memory == memory && places->tensors[i].data == NULL;
+  }
+  return has;
+}
+
 int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   const byoc_places_t *places = devices->places;
   const byoc_place_memory_t *place = &places->memories[memory];
@@ -89,10 +99,11 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   if (status != BYOC_OK) return status;
   const bool subdivides = (device->info.scopes[scope].flags & BYOC_SCOPE_SUBDIVIDES) != 0;
   const bool shared = is_shared(devices, memory, scope);
-  if (shared && place->workspace_size_bytes > 0) {
+  const uint64_t size_bytes = place->workspace_size_bytes;
+  if (shared && has_workspace(devices, memory)) {
     const byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation),
                                                  .scope = scope,
-                                                 .size_bytes = place->workspace_size_bytes,
+                                                 .size_bytes = size_bytes > 0 ? size_bytes : 1,
                                                  .element_size_bytes = 1};
     status = allocate(devices, memory, &allocation, "intermediate values", &devices->memories[memory]);
   }

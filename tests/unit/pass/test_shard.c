@@ -218,6 +218,7 @@ static void test_h15_operators(void **state) {
       {"f32[4,8]", "f32[4,3]", "%y = Slice@13(%0, @one, @four, @one) : f32[4,3]", 2},
       {"f32[4,8]", "f32[4,4]", "%y = MatMul@13(%0, @square) : f32[4,4]", 2},
       {"f32[4,8]", "f32[4,4]", "%y = Gemm@13(%0, @square, @bias) : f32[4,4]", 2},
+      {"f32[4,8]", "f32[4,4]", "%y = Gemm@9(%0, @square, @bias) : f32[4,4]", 2},
       {"f32[4,8]", "f32[4,4]", "%y = Gemm@13(%0, @square, @bias) {beta = 2.0} : f32[4,4]", 2},
       {"f32[4,8]", "f32[4,4]", "%t = Transpose@13(%0) : f32[8,4]\n    %y = MatMul@13(%0, %t) : f32[4,4]", 2},
       {"f32[4,2,8]", "f32[4,2,4]", "%y = MatMul@13(%0, @square) : f32[4,2,4]", 3},
@@ -298,15 +299,16 @@ static void test_h15_weights(void **state) {
 // A Gemm whose sum is over the ranks, which says how it is spread: readers that take it whole see its bias, too.
 static void test_h15_bias_of_a_gemm_that_is_cut(void **state) {
   (void)state;
-  check(TP "  constant @w : f32[4,4] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"
-           "  constant @bias : f32[4] = [1.0, 2.0, 3.0, 4.0]\n"
-           "  constant @first : i64[] = [0]\n"
-           "  func @main(%x : f32[4,4]) -> (%y : f32[4,4], %z : f32[4,4]) {\n"
-           "    %0 = Neg@13(%x) : f32[4,4] on {ranks = \"tp: 1\"}\n"
-           "    %1 = Gemm@13(%0, @w, @bias) : f32[4,4] on {ranks = \"tp: 0\"}\n"
-           "    %y = CumSum@14(%1, @first) : f32[4,4]\n"
-           "    %z = Abs@13(%1) : f32[4,4]\n"
-           "    return %y, %z\n  }\n}\n",
+  check(TP
+        "  constant @w : f32[4,4] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"
+        "  constant @bias : f32[4] = [1.0, 2.0, 3.0, 4.0]\n"
+        "  constant @first : i64[] = [0]\n"
+        "  func @main(%x : f32[4,4]) -> (%y : f32[4,4], %z : f32[4,4]) {\n"
+        "    %0 = Neg@13(%x) : f32[4,4] on {ranks = \"tp: 1\"}\n"
+        "    %1 = Gemm@13(%0, @w, @bias) : f32[4,4] on {ranks = \"tp: 0\"}\n"
+        "    %y = CumSum@14(%1, @first) : f32[4,4]\n"
+        "    %z = Abs@13(%1) : f32[4,4]\n"
+        "    return %y, %z\n  }\n}\n",
         2);
 }
 
@@ -441,10 +443,15 @@ static void test_h15_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h15_every_resharding), cmocka_unit_test(test_h15_sums),
-      cmocka_unit_test(test_h15_two_axes),         cmocka_unit_test(test_h15_operators),
-      cmocka_unit_test(test_h15_ports_and_blocks), cmocka_unit_test(test_h15_weights),
-      cmocka_unit_test(test_h15_bias_of_a_gemm_that_is_cut), cmocka_unit_test(test_h15_refusals),         cmocka_unit_test(test_h15_pipelines),
+      cmocka_unit_test(test_h15_every_resharding),
+      cmocka_unit_test(test_h15_sums),
+      cmocka_unit_test(test_h15_two_axes),
+      cmocka_unit_test(test_h15_operators),
+      cmocka_unit_test(test_h15_ports_and_blocks),
+      cmocka_unit_test(test_h15_weights),
+      cmocka_unit_test(test_h15_bias_of_a_gemm_that_is_cut),
+      cmocka_unit_test(test_h15_refusals),
+      cmocka_unit_test(test_h15_pipelines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
