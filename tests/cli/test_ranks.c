@@ -152,7 +152,9 @@ static void test_h15_killed_rank(void **state) {
   // One that fails otherwise is told, too.
   byoc_test_shell(1, "byoc run --ranks 2 every.so no.so --input x=x%%r.npy");
   byoc_test_printed("rank 1 has failed, and rank 0 needs it");
-  byoc_test_shell(2, "byoc run every.so --ranks 3 every.so --random");
+  // What is wrong for all of them is said once, before they start.
+  byoc_test_shell(2, "byoc run every.so --ranks 3 every.so --random 2> said; code=$?; test $(wc -l < said) -eq 1 || "
+                     "exit 9; cat said; exit $code");
   byoc_test_printed("2 files are given for 3 ranks: one, or one for each");
 }
 

@@ -195,15 +195,19 @@ static byoc_status_t put_rank(byoc_text_items_t *items, int32_t rank, byoc_arena
   return BYOC_OK;
 }
 
+static byoc_status_t check_files(const run_options_t *options, size_t ranks, byoc_diag_t *diag) {
+  if (options->files.count == 1 || options->files.count == ranks) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu files are given for %zu ranks: one, or one for each",
+                         options->files.count, ranks);
+}
+
 static byoc_status_t run_rank(void *self, const byoc_communicator_t *communicator, byoc_diag_t *diag) {
   run_options_t options = *(const run_options_t *)self;
   const size_t size = (size_t)communicator->size;
   byoc_session_t session = {0};
   byoc_arena_t texts;
-  if (options.files.count != 1 && options.files.count != size) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu files are given for %zu ranks: one, or one for each",
-                           options.files.count, size);
-  }
+  // Only a communicator knows how many it connects; of processes that byoc starts, that was checked before.
+  if (options.communicator_file != NULL) BYOC_RETURN_IF_ERROR(check_files(&options, size, diag));
   if (options.session.rank_count != 0 && options.session.rank_count != (int64_t)size) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--ranks says %lld, and %zu are running",
                            (long long)options.session.rank_count, size);
@@ -243,7 +247,10 @@ static int run_ranks(run_options_t *options, byoc_diag_t *diag) {
   if (options->communicator_file != NULL) {
     status = byoc_ranks_join(options->communicator_file, run_rank, options, diag);
   } else {
-    status = byoc_ranks_fork((int32_t)options->session.rank_count, run_rank, options, diag, &code);
+    status = check_files(options, (size_t)options->session.rank_count, diag);
+    if (status == BYOC_OK) {
+      status = byoc_ranks_fork((int32_t)options->session.rank_count, run_rank, options, diag, &code);
+    }
   }
   return status == BYOC_OK ? code : byoc_report(diag, status);
 }

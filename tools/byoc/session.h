@@ -53,7 +53,7 @@ typedef struct byoc_session_options_t {
    &(options).stream_axis,                                                                                             \
    "AXIS[:PARTS]",                                                                                                     \
    "compute part by part along a dimension, NAME or INPUT.0, where operators allow it "                                \
-   "(default: 1 index a part)"},                                                                                       \
+   "(default: one index per part)"},                                                                                   \
   {                                                                                                                    \
     "queues", 0, BYOC_OPT_QUEUES, &(options).queue_count, "N",                                                         \
         "let the parts of --stream-axis that a device computes take N queues in turn (default: 1)"                     \
