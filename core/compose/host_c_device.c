@@ -206,9 +206,8 @@ static void emit_place(const byoc_host_c_t *host, const byoc_host_patch_t *patch
 }
 
 static void emit_number(const byoc_host_c_t *host, byoc_dim_t value, byoc_string_t *out) {
-  byoc_string_append(out, "(uint32_t)(");
   byoc_host_c_emit_dim(host, value, out);
-  byoc_string_append(out, ");\n");
+  byoc_string_append(out, ";\n");
 }
 
 static byoc_status_t emit_host_side(byoc_host_c_t *host, const byoc_host_patch_t *patch, byoc_string_t *out) {

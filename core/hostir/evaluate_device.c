@@ -64,13 +64,13 @@ static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, 
     return byoc_devices_extent(devices, byoc_evaluator_value(evaluator, patch->value),
                                &command->launch.block[patch->index]);
   case BYOC_HOST_PATCH_QUEUE:
-    command->queue = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    command->queue = byoc_evaluator_value(evaluator, patch->value);
     return BYOC_OK;
   case BYOC_HOST_PATCH_SIGNAL:
-    command->signal = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    command->signal = byoc_evaluator_value(evaluator, patch->value);
     return BYOC_OK;
   default:
-    devices->waits[patch->index] = (uint32_t)byoc_evaluator_value(evaluator, patch->value);
+    devices->waits[patch->index] = byoc_evaluator_value(evaluator, patch->value);
     return BYOC_OK;
   }
 }

@@ -359,6 +359,35 @@ static void test_h10_queues_and_events_by_index(void **state) {
   unsetenv("BYOC_SIM");
 }
 
+// A number in front of a set counts from its end, as the verifier takes it: both loops use the queue of the first copy.
+static void test_h10_numbers_below_a_set(void **state) {
+  (void)state;
+  static const char text[] =
+      "host program \"p\" {\n symbol I\n symbol J\n device %d = \"sim\" 0 type 12\n queue %q[3] on %d\n"
+      " event %e[3] on %d\n input %x : f32[64]\n output %y : f32[64]\n local %t : f32[64] on %d\n"
+      " local %u : f32[64] on %d\n allocate %t allocate %u\n copy %x -> %t on %q[2]\n"
+      " loop I from 0 to 1 body {\n"
+      "  launch \"kernels\" \"negate\" grid [1, 1, 1] block [64, 1, 1] (%t) -> (%u) with (operand 0, result 0, i32 64) "
+      "on %q[I - 1] signals %e[I - 2]\n }\n"
+      " loop J from 0 to 1 body {\n  copy %u -> %y on %q[J] after (%e[J - 2]) signals %e[J]\n }\n"
+      " await (%e[0])\n free %u free %t\n}\n";
+  for (int seed = 1; seed < 9; ++seed) {
+    char option[32];
+    (void)snprintf(option, sizeof(option), "order=%d", seed);
+    setenv("BYOC_SIM", option, 1);
+    program_t p;
+    program_open(&p, text, "plan-memory");
+    float x[64], y[64] = {0};
+    for (int i = 0; i < 64; ++i) x[i] = (float)i;
+    const void *const inputs[] = {x};
+    void *const outputs[] = {y};
+    program_run(&p, inputs, outputs);
+    for (int i = 0; i < 64; ++i) assert_float_equal(y[i], -x[i], 0);
+    program_close(&p);
+  }
+  unsetenv("BYOC_SIM");
+}
+
 // ---- memory that does not subdivide ----
 
 static void test_scopes_that_do_not_subdivide(void **state) {
@@ -592,6 +621,7 @@ int main(void) {
       cmocka_unit_test(test_a_child_process_leaves_the_device_alone),
       cmocka_unit_test(test_the_evaluator_links_a_driver_that_is_only_a_file),
       cmocka_unit_test(test_h10_queues_and_events_by_index),
+      cmocka_unit_test(test_h10_numbers_below_a_set),
       cmocka_unit_test(test_scopes_that_do_not_subdivide),
       cmocka_unit_test(test_tensors_without_elements),
       cmocka_unit_test(test_lies_about_a_device),

@@ -79,7 +79,8 @@ typedef struct byoc_place_argument_t {
   double real;
 } byoc_place_argument_t;
 
-// A queue or an event; `count` is larger than 1 if a number chooses among several, which is taken modulo `count`.
+// A queue or an event; `count` is larger than 1 if a number chooses among several, which is taken modulo `count`: of
+// -1, the last one.
 typedef struct byoc_place_choice_t {
   uint32_t first, count; // count 0: none
 } byoc_place_choice_t;
@@ -135,7 +136,7 @@ typedef struct byoc_open_command_t {
   byoc_device_bytes_t source, destination;
   uint64_t size_bytes;
   byoc_device_launch_t launch;
-  uint32_t queue, signal;    // which one of its choice
+  int64_t queue, signal;     // which one of its choice
   uint32_t first_handle;     // in byoc_devices_t.handles: one for each event that it may signal
   byoc_device_event_t *last; // the one that it signalled last; NULL: none in this run
 } byoc_open_command_t;
@@ -171,7 +172,7 @@ typedef struct byoc_devices_t {
   const byoc_places_t *places;
   byoc_open_command_t *commands;
   byoc_device_argument_t *arguments;
-  uint32_t *waits; // by row of places->waits: which one of its choice
+  int64_t *waits; // by row of places->waits: which one of its choice
   byoc_open_device_t *devices;
   byoc_open_queue_t *queues;
   byoc_device_buffer_t **memories; // by memory: its workspace

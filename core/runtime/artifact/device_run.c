@@ -4,8 +4,11 @@
 
 #include "core/runtime/artifact/device_internal.h"
 
-static uint32_t choose(byoc_place_choice_t choice, uint32_t index) {
-  return choice.first + (choice.count > 1 ? index % choice.count : 0);
+// As happens-before counts them (core/hostir/happens_before_access.c).
+static uint32_t choose(byoc_place_choice_t choice, int64_t index) {
+  if (choice.count < 2) return choice.first;
+  const int64_t rest = index % choice.count;
+  return choice.first + (uint32_t)(rest < 0 ? rest + choice.count : rest);
 }
 
 // ---- failures ----
