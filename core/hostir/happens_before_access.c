@@ -134,6 +134,18 @@ static bool touches(const byoc_host_instruction_t *i) {
 
 typedef bool (*visit_t)(byoc_host_order_t *o, const byoc_host_access_t *access);
 
+// Behind the yield of a loop its parameters get the values of the next turn, in the same cells or in others.
+static bool visit_parameters(byoc_host_order_t *o, const byoc_host_instruction_t *yield, visit_t visit) {
+  const byoc_host_region_t *body = yield->region;
+  byoc_host_access_t access;
+  bool ok = true;
+  if (body->owner->op != BYOC_HOST_LOOP) return true;
+  for (size_t k = 0; k < body->parameters.count && ok; ++k) {
+    if (find_access(o, body->parameters.data[k], true, &access)) ok = visit(o, &access);
+  }
+  return ok;
+}
+
 static bool visit_all(byoc_host_order_t *o, const byoc_host_instruction_t *i, visit_t visit) {
   const bool writes_operands = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
   byoc_host_access_t access;
@@ -146,7 +158,7 @@ static bool visit_all(byoc_host_order_t *o, const byoc_host_instruction_t *i, vi
     if (find_access(o, i->results.data[k], true, &access)) ok = visit(o, &access);
   }
   if (ok && find_access(o, i->workspace, true, &access)) ok = visit(o, &access);
-  return ok;
+  return ok && (i->op != BYOC_HOST_YIELD || visit_parameters(o, i, visit));
 }
 
 static bool note(byoc_host_order_t *o, const byoc_host_access_t *access) {

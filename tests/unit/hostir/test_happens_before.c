@@ -72,6 +72,26 @@ static void test_h10_events_order_queues(void **state) {
   CHECK(cases);
 }
 
+// What a loop carries, and its counter, are in cells, which each turn sets anew.
+#define TURNS(body)                                                                                                    \
+  "host program \"p\" dynamic {\n device %d = \"sim\" 0 type 4\n queue %a on %d\n event %e on %d\n"                    \
+  " input %x : value f32[4]\n input %n : value i64[]\n output %y : value f32[4]\n local %i : value i64[]\n"            \
+  " local %go : value bool[]\n local %s : value f32[4]\n local %r : value f32[4]\n local %k : i64[] on %d\n"           \
+  " local %t : f32[4] on %d\n allocate %k allocate %t loop (%n, none, %x) -> (%r) body (%i, %go, %s) { " body          \
+  "yield (%go, %s) } free %k free %t share %r -> %y free %r }\n"
+
+static void test_h10_the_next_turn_sets_parameters(void **state) {
+  (void)state;
+  static const case_t cases[] = {
+      {"the counter", TURNS("copy %i -> %k on %a "),
+       "instruction 5 (yield): it writes 'i' on the host, and instruction 4 (copy) reads 'i' on the queue 'a'"},
+      {"what is carried", TURNS("copy %s -> %t on %a "),
+       "instruction 5 (yield): it writes 's' on the host, and instruction 4 (copy) reads 's' on the queue 'a'"},
+      {"awaited", TURNS("copy %i -> %k on %a copy %s -> %t on %a signals %e await (%e) "), NULL},
+  };
+  CHECK(cases);
+}
+
 static void test_h10_the_host_awaits_what_it_touches(void **state) {
   (void)state;
   static const case_t cases[] = {
@@ -575,6 +595,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_queues_are_in_order),
       cmocka_unit_test(test_h10_events_order_queues),
+      cmocka_unit_test(test_h10_the_next_turn_sets_parameters),
       cmocka_unit_test(test_h10_the_host_awaits_what_it_touches),
       cmocka_unit_test(test_h10_turns_and_cases_are_ordered),
       cmocka_unit_test(test_h10_races_are_those_of_all_interleavings),
