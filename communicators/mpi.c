@@ -127,6 +127,15 @@ static void permute(const byoc_collective_t *c, MPI_Comm comm, int32_t own, int 
   (void)MPI_Waitall(2, requests, statuses);
 }
 
+// Not over a communicator of the group: all its members would have to make that, and only two of them are here.
+static void send_or_receive(const byoc_collective_t *c, int bytes) {
+  const int other = c->first + c->root * c->stride;
+  if (c->kind == BYOC_SEND) (void)MPI_Send(c->send, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD);
+  if (c->kind == BYOC_RECEIVE) {
+    (void)MPI_Recv(c->receive, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+}
+
 static int32_t run(void *self, const byoc_collective_t *c) {
   state_t *state = self;
   const char *name = byoc_collective_name(c->kind);
@@ -136,9 +145,13 @@ static int32_t run(void *self, const byoc_collective_t *c) {
   if (c->count * size * (uint64_t)c->members > INT_MAX) {
     return fail(state, BYOC_UNSUPPORTED, name, "MPI counts bytes in an int, and these are more than 2 GiB");
   }
+  const int bytes = (int)(c->count * size);
+  if (c->kind == BYOC_SEND || c->kind == BYOC_RECEIVE) {
+    send_or_receive(c, bytes);
+    return BYOC_OK;
+  }
   const int32_t status = find_group(state, c, &comm);
   if (status != BYOC_OK) return status;
-  const int bytes = (int)(c->count * size);
   switch (c->kind) {
   case BYOC_BROADCAST:
     if (own == c->root && bytes > 0) memcpy(c->receive, c->send, (size_t)bytes);
@@ -161,20 +174,12 @@ static int32_t run(void *self, const byoc_collective_t *c) {
   case BYOC_ALL_TO_ALL:
     (void)MPI_Alltoall(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, comm);
     return BYOC_OK;
-  case BYOC_SEND: // between two ranks, so not over the group, which the others do not make
-  case BYOC_RECEIVE:
   case BYOC_PERMUTE:
-    break;
+    permute(c, comm, own, bytes);
+    return BYOC_OK;
   default:
     return fail(state, BYOC_UNSUPPORTED, name, "this communicator does not know it");
   }
-  const int other = c->first + c->root * c->stride;
-  if (c->kind == BYOC_SEND) (void)MPI_Send(c->send, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-  if (c->kind == BYOC_RECEIVE) {
-    (void)MPI_Recv(c->receive, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  if (c->kind == BYOC_PERMUTE) permute(c, comm, own, bytes);
-  return BYOC_OK;
 }
 
 static const char *last_error(void *self) {

@@ -134,6 +134,16 @@ static void test_h15_mpi(void **state) {
                     "test -f mpi/%d/permute.npy && rm -r shared mpi",
                     ranks, ranks, ranks - 1);
   }
+  // Two of three ranks talk, and the third one knows nothing of it.
+  byoc_test_shell(0,
+                  "p() { printf 'host program \"p\" {\\n input %%%%x : f32[4]\\n output %%%%y : f32[4]\\n %%s\\n}\\n' "
+                  "\"$1\"; }\n"
+                  "p 'collective send(%%x) -> () among 3 step 1 root 2 copy %%x -> %%y' > s0.host\n"
+                  "p 'copy %%x -> %%y' > s1.host\n"
+                  "p 'collective receive() -> (%%y) among 3 step 1 root 0' > s2.host\n"
+                  "for r in 0 1 2; do byoc build s$r.host -o s$r.so || exit 9; done\n"
+                  "timeout 60 mpirun -n 3 byoc run --communicator mpi.so s0.so s1.so s2.so --input x=x%%r.npy "
+                  "--output-dir sent && cmp sent/0/y.npy sent/2/y.npy");
   byoc_test_shell(1, "byoc run --communicator every.so every.so --random");
   byoc_test_printed("'every.so' has no function byoc_communicator_open");
 }
