@@ -540,7 +540,7 @@ static void test_h16_profiles_have_the_times_of_the_device(void **state) {
   program_close(&p);
 }
 
-// Two queues: the launch of one is busy while the other copies and computes.
+// Two queues: the launch of one runs for 20 ms, and within that time a command of the other.
 static void test_h14_two_queues_run_at_once(void **state) {
   (void)state;
   static const char text[] =
@@ -567,7 +567,7 @@ static void test_h14_two_queues_run_at_once(void **state) {
       assert_int_equal(byoc_devices_times(p.context->devices, k, &begin[k], &end[k]), BYOC_OK);
     }
     for (int k = 2; k < 4; ++k) assert_true(begin[k] >= end[k - 1]); // one queue is in order
-    at_once = begin[1] > begin[0] && end[3] < end[0];
+    for (int k = 1; k < 4 && !at_once; ++k) at_once = begin[k] < end[0] && begin[0] < end[k];
   }
   assert_true(at_once);
   program_close(&p);
