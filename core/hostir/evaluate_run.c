@@ -1,6 +1,7 @@
 // Runs prepared instructions; regions run as often as their owner says.
 #include <string.h>
 
+#include "core/hostir/dim_value.h"
 #include "core/hostir/evaluate_internal.h"
 
 // Passes the results of a loop's yield to the loop.
@@ -16,25 +17,8 @@ int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim) 
     uintptr_t index = (uintptr_t)byoc_text_map_get(&evaluator->program->symbol_indices, e->symbol);
     return evaluator->frame.symbols[index - 1]; // lowering made sure that it exists
   }
-  int64_t a = byoc_evaluator_value(evaluator, e->left), b = byoc_evaluator_value(evaluator, e->right);
-  switch (e->kind) {
-  case BYOC_DIM_ADD:
-    return byoc_dim_add(a, b);
-  case BYOC_DIM_SUB:
-    return byoc_dim_sub(a, b);
-  case BYOC_DIM_MUL:
-    return byoc_dim_mul(a, b);
-  case BYOC_DIM_FLOORDIV:
-    return byoc_dim_floordiv(a, b);
-  case BYOC_DIM_CEILDIV:
-    return byoc_dim_ceildiv(a, b);
-  case BYOC_DIM_MOD:
-    return byoc_dim_mod(a, b);
-  case BYOC_DIM_MIN:
-    return byoc_dim_min(a, b);
-  default:
-    return byoc_dim_max(a, b);
-  }
+  return byoc_host_dim_value(e->kind, byoc_evaluator_value(evaluator, e->left),
+                             byoc_evaluator_value(evaluator, e->right));
 }
 
 static void dims_of(const byoc_evaluator_t *evaluator, const byoc_type_t *type, int64_t *dims) {

@@ -1,35 +1,14 @@
 // What instructions do to memory, and which values symbols have, for the walk of happens_before.c.
 #include <string.h>
 
+#include "core/hostir/dim_value.h"
 #include "core/hostir/happens_before_internal.h"
 #include "core/hostir/shared.h"
-#include "core/runtime/artifact/cell.h"
 
 // Larger periods of sets are not followed, nor are more instructions in turns that are counted.
 enum { MOST_PERIOD = 4096, MOST_COUNTED = 1 << 14 };
 
 // ---- values ----
-
-static int64_t fold(byoc_dim_kind_t kind, int64_t a, int64_t b) {
-  switch (kind) {
-  case BYOC_DIM_ADD:
-    return byoc_dim_add(a, b);
-  case BYOC_DIM_SUB:
-    return byoc_dim_sub(a, b);
-  case BYOC_DIM_MUL:
-    return byoc_dim_mul(a, b);
-  case BYOC_DIM_FLOORDIV:
-    return byoc_dim_floordiv(a, b);
-  case BYOC_DIM_CEILDIV:
-    return byoc_dim_ceildiv(a, b);
-  case BYOC_DIM_MOD:
-    return byoc_dim_mod(a, b);
-  case BYOC_DIM_MIN:
-    return byoc_dim_min(a, b);
-  default:
-    return byoc_dim_max(a, b);
-  }
-}
 
 static bool find_value(const byoc_host_order_t *o, byoc_dim_t dim, int64_t *out_value) {
   *out_value = dim.constant;
@@ -43,19 +22,14 @@ static bool find_value(const byoc_host_order_t *o, byoc_dim_t dim, int64_t *out_
   }
   int64_t a = 0, b = 0;
   if (!find_value(o, dim.expr->left, &a) || !find_value(o, dim.expr->right, &b)) return false;
-  *out_value = fold(dim.expr->kind, a, b);
+  *out_value = byoc_host_dim_value(dim.expr->kind, a, b);
   return true;
-}
-
-static int64_t modulo(int64_t value, uint32_t count) {
-  const int64_t rest = value % count;
-  return rest < 0 ? rest + count : rest;
 }
 
 // The value modulo `count`, where symbols may be known modulo the period.
 static bool find_residue(const byoc_host_order_t *o, byoc_dim_t dim, uint32_t count, int64_t *out_value) {
   if (find_value(o, dim, out_value)) {
-    *out_value = modulo(*out_value, count);
+    *out_value = byoc_dim_mod(*out_value, count);
     return true;
   }
   if (byoc_dim_is_unknown(dim)) return false;
@@ -63,7 +37,7 @@ static bool find_residue(const byoc_host_order_t *o, byoc_dim_t dim, uint32_t co
   if (e->kind == BYOC_DIM_SYMBOL) {
     const uintptr_t index = (uintptr_t)byoc_text_map_get(&o->program->symbol_indices, e->symbol);
     if (index == 0 || o->known[index - 1] == BYOC_HOST_ORDER_UNKNOWN || o->period % count != 0) return false;
-    *out_value = modulo(o->values[index - 1], count);
+    *out_value = byoc_dim_mod(o->values[index - 1], count);
     return true;
   }
   int64_t a = 0, b = 0;
@@ -72,7 +46,7 @@ static bool find_residue(const byoc_host_order_t *o, byoc_dim_t dim, uint32_t co
   }
   const bool keeps = e->kind == BYOC_DIM_ADD || e->kind == BYOC_DIM_SUB || e->kind == BYOC_DIM_MUL;
   if (!keeps || !find_residue(o, e->left, count, &a) || !find_residue(o, e->right, count, &b)) return false;
-  *out_value = modulo(fold(e->kind, a, b), count);
+  *out_value = byoc_dim_mod(byoc_host_dim_value(e->kind, a, b), count);
   return true;
 }
 

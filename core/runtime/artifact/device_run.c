@@ -2,13 +2,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/runtime/artifact/cell.h"
 #include "core/runtime/artifact/device_internal.h"
 
-// As happens-before counts them (core/hostir/happens_before_access.c).
+// As happens-before counts them (core/hostir/happens_before_access.c): by the same function.
 static uint32_t choose(byoc_place_choice_t choice, int64_t index) {
   if (choice.count < 2) return choice.first;
-  const int64_t rest = index % choice.count;
-  return choice.first + (uint32_t)(rest < 0 ? rest + choice.count : rest);
+  return choice.first + (uint32_t)byoc_dim_mod(index, choice.count);
 }
 
 // ---- failures ----
