@@ -57,9 +57,13 @@ static const byoc_caller_queue_t *find_caller(const byoc_devices_t *devices, con
 
 static int32_t check_driver(byoc_devices_t *devices, const byoc_place_device_t *place) {
   const byoc_driver_t *driver = place->driver;
-  if (driver->abi_version == BYOC_DRIVER_ABI_VERSION && driver->struct_size >= sizeof(*driver)) return BYOC_OK;
-  return byoc_devices_say(devices, BYOC_VERSION, "the driver '%s' has version %u, and this program runs version %d",
-                          place->name, (unsigned)driver->abi_version, BYOC_DRIVER_ABI_VERSION);
+  if (driver->abi_version != BYOC_DRIVER_ABI_VERSION) {
+    return byoc_devices_say(devices, BYOC_VERSION, "the driver '%s' has version %u, and this program runs version %d",
+                            place->name, (unsigned)driver->abi_version, BYOC_DRIVER_ABI_VERSION);
+  }
+  if (driver->struct_size >= sizeof(*driver)) return BYOC_OK;
+  return byoc_devices_say(devices, BYOC_VERSION, "the table of the driver '%s' has %u bytes, and this program reads %u",
+                          place->name, (unsigned)driver->struct_size, (unsigned)sizeof(*driver));
 }
 
 // What the driver says of the device is relied on from here on.
