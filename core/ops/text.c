@@ -108,9 +108,11 @@ static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
                               byoc_lower_load_flat(lower, node, 2, index));
   }
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", byoc_loop_const(b, BYOC_DTYPE_F32, 0.0));
-  // A single word is the same at every skip.
+  // A single word is the same at every skip, and no two words of a row are further apart than it is long.
   const byoc_loop_expr_t *single = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, fields[1], one);
-  const byoc_loop_expr_t *skips = byoc_loop_select(b, single, one, byoc_loop_int(b, most_skipped + 1));
+  const byoc_loop_expr_t *allowed = byoc_loop_int(b, most_skipped < INT64_MAX ? most_skipped + 1 : most_skipped);
+  const byoc_loop_expr_t *distances = byoc_loop_binary(b, BYOC_LOOP_OP_MIN, allowed, words);
+  const byoc_loop_expr_t *skips = byoc_loop_select(b, single, one, distances);
   const byoc_loop_expr_t *skip = byoc_loop_for(b, BYOC_LOOP_SERIAL, "skip", zero, skips);
   const byoc_loop_expr_t *step = byoc_loop_let(b, "step", BYOC_LADD(b, skip, one));
   const byoc_loop_expr_t *reach = BYOC_LMUL(b, BYOC_LSUB(b, fields[1], one), step);
