@@ -11,6 +11,7 @@
 #include "core/base/string.h"
 #include "core/plugin/identity.h"
 #include "core/plugin/library.h"
+#include "core/plugin/rivals.h"
 #include "core/plugin/trust.h"
 
 enum { LOAD_TIMEOUT_MS = 20000 };
@@ -19,7 +20,8 @@ typedef struct slot_t {
   byoc_plugin_entry_t entry;
   const char *real_path; // links followed; NULL if the file was not trusted
   const char *refusal;   // REFUSED: the reason with the plugin's path
-  bool is_repeated;      // REFUSED: an earlier entry is the same file
+  const char *rivalry;   // which other plugin announces the same, if the user chose neither or both; NULL: none
+  bool is_preferred;     // the user chose it, should another plugin announce the same
   bool is_unread;        // REFUSED: the system did not let it be read, so that nobody knows its targets
 } slot_t;
 
@@ -28,7 +30,8 @@ struct byoc_plugin_registry_t {
   byoc_arena_t arena;
   int64_t load_timeout_ms;
   BYOC_VECTOR(slot_t *) slots;
-  BYOC_VECTOR(const char *) folders; // real paths of the folders that were searched
+  BYOC_VECTOR(const char *) folders;   // real paths of the folders that were searched
+  BYOC_VECTOR(const char *) preferred; // real paths of files and folders, in the order of the options
 };
 
 // ---- entries ----
@@ -52,34 +55,100 @@ static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, cons
   slot->entry.state = BYOC_PLUGIN_REFUSED;
   slot->is_unread = reason->status == BYOC_IO && !slot->entry.has_note;
   slot->entry.reason = byoc_arena_copy_string(&registry->arena, text);
-  slot->refusal = byoc_arena_format(&registry->arena, "the plugin '%s' is refused: %s", slot->entry.path, text);
+  slot->refusal = slot->rivalry;
+  if (slot->rivalry == NULL) {
+    slot->refusal = byoc_arena_format(&registry->arena, "the plugin '%s' is refused: %s", slot->entry.path, text);
+  }
   byoc_log(BYOC_LOG_INFO, "plugin '%s' is refused: %s", slot->entry.path, text);
   if (slot->entry.reason != NULL && slot->refusal != NULL) return BYOC_OK;
   slot->entry.reason = slot->refusal = "out of memory";
   return byoc_diag_out_of_memory(diag);
 }
 
-// If two plugins have the same name, or a target in common, the later one is refused.
-static byoc_status_t check_taken(const byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
-  for (size_t i = 0; i < registry->slots.count; ++i) {
-    const slot_t *other = registry->slots.data[i];
-    if (other == slot) break;
-    if (other->real_path != NULL && strcmp(other->real_path, slot->real_path) == 0) {
-      slot->is_repeated = true;
-      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "it is the same file as '%s'", other->entry.path);
-    }
-    if (other->entry.state == BYOC_PLUGIN_REFUSED) continue;
-    if (strcmp(other->entry.note.name, slot->entry.note.name) == 0) {
-      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "its name '%s' is taken by '%s'", slot->entry.note.name,
-                             other->entry.path);
-    }
-    char target[128];
-    if (byoc_plugin_note_shared_target(&slot->entry.note, &other->entry.note, target)) {
-      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "its target '%s' is taken by '%s'", target, other->entry.path);
-    }
+// ---- plugins that announce the same ----
+
+// Is `place` the file, or a folder that holds it?
+static bool is_at(const char *real_path, const char *place) {
+  const size_t size = strlen(place);
+  return strncmp(real_path, place, size) == 0 && (real_path[size] == '\0' || real_path[size] == '/');
+}
+
+static bool is_preferred(const byoc_plugin_registry_t *registry, const char *real_path) {
+  for (size_t i = 0; i < registry->preferred.count; ++i) {
+    if (is_at(real_path, registry->preferred.data[i])) return true;
+  }
+  return false;
+}
+
+static byoc_rival_t as_rival(const slot_t *slot) {
+  byoc_rival_t rival = {.real_path = slot->real_path, .note = &slot->entry.note};
+  if (slot->entry.source == BYOC_PLUGIN_FROM_OPTION) rival.choice = BYOC_PLUGIN_NAMED;
+  if (slot->is_preferred) rival.choice = BYOC_PLUGIN_PREFERRED;
+  return rival;
+}
+
+// Makes the reason of a plugin that is refused in favour of `chosen`. That is no fault of the plugin.
+static byoc_status_t pass_over(slot_t *slot, const slot_t *chosen, const char *why, byoc_diag_t *reason) {
+  slot->entry.is_passed_over = true;
+  slot->rivalry = NULL;
+  return byoc_diag_error(reason, BYOC_ALREADY_EXISTS, "%s '%s'", why, chosen->entry.path);
+}
+
+// Makes the reason of one of two plugins between which the user did not decide. Whoever asks for their target reads
+// the paths of both.
+static byoc_status_t give_rival(byoc_plugin_registry_t *registry, slot_t *slot, const slot_t *other, const char *what,
+                                byoc_diag_t *reason) {
+  static const char hint[] = "choose one of them: --prefer FILE";
+  slot->rivalry = byoc_arena_format(&registry->arena, "two plugins announce the %s, '%s' and '%s' (%s)", what,
+                                    slot->entry.path, other->entry.path, hint);
+  if (slot->rivalry == NULL) return byoc_diag_out_of_memory(reason);
+  byoc_status_t status =
+      byoc_diag_error(reason, BYOC_ALREADY_EXISTS, "its %s is announced by '%s', too", what, other->entry.path);
+  byoc_diag_hint(reason, "%s", hint);
+  return status;
+}
+
+// Compares a plugin with an earlier one. *reason tells why the new one is refused, if it is.
+static byoc_status_t check_rival(byoc_plugin_registry_t *registry, slot_t *slot, slot_t *earlier, byoc_diag_t *reason) {
+  const byoc_rival_t a = as_rival(earlier), b = as_rival(slot);
+  byoc_rivalry_t rivalry;
+  char what[160], why[192];
+  BYOC_RETURN_IF_ERROR(byoc_plugin_compare(&a, &b, reason, &rivalry, what));
+  if (rivalry == BYOC_RIVALRY_SAME_FILE) return pass_over(slot, earlier, "it is the same file as", reason);
+  if (earlier->entry.state == BYOC_PLUGIN_REFUSED && earlier->rivalry == NULL) return BYOC_OK;
+  snprintf(why, sizeof(why), "its %s is taken by", what);
+  byoc_diag_t earlier_reason = {0};
+  switch (rivalry) {
+  case BYOC_RIVALRY_NONE:
+  case BYOC_RIVALRY_SAME_FILE:
+    return BYOC_OK;
+  case BYOC_RIVALRY_SAME_BYTES:
+    return pass_over(slot, earlier, "it is a copy of", reason);
+  case BYOC_RIVALRY_EARLIER:
+    return pass_over(slot, earlier, why, reason);
+  case BYOC_RIVALRY_LATER:
+    (void)pass_over(earlier, slot, why, &earlier_reason);
+    return refuse(registry, earlier, &earlier_reason, reason);
+  case BYOC_RIVALRY_UNDECIDED:
+    break;
+  }
+  if (earlier->rivalry == NULL) {
+    BYOC_RETURN_IF_ERROR(give_rival(registry, earlier, slot, what, &earlier_reason) == BYOC_OUT_OF_MEMORY
+                             ? byoc_diag_out_of_memory(reason)
+                             : refuse(registry, earlier, &earlier_reason, reason));
+  }
+  return give_rival(registry, slot, earlier, what, reason);
+}
+
+static byoc_status_t check_rivals(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *reason) {
+  for (size_t i = 0; i < registry->slots.count && registry->slots.data[i] != slot; ++i) {
+    if (registry->slots.data[i]->real_path == NULL) continue;
+    BYOC_RETURN_IF_ERROR(check_rival(registry, slot, registry->slots.data[i], reason));
   }
   return BYOC_OK;
 }
+
+// ---- candidates ----
 
 static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
   byoc_plugin_entry_t *entry = &slot->entry;
@@ -89,13 +158,14 @@ static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *s
   if (status == BYOC_OK) {
     slot->real_path = byoc_arena_copy_string(&registry->arena, real);
     if (slot->real_path == NULL) status = byoc_diag_out_of_memory(diag);
+    slot->is_preferred = is_preferred(registry, real);
   }
   byoc_free(registry->allocator, real);
   // An untrusted file's own statements are shown too: they explain why its targets are missing.
   if (status != BYOC_OK && is_file) (void)byoc_plugin_identity_read(entry->path, NULL, &entry->note, &entry->has_note);
   BYOC_RETURN_IF_ERROR(status);
   BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(slot->real_path, diag, &entry->note, &entry->has_note));
-  return check_taken(registry, slot, diag);
+  return check_rivals(registry, slot, diag);
 }
 
 static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char *path, byoc_plugin_source_t source,
@@ -106,7 +176,7 @@ static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char 
   byoc_status_t status = check_candidate(registry, slot, &reason);
   if (status == BYOC_OK) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(refuse(registry, slot, &reason, diag));
-  if (source != BYOC_PLUGIN_FROM_OPTION || slot->is_repeated) return BYOC_OK;
+  if (source != BYOC_PLUGIN_FROM_OPTION || slot->entry.is_passed_over) return BYOC_OK;
   // A plugin that the user named must not be skipped silently.
   return byoc_diag_error(diag, status, "%s", slot->refusal);
 }
@@ -152,7 +222,9 @@ static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char 
   BYOC_RETURN_IF_ERROR(remember_folder(registry, folder, &known, diag));
   if (known) {
     byoc_diag_error(&reason, BYOC_ALREADY_EXISTS, "the folder has been searched already");
-    return refuse_folder(registry, folder, source, &reason, diag);
+    BYOC_RETURN_IF_ERROR(refuse_folder(registry, folder, source, &reason, diag));
+    registry->slots.data[registry->slots.count - 1]->entry.is_passed_over = true;
+    return BYOC_OK;
   }
   char **names = NULL;
   size_t count = 0;
@@ -185,6 +257,35 @@ static byoc_status_t search_environment(byoc_plugin_registry_t *registry, const 
   }
 }
 
+// Notes what --prefer names, by its real path.
+static byoc_status_t add_preferred(byoc_plugin_registry_t *registry, const char *path, byoc_diag_t *diag) {
+  char *real = realpath(path, NULL);
+  if (real == NULL && errno == ENOMEM) return byoc_diag_out_of_memory(diag);
+  if (real == NULL) return byoc_diag_error(diag, BYOC_NOT_FOUND, "--prefer '%s': %s", path, strerror(errno));
+  const char *copy = byoc_arena_copy_string(&registry->arena, real);
+  free(real);
+  if (copy != NULL && byoc_vector_push(&registry->preferred, registry->allocator, copy)) return BYOC_OK;
+  return byoc_diag_out_of_memory(diag);
+}
+
+// A preference that has nothing to choose is a mistake of the user.
+static byoc_status_t check_preferred(const byoc_plugin_registry_t *registry, const byoc_plugin_options_t *options,
+                                     byoc_diag_t *diag) {
+  for (size_t i = 0; i < registry->preferred.count; ++i) {
+    bool found = false;
+    for (size_t s = 0; s < registry->slots.count && !found; ++s) {
+      const slot_t *slot = registry->slots.data[s];
+      found = slot->is_preferred && is_at(slot->real_path, registry->preferred.data[i]);
+    }
+    if (found) continue;
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_NOT_FOUND, "--prefer '%s': no plugin was found there", options->preferred[i]);
+    byoc_diag_hint(diag, "it chooses among the plugins that byoc plugins lists; --plugin FILE adds one");
+    return status;
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
                                           byoc_diag_t *diag, byoc_plugin_registry_t **out_registry) {
   *out_registry = NULL;
@@ -196,6 +297,9 @@ byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, 
   // Empty if the process has more rights than its user: the environment is under the user's control.
   const char *environment = options->environment != NULL ? options->environment : secure_getenv("BYOC_PLUGIN_PATH");
   byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < options->preferred_count && status == BYOC_OK; ++i) {
+    status = add_preferred(registry, options->preferred[i], diag);
+  }
   for (size_t i = 0; i < options->path_count && status == BYOC_OK; ++i) {
     status = add_candidate(registry, options->paths[i], BYOC_PLUGIN_FROM_OPTION, diag);
   }
@@ -203,6 +307,7 @@ byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, 
   if (status == BYOC_OK && options->installation != NULL) {
     status = search_folder(registry, options->installation, BYOC_PLUGIN_FROM_INSTALLATION, diag);
   }
+  if (status == BYOC_OK) status = check_preferred(registry, options, diag);
   if (status != BYOC_OK) {
     byoc_plugin_registry_destroy(registry);
     return status;
@@ -216,6 +321,7 @@ void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry) {
   for (size_t i = registry->slots.count; i-- > 0;) byoc_plugin_library_release(registry->slots.data[i]->entry.library);
   byoc_vector_deinit(&registry->slots, registry->allocator);
   byoc_vector_deinit(&registry->folders, registry->allocator);
+  byoc_vector_deinit(&registry->preferred, registry->allocator);
   byoc_arena_deinit(&registry->arena);
   byoc_free(registry->allocator, registry);
 }
@@ -256,14 +362,18 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_log(BYOC_LOG_INFO, "plugin '%s' %s loaded from '%s'", entry->note.name, entry->note.version, entry->path);
 }
 
-void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
+size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
+  size_t refused_count = 0;
   for (size_t i = 0; i < registry->slots.count; ++i) {
     slot_t *slot = registry->slots.data[i];
     const bool was_found = slot->entry.state == BYOC_PLUGIN_FOUND;
     load_slot(registry, slot);
-    const bool is_refused = slot->entry.state == BYOC_PLUGIN_REFUSED;
-    if (is_refused && (was_found || slot->is_unread)) byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
+    if (slot->entry.state != BYOC_PLUGIN_REFUSED) continue;
+    if (!was_found && !slot->is_unread && slot->rivalry == NULL) continue;
+    byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
+    ++refused_count;
   }
+  return refused_count;
 }
 
 // ---- targets ----

@@ -120,7 +120,7 @@ byoc_plugin_registry_t *suite_open_registry(byoc_allocator_t allocator) {
   const byoc_plugin_options_t options = {.paths = &suite.plugin, .path_count = 1, .environment = ""};
   byoc_plugin_registry_t *registry = NULL;
   byoc_test_ok(byoc_plugin_registry_create(&options, allocator, &diag, &registry), &diag);
-  byoc_plugin_registry_load_all(registry);
+  (void)byoc_plugin_registry_load_all(registry);
   assert_int_equal(byoc_plugin_registry_count(registry), 1);
   const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, 0);
   if (entry->state != BYOC_PLUGIN_LOADED) fail_msg("%s is refused: %s", suite.plugin, entry->reason);

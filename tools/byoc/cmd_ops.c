@@ -47,7 +47,7 @@ static void note_rule(naming_t *naming, const byoc_rule_t *rule) {
 }
 
 static byoc_status_t naming_read(naming_t *naming, const byoc_session_t *session, byoc_diag_t *diag) {
-  byoc_plugin_registry_load_all(session->registry);
+  (void)byoc_plugin_registry_load_all(session->registry);
   byoc_target_registry_t targets = byoc_plugin_registry_targets(session->registry);
   naming->targets = BYOC_ARENA_ARRAY(&naming->arena, rules_t, targets.name_count + 1);
   if (naming->targets == NULL) return byoc_diag_out_of_memory(diag);
@@ -354,11 +354,12 @@ int byoc_main_ops(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON, with each version's operands, attributes and traits"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
+      BYOC_PREFER_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc ops",
-      .synopsis = "[NAME...] [--json] [--plugin FILE]",
+      .synopsis = "[NAME...] [--json] [--plugin FILE] [--prefer PATH]",
       .summary = "list the operators, or say all there is to say about one: its versions, operands, attributes and "
                  "traits, and the targets whose rules name it",
       .operands = operands,

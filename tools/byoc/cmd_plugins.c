@@ -74,6 +74,17 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
   return BYOC_OK;
 }
 
+// What was refused, but not for a fault, is no reason to fail.
+static byoc_status_t check_refused(const byoc_session_t *session, byoc_diag_t *diag) {
+  size_t count = 0;
+  for (size_t i = 0; i < byoc_plugin_registry_count(session->registry); ++i) {
+    const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(session->registry, i);
+    if (entry->state == BYOC_PLUGIN_REFUSED && !entry->is_passed_over) ++count;
+  }
+  if (count == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%zu of these plugins %s refused", count, count == 1 ? "is" : "are");
+}
+
 int byoc_main_plugins(int argc, char **argv) {
   byoc_session_options_t options = {0};
   bool json = false, load = false, done = false;
@@ -81,25 +92,29 @@ int byoc_main_plugins(int argc, char **argv) {
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON"},
       {"load", 0, BYOC_OPT_FLAG, &load, "", "load each one too, and say what is wrong with those that fail"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "look at this plugin too"},
+      BYOC_PREFER_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc plugins",
-      .synopsis = "[--json] [--load] [--plugin FILE]",
+      .synopsis = "[--json] [--load] [--plugin FILE] [--prefer PATH]",
       .summary = "list the plugins that were found, and those that were refused, with the reason",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Looked for in this order: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
-              "Listing reads files only; no plugin's code runs unless --load is given.\n",
+      .more =
+          "Looked for in this order: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
+          "Listing reads files only; no plugin's code runs unless --load is given. With --load the exit code is 1 if "
+          "one is refused for a fault.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, NULL, &done);
   if (status == BYOC_OK && !done) {
     status = byoc_session_open(&options, &diag, &session);
-    if (status == BYOC_OK && load) byoc_plugin_registry_load_all(session.registry);
+    if (status == BYOC_OK && load) (void)byoc_plugin_registry_load_all(session.registry);
     if (status == BYOC_OK) status = list(&session, json, &diag);
+    if (status == BYOC_OK && load) status = check_refused(&session, &diag);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

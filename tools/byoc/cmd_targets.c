@@ -65,7 +65,7 @@ static json_t *kind_to_json(const byoc_target_kind_t *kind) {
 
 // Every kind: "c", then those of the plugins that load.
 static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag) {
-  byoc_plugin_registry_load_all(session->registry);
+  const size_t refused_count = byoc_plugin_registry_load_all(session->registry);
   byoc_target_registry_t targets = byoc_plugin_registry_targets(session->registry);
   if (targets.names == NULL) return byoc_diag_out_of_memory(diag);
   json_t *array = json ? json_array() : NULL;
@@ -78,7 +78,10 @@ static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag)
       print_kind(kind);
     }
   }
-  return json ? byoc_json_print(array, diag) : BYOC_OK;
+  if (json) BYOC_RETURN_IF_ERROR(byoc_json_print(array, diag));
+  if (refused_count == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%zu plugin%s refused, whose targets are missing here", refused_count,
+                         refused_count == 1 ? " is" : "s are");
 }
 
 int byoc_main_targets(int argc, char **argv) {
@@ -87,16 +90,18 @@ int byoc_main_targets(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
+      BYOC_PREFER_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc targets",
-      .synopsis = "[--json] [--plugin FILE]",
+      .synopsis = "[--json] [--plugin FILE] [--prefer PATH]",
       .summary = "list the targets that there are, with their options",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A target is written KIND -option=value ...; several are separated by ';', the first one preferred.\n",
+      .more = "A target is written KIND -option=value ...; several are separated by ';', the first one preferred.\n"
+              "The exit code is 1 if a plugin is refused whose targets should stand here.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

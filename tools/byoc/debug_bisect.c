@@ -307,6 +307,7 @@ int byoc_main_debug_bisect(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"target", 't', BYOC_OPT_LIST, &session->targets, "TARGET", "those that the model is built with"},
       {"plugin", 0, BYOC_OPT_LIST, &session->plugins, "FILE", "load this plugin too"},
+      BYOC_PREFER_ROW(*session),
       {"plan", 0, BYOC_OPT_TEXT, &options.plan, "PLAN", "greedy (default), collage or a saved plan, FILE.json"},
       {"layout", 0, BYOC_OPT_TEXT, &session->layout, "HOW", "as for byoc build"},
       {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "leave this pass out"},

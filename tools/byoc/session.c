@@ -47,8 +47,11 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(find_plugin_folder(session->allocator, diag, &folder));
-  const byoc_plugin_options_t plugins = {
-      .paths = options->plugins.items, .path_count = options->plugins.count, .installation = folder};
+  const byoc_plugin_options_t plugins = {.paths = options->plugins.items,
+                                         .path_count = options->plugins.count,
+                                         .preferred = options->preferred.items,
+                                         .preferred_count = options->preferred.count,
+                                         .installation = folder};
   byoc_status_t status = byoc_plugin_registry_create(&plugins, session->allocator, diag, &session->registry);
   byoc_free(session->allocator, folder);
   return status;
@@ -79,6 +82,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
   } given[] = {
       {"target", options->targets.count > 0},
       {"plugin", options->plugins.count > 0},
+      {"prefer", options->preferred.count > 0},
       {"plan", options->plan != NULL},
       {"cost", options->cost != NULL},
       {"cost-budget", options->cost_budget_s > 0},

@@ -9,7 +9,7 @@
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
-  byoc_text_items_t targets, plugins, dims, disabled, aliases;
+  byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -28,9 +28,14 @@ typedef struct byoc_session_options_t {
   int64_t rank, rank_count;             // of --shard; count 0: not given
 } byoc_session_options_t;
 
+#define BYOC_PREFER_ROW(options)                                                                                       \
+  {                                                                                                                    \
+    "prefer", 0, BYOC_OPT_LIST, &(options).preferred, "PATH",                                                          \
+        "where two plugins announce one target, use the one of this file or folder"                                    \
+  }
 #define BYOC_TARGET_ROWS(options)                                                                                      \
   {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: c)"},   \
-      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
+      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"}, BYOC_PREFER_ROW(options),      \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
        &(options).print_after, "PASS", "print the module or host program after a pass, or after 'all'"},               \
       {"disable-pass", 0, BYOC_OPT_LIST, &(options).disabled, "PASS", "leave this pass out"}, {                        \

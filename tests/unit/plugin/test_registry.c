@@ -72,7 +72,7 @@ static byoc_plugin_registry_t *open_folder(const char *environment) {
 static void expect_refused(const char *part) {
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
   assert_int_equal(byoc_plugin_registry_count(registry), 1);
-  byoc_plugin_registry_load_all(registry);
+  (void)byoc_plugin_registry_load_all(registry);
   const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, 0);
   if (entry->state != BYOC_PLUGIN_REFUSED || strstr(entry->reason, part) == NULL) {
     fail_msg("state %d, reason '%s', expected '%s'", (int)entry->state, entry->reason, part);
@@ -294,7 +294,7 @@ static void test_order(void **state) {
   assert_non_null(strstr(byoc_plugin_registry_at(registry, 4)->reason,
                          "a relative folder in BYOC_PLUGIN_PATH is passed over (name folders by their whole path"));
   const byoc_plugin_entry_t *copy = byoc_plugin_registry_at(registry, 7);
-  assert_non_null(strstr(copy->reason, "its name 'demo_negate' is taken by '"));
+  assert_non_null(strstr(copy->reason, "it is a copy of '"));
   assert_non_null(strstr(copy->reason, "/b/z.so'"));
   // Nothing has been loaded yet; asking for a target loads its plugin alone.
   byoc_target_registry_t targets = byoc_plugin_registry_targets(registry);
@@ -336,16 +336,92 @@ static void test_explicit_paths(void **state) {
   free(path);
 }
 
-static void test_taken_targets(void **state) {
+// ---- plugins that announce the same target ----
+
+// Row A21: of two plugins with one target neither is used; whoever asks for it reads the paths of both.
+static void test_a21_two_plugins_for_one_target(void **state) {
   (void)state;
   place(BAD "bad_good_larger_structs.so", "one.so");
   place(BAD "bad_good_larger_note.so", "two.so");
   place(BAD "bad_query_crashes.so", "zero.so");
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
-  expect_list(registry, "/one.so found\n/two.so refused\n/zero.so refused\n");
-  assert_non_null(strstr(byoc_plugin_registry_at(registry, 1)->reason, "its target 'bad' is taken by '"));
-  assert_non_null(strstr(byoc_plugin_registry_at(registry, 2)->reason, "its name 'bad' is taken by '"));
+  expect_list(registry, "/one.so refused\n/two.so refused\n/zero.so refused\n");
+  for (size_t i = 0; i < 3; ++i) {
+    const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, i);
+    assert_non_null(strstr(entry->reason, "its target 'bad' is announced by '"));
+    assert_non_null(strstr(entry->reason, i == 0 ? "/two.so', too" : "/one.so', too"));
+    assert_non_null(strstr(entry->reason, "choose one of them: --prefer FILE"));
+    assert_false(entry->is_passed_over);
+  }
+  assert_int_equal(byoc_plugin_registry_load_all(registry), 3);
+  byoc_target_registry_t targets = byoc_plugin_registry_targets(registry);
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  const char *text = "bad";
+  byoc_test_error(byoc_target_list_parse(&text, 1, &targets, byoc_allocator_system(), &diag, &list), BYOC_INVALID_DATA,
+                  &diag, "two plugins announce the target 'bad', '");
+  assert_non_null(strstr(diag.message, "/one.so' and '"));
+  assert_non_null(strstr(diag.message, "/two.so' (choose one of them: --prefer FILE)"));
   byoc_plugin_registry_destroy(registry);
+}
+
+static void expect_chosen(const byoc_plugin_options_t *options, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_plugin_registry_t *registry = NULL;
+  byoc_test_ok(byoc_plugin_registry_create(options, byoc_allocator_system(), &diag, &registry), &diag);
+  expect_list(registry, expected);
+  byoc_target_registry_t targets = byoc_plugin_registry_targets(registry);
+  assert_non_null(targets.lookup(targets.self, "bad"));
+  for (size_t i = 0; i < byoc_plugin_registry_count(registry); ++i) {
+    const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, i);
+    assert_int_equal(entry->is_passed_over, entry->state == BYOC_PLUGIN_REFUSED);
+    if (entry->is_passed_over) assert_non_null(strstr(entry->reason, "its target 'bad' is taken by '"));
+  }
+  byoc_plugin_registry_destroy(registry);
+}
+
+// --plugin and --prefer decide, the latter first.
+static void test_a21_the_user_chooses(void **state) {
+  (void)state;
+  char *a = path_in(fixture.folder, "a"), *b = path_in(fixture.folder, "b");
+  assert_int_equal(mkdir(a, 0700), 0);
+  assert_int_equal(mkdir(b, 0700), 0);
+  place_in(a, BAD "bad_good_larger_structs.so", "one.so");
+  place_in(b, BAD "bad_good_larger_note.so", "two.so");
+  char *two = path_in(b, "two.so"), *one = path_in(a, "one.so");
+  const char *const file[] = {two}, *const folder[] = {b}, *const both[] = {a, b}, *const named[] = {one};
+  byoc_plugin_options_t options = {.environment = a, .installation = b, .preferred = file, .preferred_count = 1};
+  expect_chosen(&options, "/a/one.so refused\n/b/two.so found\n");
+  options.preferred = folder;
+  expect_chosen(&options, "/a/one.so refused\n/b/two.so found\n");
+  options.paths = named, options.path_count = 1, options.environment = "", options.preferred_count = 0;
+  expect_chosen(&options, "/a/one.so found\n/b/two.so refused\n");
+
+  byoc_diag_t diag = {0};
+  byoc_plugin_registry_t *registry = NULL;
+  options = (byoc_plugin_options_t){.environment = a, .installation = b, .preferred = both, .preferred_count = 2};
+  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
+  expect_list(registry, "/a/one.so refused\n/b/two.so refused\n"); // both are no choice
+  byoc_plugin_registry_destroy(registry);
+  const char *const two_named[] = {one, two};
+  options = (byoc_plugin_options_t){.paths = two_named, .path_count = 2, .environment = ""};
+  byoc_test_error(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), BYOC_ALREADY_EXISTS,
+                  &diag, "two plugins announce the target 'bad', '");
+  byoc_diag_clear(&diag);
+  options = (byoc_plugin_options_t){.environment = a, .preferred = folder, .preferred_count = 1};
+  byoc_test_error(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), BYOC_NOT_FOUND,
+                  &diag, "/b': no plugin was found there");
+  free(one);
+  free(two);
+  free(a);
+  free(b);
+}
+
+// Built-in names cannot be shadowed.
+static void test_a21_c_is_the_hosts_own(void **state) {
+  (void)state;
+  place(BAD "bad_claims_c.so", "one.so");
+  expect_refused("it claims the target 'c', which is the host's own");
 }
 
 // The others keep working beside each kind of bad plugin; asking for its target gives the reason why it is missing.
@@ -382,7 +458,7 @@ static void test_struct_sizes(void **state) {
     snprintf(from, sizeof(from), "%sbad_good_%s.so", BAD, variants[i]);
     place(from, "plugin.so");
     byoc_plugin_registry_t *registry = open_folder(fixture.folder);
-    byoc_plugin_registry_load_all(registry);
+    (void)byoc_plugin_registry_load_all(registry);
     const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, 0);
     if (entry->state != BYOC_PLUGIN_LOADED) fail_msg("%s: %s", variants[i], entry->reason);
     const byoc_target_kind_t *kind = &entry->kinds[0];
@@ -419,7 +495,7 @@ static void test_host_tables(void **state) {
   expect_full_table(byoc_host_codegen_api(), "byoc_codegen_api_t");
   place(GOOD "demo_negate.so", "plugin.so");
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
-  byoc_plugin_registry_load_all(registry);
+  (void)byoc_plugin_registry_load_all(registry);
   const byoc_host_t *host = &byoc_plugin_registry_at(registry, 0)->library->host;
   assert_true(host->version[0] != '\0' && host->resize != NULL && host->error != NULL && host->extension != NULL);
   assert_ptr_equal(host->target, byoc_host_target_api());
@@ -444,7 +520,7 @@ static void test_older_plugin(void **state) {
   (void)state;
   place(GOOD "demo_older.so", "plugin.so");
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
-  byoc_plugin_registry_load_all(registry);
+  (void)byoc_plugin_registry_load_all(registry);
   const byoc_plugin_library_t *library = byoc_plugin_registry_at(registry, 0)->library;
   assert_non_null(library);
   assert_int_equal(library->host.abi_minor, 0);
@@ -528,7 +604,7 @@ static void test_cycles_are_flat(void **state) {
   // The whole road with its child process, a few times.
   for (int i = 0; i < 20; ++i) {
     registry = open_folder(fixture.folder);
-    byoc_plugin_registry_load_all(registry);
+    (void)byoc_plugin_registry_load_all(registry);
     byoc_plugin_registry_destroy(registry);
   }
   assert_int_equal(count_descriptors(), descriptors);
@@ -545,7 +621,7 @@ static void test_unload_waits(void **state) {
   snprintf(address, sizeof(address), "%llx", (unsigned long long)(uintptr_t)&destroyed);
   assert_int_equal(setenv("BYOC_TEST_DESTROYED", address, 1), 0);
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
-  byoc_plugin_registry_load_all(registry);
+  (void)byoc_plugin_registry_load_all(registry);
   byoc_plugin_library_t *library = byoc_plugin_registry_at(registry, 0)->library;
   assert_non_null(library);
   byoc_plugin_library_retain(library);
@@ -561,11 +637,23 @@ static void test_unload_waits(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      TEST(test_bad_plugins),        TEST(test_damaged_files),   TEST(test_file_permissions),
-      TEST(test_parent_permissions), TEST(test_odd_files),       TEST(test_order),
-      TEST(test_explicit_paths),     TEST(test_taken_targets),   TEST(test_refusal_of_a_target),
-      TEST(test_struct_sizes),       TEST(test_host_tables),     TEST(test_older_plugin),
-      TEST(test_out_of_memory),      TEST(test_cycles_are_flat), TEST(test_unload_waits),
+      TEST(test_bad_plugins),
+      TEST(test_damaged_files),
+      TEST(test_file_permissions),
+      TEST(test_parent_permissions),
+      TEST(test_odd_files),
+      TEST(test_order),
+      TEST(test_explicit_paths),
+      TEST(test_a21_two_plugins_for_one_target),
+      TEST(test_a21_the_user_chooses),
+      TEST(test_a21_c_is_the_hosts_own),
+      TEST(test_refusal_of_a_target),
+      TEST(test_struct_sizes),
+      TEST(test_host_tables),
+      TEST(test_older_plugin),
+      TEST(test_out_of_memory),
+      TEST(test_cycles_are_flat),
+      TEST(test_unload_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
