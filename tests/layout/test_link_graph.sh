@@ -55,6 +55,11 @@ source_file tools/byoc/more.c tools/CMakeFiles/byoc.dir/byoc 'extern int byoc_ta
 expect 1 "tools/byoc/more -> tools/other/main: byoc_table; tools/byoc may not use tools/other"
 rm "$tree/tools/byoc/more.c"
 
+source_file tools/common/shared.c tools/CMakeFiles/common.dir/common 'int byoc_shared; '
+source_file tools/byoc/more.c tools/CMakeFiles/byoc.dir/byoc 'extern int byoc_shared; int more(void) { return byoc_shared; }'
+expect 0 "6 objects"
+rm "$tree/tools/byoc/more.c"
+
 source_file core/attic/old.c core/CMakeFiles/byoc_attic.dir/attic 'int byoc_old(void) { return 0; }'
 expect 1 "core/attic/old: core/attic is not in the list of rooms in core/CMakeLists.txt"
 rm "$tree/core/attic/old.c"

@@ -9,8 +9,8 @@
 #include "core/ir/text.h"
 #include "explain.h"
 #include "outputs.h"
-#include "print.h"
 #include "session.h"
+#include "tools/common/print.h"
 
 typedef struct build_options_t {
   byoc_session_options_t session;

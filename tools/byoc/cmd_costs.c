@@ -6,10 +6,10 @@
 #include "command.h"
 #include "core/base/log.h"
 #include "core/collage/cost_database.h"
-#include "json_print.h"
-#include "options.h"
 #include "outputs.h"
-#include "print.h"
+#include "tools/common/json_print.h"
+#include "tools/common/options.h"
+#include "tools/common/print.h"
 
 enum { DEFAULT_AGE_DAYS = 90, MAX_AGE_DAYS = 1000000, NO_AGE = -1, SECONDS_A_DAY = 86400 };
 

@@ -5,8 +5,8 @@
 #include "core/collage/plan_json.h"
 #include "explain.h"
 #include "outputs.h"
-#include "print.h"
 #include "session.h"
+#include "tools/common/print.h"
 
 typedef struct explain_options_t {
   byoc_session_options_t session;

@@ -6,9 +6,9 @@
 #include "core/ir/attribute_names.h"
 #include "core/runtime/artifact_file.h"
 #include "inspect_artifact.h"
-#include "json_print.h"
-#include "print.h"
 #include "session.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 typedef struct inspect_options_t {
   byoc_session_options_t session;

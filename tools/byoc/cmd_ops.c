@@ -6,9 +6,9 @@
 #include "command.h"
 #include "core/ops/op.h"
 #include "core/plugin/pattern.h"
-#include "json_print.h"
 #include "session.h"
 #include "table.h"
+#include "tools/common/json_print.h"
 
 // The operators that the rules of one target name: text map "domain::name" → any.
 typedef struct rules_t {

@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "json_print.h"
-#include "print.h"
 #include "session.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 static const char *state_name(const byoc_plugin_entry_t *entry) {
   switch (entry->state) {

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "command.h"
-#include "json_print.h"
-#include "print.h"
 #include "session.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 static const char *option_type_name(uint32_t type) {
   switch (type) {

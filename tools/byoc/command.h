@@ -1,15 +1,8 @@
-// The byoc command: one row per subcommand, one cmd_<name>.c each. Libraries return statuses; only main() exits.
+// The byoc command: one row per subcommand, one cmd_<name>.c each.
 #ifndef BYOC_TOOLS_BYOC_COMMAND_H_
 #define BYOC_TOOLS_BYOC_COMMAND_H_
 
-#include "core/base/diag.h"
-
-// Exit codes.
-enum {
-  BYOC_EXIT_OK = 0,
-  BYOC_EXIT_FAILED = 1, // the model, the build or a comparison failed
-  BYOC_EXIT_MISUSE = 2, // the command line is wrong
-};
+#include "tools/common/report.h"
 
 // X(NAME, "summary")
 #define BYOC_COMMAND_LIST(X)                                                                                           \
@@ -31,12 +24,5 @@ enum {
 #define BYOC_COMMAND_DECLARE(NAME, summary) int byoc_main_##NAME(int argc, char **argv);
 BYOC_COMMAND_LIST(BYOC_COMMAND_DECLARE)
 #undef BYOC_COMMAND_DECLARE
-
-// Prints the diagnostic on standard error and gives the exit code for it: 2 for BYOC_INVALID_ARGUMENT, else 1.
-int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
-
-// Call it after writing to standard output failed. If nobody reads it any more (byoc opt ... | head), the program ends
-// as others do: silently, by SIGPIPE. Otherwise this returns.
-void byoc_leave_without_reader(void);
 
 #endif // BYOC_TOOLS_BYOC_COMMAND_H_

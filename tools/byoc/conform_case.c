@@ -6,7 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/frontend/onnx_data.h"
-#include "json_print.h"
+#include "tools/common/json_print.h"
 
 enum { MAX_PORTS = 256 };
 

@@ -10,7 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/runtime/artifact/processors.h"
-#include "json_print.h"
+#include "tools/common/json_print.h"
 
 // What a child answers; a record is a few lines. Empty: the child was out of memory.
 typedef struct record_t {

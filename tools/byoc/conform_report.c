@@ -4,8 +4,8 @@
 
 #include "conform.h"
 #include "core/base/file.h"
-#include "json_print.h"
-#include "print.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 typedef struct count_t {
   const char *name;

@@ -11,7 +11,7 @@
 #include "debug.h"
 #include "debug_command.h"
 #include "outputs.h"
-#include "print.h"
+#include "tools/common/print.h"
 
 // Each operator has a kernel, so that as many tensors as possible can be compared.
 static const char reference_target[] = "c -O=0 -fuse=0";

@@ -6,7 +6,7 @@
 #include "debug.h"
 #include "elements.h"
 #include "npy.h"
-#include "print.h"
+#include "tools/common/print.h"
 
 typedef enum verdict_t { SAME, DIFFERENT, OTHER_TYPE } verdict_t;
 

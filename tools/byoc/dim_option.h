@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/diag.h"
-#include "options.h"
+#include "tools/common/options.h"
 
 typedef struct byoc_dim_option_t {
   const char *name; // not terminated: a part of the item

@@ -9,8 +9,8 @@
 #include "core/compose/module_tree.h"
 #include "core/ir/text_parts.h"
 #include "core/runtime/artifact_file.h"
-#include "json_print.h"
-#include "print.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 // An input or output.
 typedef struct port_t {

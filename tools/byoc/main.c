@@ -10,7 +10,7 @@
 #include "core/base/group.h"
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
-#include "print.h"
+#include "tools/common/print.h"
 
 typedef struct command_row_t {
   const char *name, *summary;

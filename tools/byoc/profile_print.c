@@ -5,9 +5,9 @@
 
 #include "core/base/file.h"
 #include "core/base/visible.h"
-#include "json_print.h"
-#include "print.h"
 #include "profile.h"
+#include "tools/common/json_print.h"
+#include "tools/common/print.h"
 
 // ---- order ----
 

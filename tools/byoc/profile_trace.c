@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "json_print.h"
 #include "profile.h"
+#include "tools/common/json_print.h"
 
 // Instructions on one line, nodes of engines on a second one below it, the host on a third one.
 enum { STEP_THREAD = 1, NODE_THREAD = 2, HOST_THREAD = 3 };

@@ -5,7 +5,7 @@
 #include "core/build/build.h"
 #include "core/build/placing.h"
 #include "core/plugin/registry.h"
-#include "options.h"
+#include "tools/common/options.h"
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {

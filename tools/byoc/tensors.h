@@ -7,7 +7,7 @@
 #include "core/hostir/program.h"
 #include "core/ir/type.h"
 #include "npy.h"
-#include "options.h"
+#include "tools/common/options.h"
 
 // One input or output of an artifact or a model.
 typedef struct byoc_port_t {

@@ -9,8 +9,8 @@
 #include "core/ir/element.h"
 #include "elements.h"
 #include "npy.h"
-#include "print.h"
 #include "tensors.h"
+#include "tools/common/print.h"
 
 static uint64_t element_count(const byoc_port_t *port) {
   uint64_t count = 1;

@@ -10,7 +10,7 @@
 #include "core/ir/element.h"
 #include "npy.h"
 #include "outputs.h"
-#include "print.h"
+#include "tools/common/print.h"
 #include "trace.h"
 
 // ---- values as text ----

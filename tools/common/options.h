@@ -1,6 +1,6 @@
 // Command line options as rows of one table: parsing, --help and the nearest match for a misspelt one come from it.
-#ifndef BYOC_TOOLS_BYOC_OPTIONS_H_
-#define BYOC_TOOLS_BYOC_OPTIONS_H_
+#ifndef BYOC_TOOLS_COMMON_OPTIONS_H_
+#define BYOC_TOOLS_COMMON_OPTIONS_H_
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,4 +54,4 @@ typedef struct byoc_usage_t {
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);
 
-#endif // BYOC_TOOLS_BYOC_OPTIONS_H_
+#endif // BYOC_TOOLS_COMMON_OPTIONS_H_

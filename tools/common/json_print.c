@@ -1,5 +1,5 @@
 // Prints a JSON document on standard output.
-#include "json_print.h"
+#include "tools/common/json_print.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // Parses command line options by a table, and prints --help from it.
-#include "options.h"
+#include "tools/common/options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
 // Ends a command that failed: prints why and returns the exit code.
+#include "tools/common/report.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "core/base/file.h"
 
 void byoc_leave_without_reader(void) {

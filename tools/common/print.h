@@ -1,8 +1,8 @@
 // Prints for people on standard output. Names from models, plugins and files may hold anything: what is not safe to
 // show is escaped (core/base/visible.h). Modules and C, which other programs read, are written as they are; their
 // writers escape what names hold.
-#ifndef BYOC_TOOLS_BYOC_PRINT_H_
-#define BYOC_TOOLS_BYOC_PRINT_H_
+#ifndef BYOC_TOOLS_COMMON_PRINT_H_
+#define BYOC_TOOLS_COMMON_PRINT_H_
 
 #include "core/base/diag.h"
 #include "core/base/string.h"
@@ -16,4 +16,4 @@ bool byoc_print_is_incomplete(void);
 // text failed, BYOC_IO if it cannot be written.
 byoc_status_t byoc_print_text(const byoc_string_t *text, byoc_diag_t *diag);
 
-#endif // BYOC_TOOLS_BYOC_PRINT_H_
+#endif // BYOC_TOOLS_COMMON_PRINT_H_

@@ -1,5 +1,5 @@
 // Prints lines and texts on standard output, without what is not safe to show.
-#include "print.h"
+#include "tools/common/print.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,145 @@
+// A good plugin, which the bad ones of this folder include after they have defined what is bad about them. It takes
+// Relu and Neg on f32 tensors of static shapes and hands back C source. Whatever a bad plugin does not define is as
+// below.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "byoc/plugin.h"
+
+#ifndef IDENTITY
+#define IDENTITY BYOC_PLUGIN_IDENTITY("bad", "1.0", "bad", "Bad in one way")
+#endif
+#ifndef PATTERN
+#define PATTERN "op:{Relu|Neg}(%x)"
+#endif
+#ifndef RULE_FLAGS
+#define RULE_FLAGS 0
+#endif
+#ifndef OPTIONS // of byoc_option_t
+#define OPTIONS                                                                                                        \
+  {                                                                                                                    \
+    .header = BYOC_HEADER(byoc_option_t, 1), .name = "O", .type = BYOC_OPTION_INT, .default_value = "2", .maximum = 3, \
+    .help = "optimisation level"                                                                                       \
+  }
+#endif
+// Statements at the beginning and the end of the hooks. `host` is the host.
+#ifndef QUERY_FIRST
+#define QUERY_FIRST
+#endif
+#ifndef QUERY_LAST
+#define QUERY_LAST
+#endif
+#ifndef ACCEPT_FIRST
+#define ACCEPT_FIRST
+#endif
+#ifndef GENERATE_FIRST
+#define GENERATE_FIRST
+#endif
+#ifndef GENERATE // the slot of the backend
+#define GENERATE generate
+#endif
+#ifndef DESTROY // a function; NULL: none
+#define DESTROY NULL
+#endif
+// C source: in front of the kernel, and at its beginning and end. The kernel has `x`, `y` and their length `n`.
+#ifndef KERNEL_BEFORE
+#define KERNEL_BEFORE ""
+#endif
+#ifndef KERNEL_FIRST
+#define KERNEL_FIRST ""
+#endif
+#ifndef KERNEL_LAST
+#define KERNEL_LAST ""
+#endif
+#ifndef KERNEL_VALUE // format of an expression, given Relu's or Neg's
+#define KERNEL_VALUE "%s"
+#endif
+#ifndef WORKSPACE_BYTES
+#define WORKSPACE_BYTES 0
+#endif
+
+IDENTITY;
+
+static const byoc_host_t *host;
+
+static int32_t accept(void *self, byoc_region_t *region) {
+  (void)self;
+  ACCEPT_FIRST
+  const byoc_value_t *x = host->region->value(region, "x");
+  if (host->graph->value_dtype(x) != BYOC_DTYPE_F32) return host->region->decline(region, "x is not f32");
+  if (host->graph->value_element_count(x) < 0) return host->region->decline(region, "the shape is not static");
+  return 1;
+}
+
+static const byoc_rule_t rules[] = {{.header = BYOC_HEADER(byoc_rule_t, 1),
+                                     .name = "bad.op",
+                                     .pattern = PATTERN,
+                                     .flags = RULE_FLAGS,
+                                     .accept = accept}};
+static const byoc_option_t options[] = {OPTIONS};
+
+static int32_t write_kernel(byoc_codegen_t *codegen, byoc_function_t *function, const char *op) {
+  const byoc_codegen_api_t *api = host->codegen;
+  const char *symbol = host->graph->function_symbol(function);
+  const long long count = (long long)host->graph->value_element_count(host->graph->parameter(function, 0));
+  char value[256], source[4096];
+  snprintf(value, sizeof(value), KERNEL_VALUE, strcmp(op, "Relu") == 0 ? "(x[i] > 0 ? x[i] : 0)" : "-x[i]");
+  snprintf(source, sizeof(source),
+           "#include \"byoc/call.h\"\n"
+           "%s\n"
+           "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
+           "  const float *x = (const float *)call->tensors[0].data;\n"
+           "  float *y = (float *)call->tensors[1].data;\n"
+           "  const long long n = %lld;\n"
+           "  (void)x, (void)y;\n"
+           "  %s\n"
+           "  for (long long i = 0; i < n; ++i) y[i] = %s;\n"
+           "  %s\n"
+           "  return BYOC_OK;\n"
+           "}\n",
+           KERNEL_BEFORE, symbol, count, KERNEL_FIRST, value, KERNEL_LAST);
+  const byoc_c_source_t module = {
+      .header = BYOC_HEADER(byoc_c_source_t, 1), .name = "bad", .source = source, .symbols = {&symbol, 1}};
+  const byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
+                                         .workspace_size_bytes = WORKSPACE_BYTES};
+  const int32_t status = api->add_c_source(codegen, &module);
+  return status != BYOC_OK ? status : api->bind_packed(codegen, function, &binding);
+}
+
+__attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  GENERATE_FIRST
+  const byoc_codegen_api_t *api = host->codegen;
+  for (uint64_t i = 0; i < api->function_count(codegen); ++i) {
+    byoc_function_t *function = api->function_at(codegen, i);
+    byoc_region_t *region = api->match(codegen, function, NULL, PATTERN);
+    if (region == NULL) return api->error(codegen, BYOC_INTERNAL, "a function is not what the rule took");
+    const int32_t status =
+        write_kernel(codegen, function, host->graph->node_operator(host->region->node(region, "op")));
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
+                                       .target = "bad",
+                                       .description = "Relu and Neg as C source",
+                                       .options = options,
+                                       .option_count = sizeof(options) / sizeof(options[0]),
+                                       .option_stride = sizeof(options[0]),
+                                       .rules = rules,
+                                       .rule_count = 1,
+                                       .rule_stride = sizeof(rules[0]),
+                                       .generate = GENERATE};
+
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
+  static const byoc_backend_t *const backends[] = {&backend};
+  host = from_host;
+  QUERY_FIRST
+  out_plugin->backends = backends;
+  out_plugin->backend_count = 1;
+  out_plugin->destroy = DESTROY;
+  QUERY_LAST
+  return BYOC_OK;
+}

@@ -1,0 +1,3 @@
+// Has no identity note.
+#define IDENTITY typedef int no_identity_t
+#include "base.h"

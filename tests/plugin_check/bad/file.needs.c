@@ -1,0 +1,2 @@
+// Links to a library (see CMakeLists.txt).
+#include "base.h"

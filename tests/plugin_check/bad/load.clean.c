@@ -1,0 +1,3 @@
+// Prints when it is queried.
+#define QUERY_FIRST puts("hello");
+#include "base.h"

@@ -1,0 +1,2 @@
+// Nothing is bad about this one: no rule fails.
+#include "base.h"

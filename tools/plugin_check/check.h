@@ -1,0 +1,141 @@
+// What the files of byoc-plugin-check share. How a rule is added:
+//
+//   1. Add a line to rules.def: id, function, stage, the rows that it proves, one line that says what must hold.
+//   2. Write the function in a *_rules.c of this folder. It runs in a watched child process, so that it may do
+//   anything;
+//      it calls check_fail for each thing that is wrong, and check_doing before it lets the plugin's code run. It
+//      returns nothing: a rule without a call of check_fail has passed.
+//
+//        void check_options_help(check_t *check) {
+//          for (size_t i = 0; i < check->entry->kind_count; ++i) {
+//            if (...) check_fail(check, "-%s of '%s' has no help", option, kind);
+//          }
+//        }
+//
+//   3. Add a plugin that is bad in this one way: tests/plugin_check/bad/<id>.c, or <id>+<what>.c for a further one. The
+//      test plugin_check_bad_<id> then asserts that this rule, and no other, fails.
+//
+// A crash, an exit and a hang of the child are failures of the rule that ran.
+#ifndef BYOC_TOOLS_PLUGIN_CHECK_CHECK_H_
+#define BYOC_TOOLS_PLUGIN_CHECK_CHECK_H_
+
+#include <stdnoreturn.h>
+
+#include "core/base/json.h"
+#include "core/plugin/registry.h"
+#include "tools/common/options.h"
+
+typedef struct check_t check_t;
+
+// What is there when a rule of the stage runs.
+typedef enum check_stage_t {
+  CHECK_FILE,   // check->plugin. The rule reads the file only.
+  CHECK_LOAD,   // the same; the rule may load the plugin itself. If it fails, no later rule runs.
+  CHECK_LOADED, // check->registry and check->entry too: the plugin alone, loaded in this child
+} check_stage_t;
+
+typedef struct check_rule_t {
+  const char *id;
+  void (*run)(check_t *check);
+  check_stage_t stage;
+  const char *rows; // of the requirements, separated by spaces
+  const char *text; // what must hold
+} check_rule_t;
+extern const check_rule_t check_rules[];
+extern const size_t check_rule_count;
+
+#define RULE(id, function, stage, rows, text) void function(check_t *check);
+#include "tools/plugin_check/rules.def"
+#undef RULE
+
+typedef enum check_verdict_t {
+  CHECK_PASSED,
+  CHECK_FAILED,
+  CHECK_SKIPPED, // the rule does not concern this plugin, or cannot run here: `findings` says why
+  CHECK_WAIVED,  // it failed, as --waive says it may
+  CHECK_BLOCKED, // not run: an earlier rule of the stage CHECK_LOAD failed
+} check_verdict_t;
+
+enum { CHECK_TEXT_BYTES = 1 << 15 };
+
+// What a rule has to say. The parent sees it too, whatever becomes of the child.
+typedef struct check_answer_t {
+  int32_t failure_count;
+  int32_t is_skipped;
+  int32_t is_ended;                 // the rule ended by itself
+  char doing[256];                  // what the child is about to do; for a crash, an exit or a hang
+  char findings[CHECK_TEXT_BYTES];  // one line for each failure; of the first CHECK_TEXT_BYTES bytes
+  char facts[CHECK_TEXT_BYTES / 8]; // one line for each thing worth knowing: "it takes 31 of 40 operators"
+} check_answer_t;
+
+struct check_t {
+  const char *plugin;               // path of the shared object
+  byoc_text_items_t targets;        // target lists, as given by --target; see check_target
+  byoc_text_items_t needs;          // libraries that the plugin may link to
+  byoc_text_items_t waivers;        // "id" or "id:reason"
+  bool keeps_messages;              // standard error of the children is that of the program
+  const char *folder;               // for temporary files: empty when a rule begins, removed after it
+  const check_rule_t *rule;         // the running one
+  byoc_plugin_registry_t *registry; // CHECK_LOADED
+  const byoc_plugin_entry_t *entry; // CHECK_LOADED
+  check_answer_t *answer;           // of the running rule
+};
+
+typedef struct check_result_t {
+  const check_rule_t *rule;
+  check_verdict_t verdict;
+  int32_t failure_count;
+  int64_t elapsed_ms;
+  char *findings, *facts; // lines; never NULL
+} check_result_t;
+
+// ---- for rules ----
+
+// Notes something that is wrong, and goes on.
+void check_fail(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// The same with the text of a diagnostic behind it.
+void check_fail_diag(check_t *check, const byoc_diag_t *diag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// Ends the rule: as it stands; as failed for this reason; as one that does not concern this plugin.
+noreturn void check_end(check_t *check);
+noreturn void check_stop(check_t *check, const byoc_diag_t *diag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+noreturn void check_skip(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Ends the rule as failed unless the status is BYOC_OK.
+void check_ok(check_t *check, byoc_status_t status, const byoc_diag_t *diag, const char *what);
+// Says what the plugin is asked to do next: "generating code for 'negate'".
+void check_doing(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A line for the report that is no failure.
+void check_fact(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Was the rule, or this part of it ("operators.values/nan"), waived by --waive?
+bool check_is_waived(const check_t *check, const char *id);
+
+// The plugin alone in a registry, loaded. Ends the rule if it is refused.
+byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator);
+
+// ---- for main ----
+
+// Runs one rule in a child. `timeout_ms` is its time.
+byoc_status_t check_run_rule(check_t *check, const check_rule_t *rule, uint32_t timeout_ms, byoc_diag_t *diag,
+                             check_result_t *out_result);
+void check_result_deinit(check_result_t *result);
+
+// How the results are written.
+typedef enum check_format_t { CHECK_TEXT, CHECK_JSON, CHECK_TAP } check_format_t;
+typedef struct check_report_t {
+  check_format_t format;
+  const check_t *check;
+  size_t count;  // rules that will be added
+  bool has_note; // `note` is the plugin's
+  byoc_plugin_note_t note;
+  size_t counts[CHECK_BLOCKED + 1]; // rules so far, by verdict
+  json_t *rows;                     // CHECK_JSON
+} check_report_t;
+// In this order: begin, one call for each rule as soon as it has run, end. `end` must be called in any case.
+byoc_status_t check_report_begin(check_report_t *report, byoc_diag_t *diag);
+byoc_status_t check_report_add(check_report_t *report, const check_result_t *result, byoc_diag_t *diag);
+byoc_status_t check_report_end(check_report_t *report, byoc_diag_t *diag);
+// All rules, for --list.
+byoc_status_t check_report_list(check_format_t format, byoc_diag_t *diag);
+
+#endif // BYOC_TOOLS_PLUGIN_CHECK_CHECK_H_

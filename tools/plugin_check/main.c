@@ -1,0 +1,180 @@
+// byoc-plugin-check: says of a plugin which rules of the plugin ABI it keeps and which it breaks.
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/group.h"
+#include "core/base/interrupt.h"
+#include "core/base/standard_streams.h"
+#include "core/plugin/identity.h"
+#include "tools/common/print.h"
+#include "tools/common/report.h"
+#include "tools/plugin_check/check.h"
+
+typedef struct arguments_t {
+  byoc_text_items_t words, rules;
+  const char *format_name;
+  double seconds; // for each rule
+  bool lists, done;
+  check_format_t format;
+  check_t check;
+} arguments_t;
+
+static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_diag_t *diag) {
+  check_t *check = &arguments->check;
+  const byoc_option_row_t rows[] = {
+      {"target", 't', BYOC_OPT_LIST, &check->targets, "TARGETS",
+       "check with these targets too: 'mine -O=3; c' (default: each target of the plugin, without options)"},
+      {"needs", 0, BYOC_OPT_LIST, &check->needs, "LIBRARY", "the plugin may link to this library: libfoo.so.1"},
+      {"rule", 0, BYOC_OPT_LIST, &arguments->rules, "RULE", "run this rule only; 'load' means all rules 'load.*'"},
+      {"waive", 0, BYOC_OPT_LIST, &check->waivers, "RULE[:WHY]", "this rule may fail"},
+      {"format", 0, BYOC_OPT_TEXT, &arguments->format_name, "FORMAT", "text (default), json or tap"},
+      {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
+      {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "list the rules, and check nothing"},
+      {"verbose", 'v', BYOC_OPT_FLAG, &check->keeps_messages, "", "show what rules and plugin write to standard error"},
+  };
+  static const char *const operands[] = {NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc-plugin-check",
+      .synopsis = "PLUGIN.so [options]",
+      .summary = "check a plugin against the rules of the plugin ABI",
+      .operands = operands,
+      .more_operands = &arguments->words,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "Each rule runs in a process of its own: a crash, an exit or a hang is a failure of that rule.\n"
+              "Exit codes: 0 no rule failed, other than those that --waive names; 1 a rule failed; 2 the command line "
+              "is wrong.\n",
+  };
+  arguments->seconds = 600;
+  return byoc_options_parse(&usage, argc, argv, diag, NULL, &arguments->done);
+}
+
+static byoc_status_t read_format(arguments_t *arguments, byoc_diag_t *diag) {
+  static const char *const names[] = {"text", "json", "tap"};
+  if (arguments->format_name == NULL) return BYOC_OK;
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    if (strcmp(arguments->format_name, names[i]) != 0) continue;
+    arguments->format = (check_format_t)i;
+    return BYOC_OK;
+  }
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--format is text, json or tap, not '%s'",
+                         arguments->format_name);
+}
+
+// Does `word` name the rule, or the rules that its id begins with: "load" for "load.clean"?
+static bool names_rule(const char *word, const check_rule_t *rule) {
+  const size_t size = strcspn(word, ":/");
+  return strncmp(rule->id, word, size) == 0 && (rule->id[size] == '\0' || rule->id[size] == '.');
+}
+
+static byoc_status_t check_names(const byoc_text_items_t *words, const char *option, byoc_diag_t *diag) {
+  for (size_t i = 0; i < words->count; ++i) {
+    const char *names[128];
+    size_t count = 0;
+    bool found = false;
+    for (size_t k = 0; k < check_rule_count && count < 128; ++k) {
+      names[count++] = check_rules[k].id;
+      found = found || names_rule(words->items[i], &check_rules[k]);
+    }
+    if (found) continue;
+    const char *nearest = byoc_nearest_match(words->items[i], names, count);
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s: there is no rule '%s'", option, words->items[i]);
+    byoc_diag_hint(diag, "%s%s%sbyoc-plugin-check --list lists the rules", nearest != NULL ? "did you mean '" : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
+    return BYOC_INVALID_ARGUMENT;
+  }
+  return BYOC_OK;
+}
+
+static bool is_wanted(const arguments_t *arguments, const check_rule_t *rule) {
+  bool wanted = arguments->rules.count == 0;
+  for (size_t i = 0; i < arguments->rules.count; ++i) wanted = wanted || names_rule(arguments->rules.items[i], rule);
+  return wanted;
+}
+
+static byoc_status_t run_rules(arguments_t *arguments, check_report_t *report, byoc_diag_t *diag) {
+  bool is_blocked = false;
+  for (size_t i = 0; i < check_rule_count; ++i) {
+    const check_rule_t *rule = &check_rules[i];
+    if (!is_wanted(arguments, rule)) continue;
+    char nothing[] = "";
+    check_result_t result = {.rule = rule, .verdict = CHECK_BLOCKED, .findings = nothing, .facts = nothing};
+    const bool is_run = !is_blocked;
+    if (is_run) {
+      BYOC_RETURN_IF_ERROR(
+          check_run_rule(&arguments->check, rule, (uint32_t)(arguments->seconds * 1000), diag, &result));
+    }
+    is_blocked = is_blocked || (rule->stage == CHECK_LOAD && result.verdict == CHECK_FAILED);
+    byoc_status_t status = check_report_add(report, &result, diag);
+    if (is_run) check_result_deinit(&result);
+    BYOC_RETURN_IF_ERROR(status);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t report_rules(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
+  check_report_t report = {.format = arguments->format, .check = &arguments->check};
+  byoc_diag_t ignored = {0};
+  (void)byoc_plugin_identity_read(arguments->check.plugin, &ignored, &report.note, &report.has_note);
+  for (size_t i = 0; i < check_rule_count; ++i) report.count += is_wanted(arguments, &check_rules[i]);
+  byoc_status_t status = check_report_begin(&report, diag);
+  if (status == BYOC_OK) status = run_rules(arguments, &report, diag);
+  if (status == BYOC_OK) status = check_report_end(&report, diag);
+  json_decref(report.rows);
+  *out_code = report.counts[CHECK_FAILED] > 0 ? BYOC_EXIT_FAILED : BYOC_EXIT_OK;
+  return status;
+}
+
+// Checks the one plugin that is named.
+static byoc_status_t check_plugin(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
+  char path[PATH_MAX];
+  if (arguments->words.count != 1) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "byoc-plugin-check needs one plugin, not %zu",
+                           arguments->words.count);
+  }
+  if (realpath(arguments->words.items[0], path) == NULL) {
+    return byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot find the plugin '%s'", arguments->words.items[0]);
+  }
+  char *folder = NULL, *inner = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("plugin-check", byoc_allocator_system(), diag, &folder));
+  inner = byoc_path_join(byoc_allocator_system(), folder, "rule");
+  byoc_status_t status = inner != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  arguments->check.plugin = path;
+  arguments->check.folder = inner;
+  if (status == BYOC_OK) status = report_rules(arguments, diag, out_code);
+  byoc_status_t removed = byoc_remove_tree(folder, diag);
+  byoc_free(byoc_allocator_system(), inner);
+  byoc_free(byoc_allocator_system(), folder);
+  return status != BYOC_OK ? status : removed;
+}
+
+static byoc_status_t run(int argc, char **argv, byoc_diag_t *diag, int *out_code) {
+  arguments_t arguments = {0};
+  BYOC_RETURN_IF_ERROR(parse(argc, argv, &arguments, diag));
+  if (arguments.done) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(read_format(&arguments, diag));
+  if (arguments.lists) return check_report_list(arguments.format, diag);
+  BYOC_RETURN_IF_ERROR(check_names(&arguments.rules, "rule", diag));
+  BYOC_RETURN_IF_ERROR(check_names(&arguments.check.waivers, "waive", diag));
+  return check_plugin(&arguments, diag, out_code);
+}
+
+int main(int argc, char **argv) {
+  if (!byoc_standard_streams_open()) return BYOC_EXIT_FAILED;
+  byoc_group_guard_start();
+  byoc_interrupt_install();
+  signal(SIGPIPE, SIG_IGN);
+  byoc_diag_t diag = {0};
+  int code = BYOC_EXIT_OK;
+  byoc_status_t status = run(argc, argv, &diag, &code);
+  if (status != BYOC_OK) code = byoc_report(&diag, status);
+  byoc_remove_temporaries();
+  byoc_group_guard_stop();
+  if (fflush(stdout) == 0 && !ferror(stdout) && !byoc_print_is_incomplete()) return code;
+  fprintf(stderr, "error: cannot write to standard output\n");
+  return BYOC_EXIT_FAILED;
+}
