@@ -4,8 +4,62 @@
 #include <ctype.h>
 #include <string.h>
 
-byoc_status_t byoc_abi_read(const void *from, const char *what, void *out, size_t size_bytes, byoc_diag_t *diag) {
-  memset(out, 0, size_bytes);
+// ---- structs ----
+
+// The text in the struct's field of that name; "" if there is none that can be shown.
+static const char *text_of(const byoc_abi_struct_t *shape, const char *name, const void *at) {
+  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
+    const byoc_abi_field_t *field = &byoc_abi_fields[i];
+    if (strcmp(field->name, name) != 0 || strcmp(field->type, "const char *") != 0) continue;
+    const char *text = NULL;
+    memcpy(&text, (const char *)at + field->offset, sizeof(text));
+    if (text == NULL) return "";
+    const size_t size = strnlen(text, 64);
+    return size < 64 && byoc_abi_text_is_printable(text, size) ? text : "";
+  }
+  return "";
+}
+
+// "backend 0", or "backend 0 ('cutlass')" if the struct says what it is called.
+static void describe(const byoc_abi_struct_t *shape, const char *what, const void *at, char *out, size_t size) {
+  const char *name = text_of(shape, "name", at);
+  if (name[0] == '\0') name = text_of(shape, "target", at);
+  snprintf(out, size, name[0] != '\0' ? "%s ('%s')" : "%s", what, name);
+}
+
+static byoc_status_t lacks_alternatives(const byoc_abi_struct_t *shape, const char *what, byoc_diag_t *diag) {
+  char names[128] = "";
+  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
+    if (byoc_abi_fields[i].need != BYOC_ABI_ONE_OF) continue;
+    const size_t used = strlen(names);
+    snprintf(names + used, sizeof(names) - used, "%s '%s'", used == 0 ? "" : " nor", byoc_abi_fields[i].name);
+  }
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s has neither%s, one of which %s requires", what, names,
+                         shape->name);
+}
+
+// `at` is as large as this host's struct.
+static byoc_status_t check_fields(const byoc_abi_struct_t *shape, const char *what, const void *at, byoc_diag_t *diag) {
+  char name[160];
+  bool has_alternatives = false, has_one = false;
+  describe(shape, what, at, name, sizeof(name));
+  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
+    const byoc_abi_field_t *field = &byoc_abi_fields[i];
+    if (field->need != BYOC_ABI_REQUIRED && field->need != BYOC_ABI_ONE_OF) continue;
+    const bool is_zero = byoc_abi_field_is_zero(field, at);
+    if (field->need == BYOC_ABI_REQUIRED && is_zero) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s lacks '%s', which %s requires", name, field->name,
+                             shape->name);
+    }
+    has_alternatives |= field->need == BYOC_ABI_ONE_OF;
+    has_one |= field->need == BYOC_ABI_ONE_OF && !is_zero;
+  }
+  return has_alternatives && !has_one ? lacks_alternatives(shape, name, diag) : BYOC_OK;
+}
+
+byoc_status_t byoc_abi_read(const void *from, const byoc_abi_struct_t *shape, const char *what, void *out,
+                            byoc_diag_t *diag) {
+  memset(out, 0, shape->size_bytes);
   if (from == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is NULL", what);
   byoc_header_t header;
   memcpy(&header, from, sizeof(header));
@@ -19,15 +73,15 @@ byoc_status_t byoc_abi_read(const void *from, const char *what, void *out, size_
     return byoc_diag_error(diag, BYOC_VERSION, "%s has struct_version %u, this host knows 1", what,
                            (unsigned)header.struct_version);
   }
-  memcpy(out, from, header.struct_size < size_bytes ? header.struct_size : size_bytes);
-  header.struct_size = (uint32_t)size_bytes;
+  memcpy(out, from, header.struct_size < shape->size_bytes ? header.struct_size : shape->size_bytes);
+  header.struct_size = shape->size_bytes;
   memcpy(out, &header, sizeof(header));
-  return BYOC_OK;
+  return check_fields(shape, what, out, diag);
 }
 
-byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const char *what, void *out,
-                               size_t size_bytes, byoc_diag_t *diag) {
-  memset(out, 0, size_bytes);
+byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const byoc_abi_struct_t *shape,
+                               const char *what, void *out, byoc_diag_t *diag) {
+  memset(out, 0, shape->size_bytes);
   if (array == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is NULL", what);
   if (stride < sizeof(byoc_header_t)) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the stride of %s is %llu", what, (unsigned long long)stride);
@@ -39,8 +93,32 @@ byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t inde
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s has struct_size %u in an array of stride %llu", what,
                            (unsigned)header.struct_size, (unsigned long long)stride);
   }
-  return byoc_abi_read(at, what, out, size_bytes, diag);
+  return byoc_abi_read(at, shape, what, out, diag);
 }
+
+byoc_status_t byoc_abi_check_table(const void *table, const byoc_abi_struct_t *shape, uint32_t version,
+                                   const char *what, byoc_diag_t *diag) {
+  struct {
+    uint32_t struct_size, abi_version;
+  } head;
+  memcpy(&head, table, sizeof(head));
+  if (head.struct_size < byoc_abi_least_size(shape)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s has struct_size %u, and %s has at least %u bytes", what,
+                           (unsigned)head.struct_size, shape->name, (unsigned)byoc_abi_least_size(shape));
+  }
+  if (head.abi_version != version) {
+    return byoc_diag_error(diag, BYOC_VERSION, "%s is of ABI %u, this host has %u", what, (unsigned)head.abi_version,
+                           (unsigned)version);
+  }
+  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
+    const byoc_abi_field_t *field = &byoc_abi_fields[i];
+    if (field->need != BYOC_ABI_REQUIRED || !byoc_abi_field_is_zero(field, table)) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s lacks '%s', which %s requires", what, field->name, shape->name);
+  }
+  return BYOC_OK;
+}
+
+// ---- texts ----
 
 // The number of bytes of the UTF-8 character at `text`, which has at most `size` bytes; 0 if there is none.
 static size_t character_size(const unsigned char *text, size_t size) {

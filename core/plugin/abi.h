@@ -1,17 +1,25 @@
 // Reads what a plugin hands over: sized structs, arrays with strides, texts. As many bytes are read as both sides know,
-// the rest is zero; a larger struct is never refused.
+// the rest is zero; a larger struct is never refused. A field that byoc/abi.def calls required is there, and one of
+// those that it calls alternatives.
 #ifndef BYOC_CORE_PLUGIN_ABI_H_
 #define BYOC_CORE_PLUGIN_ABI_H_
 
 #include "byoc/plugin.h"
 #include "core/base/arena.h"
 #include "core/base/diag.h"
+#include "core/plugin/manifest.h"
 
-// Copies the struct at `from` into `out`, which has `size_bytes` here. `what` names it in errors.
-byoc_status_t byoc_abi_read(const void *from, const char *what, void *out, size_t size_bytes, byoc_diag_t *diag);
+// Copies the struct at `from` into `out`, which is a struct of that shape as this host knows it. `what` names it in
+// errors.
+byoc_status_t byoc_abi_read(const void *from, const byoc_abi_struct_t *shape, const char *what, void *out,
+                            byoc_diag_t *diag);
 // Returns element `index` of an array whose elements start `stride` bytes apart.
-byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const char *what, void *out,
-                               size_t size_bytes, byoc_diag_t *diag);
+byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const byoc_abi_struct_t *shape,
+                               const char *what, void *out, byoc_diag_t *diag);
+// Checks a table that stays where it is and starts with its size and its version, which is to be `version`: engines and
+// drivers.
+byoc_status_t byoc_abi_check_table(const void *table, const byoc_abi_struct_t *shape, uint32_t version,
+                                   const char *what, byoc_diag_t *diag);
 
 // Is the text UTF-8 without control characters?
 bool byoc_abi_text_is_printable(const char *text, size_t size);

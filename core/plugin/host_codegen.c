@@ -114,7 +114,7 @@ static void codegen_progress(byoc_codegen_t *codegen, const char *what, uint64_t
 static int32_t bind_packed(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding) {
   byoc_diag_t diag = {0};
   byoc_packed_binding_t read;
-  byoc_status_t status = byoc_abi_read(binding, "byoc_packed_binding_t", &read, sizeof(read), &diag);
+  byoc_status_t status = byoc_abi_read(binding, byoc_abi_of(byoc_packed_binding_t), "the binding", &read, &diag);
   const int64_t index = status == BYOC_OK ? byoc_session_claim(codegen, function, &diag) : -1;
   if (status == BYOC_OK && index < 0) status = diag.status;
   if (status == BYOC_OK) {
@@ -130,7 +130,7 @@ static int32_t bind_packed(byoc_codegen_t *codegen, byoc_function_t *function, c
 static int32_t add_json(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module) {
   byoc_diag_t diag = {0};
   byoc_json_module_t read;
-  byoc_status_t status = byoc_abi_read(module, "byoc_json_module_t", &read, sizeof(read), &diag);
+  byoc_status_t status = byoc_abi_read(module, byoc_abi_of(byoc_json_module_t), "the JSON module", &read, &diag);
   const int64_t index = status == BYOC_OK ? byoc_session_claim(codegen, function, &diag) : -1;
   if (status == BYOC_OK && index < 0) status = diag.status;
   if (status == BYOC_OK) {
@@ -162,7 +162,7 @@ static int32_t decline(byoc_codegen_t *codegen, byoc_function_t *function, const
 #define ADD_MODULE(type, adder, what)                                                                                  \
   byoc_diag_t diag = {0};                                                                                              \
   type read;                                                                                                           \
-  byoc_status_t status = byoc_abi_read(module, #type, &read, sizeof(read), &diag);                                     \
+  byoc_status_t status = byoc_abi_read(module, byoc_abi_of(type), "the " what, &read, &diag);                          \
   if (status == BYOC_OK) {                                                                                             \
     status = adder(codegen, &read, &diag);                                                                             \
     if (status != BYOC_OK) {                                                                                           \
@@ -187,10 +187,10 @@ static int32_t add_engine(byoc_codegen_t *codegen, const byoc_engine_module_t *m
 
 static byoc_status_t read_request(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t stride,
                                   uint32_t i, byoc_diag_t *diag, byoc_compile_request_t *out) {
-  BYOC_RETURN_IF_ERROR(byoc_abi_read_at(requests, stride, i, "a request to compile", out, sizeof(*out), diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_read_at(requests, stride, i, byoc_abi_of(byoc_compile_request_t), "a request to compile", out, diag));
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(out->flags, "the flags of a compilation", MAX_FLAG_BYTES, MAX_FLAGS,
                                            &codegen->arena, diag, &out->flags));
-  if (out->source == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the source to compile is NULL");
   if (out->name == NULL) out->name = codegen->target->kind->name;
   return BYOC_OK;
 }
@@ -239,16 +239,14 @@ static int32_t compile_all(byoc_codegen_t *codegen, const byoc_compile_request_t
 static byoc_status_t measure_object(byoc_codegen_t *codegen, const byoc_measure_request_t *request,
                                     double *out_median_ns, byoc_diag_t *diag) {
   byoc_measure_request_t read;
-  BYOC_RETURN_IF_ERROR(byoc_abi_read(request, "byoc_measure_request_t", &read, sizeof(read), diag));
-  if (read.object == NULL || read.symbol == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "nothing to measure: the object or the symbol is NULL");
-  }
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_read(request, byoc_abi_of(byoc_measure_request_t), "a request to measure", &read, diag));
   const uint64_t count = (uint64_t)read.input_count + read.output_count;
   byoc_tensor_data_t *tensors = BYOC_ARENA_ARRAY(&codegen->arena, byoc_tensor_data_t, (size_t)count);
   if (tensors == NULL) return byoc_diag_out_of_memory(diag);
   for (uint64_t i = 0; i < count; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(read.tensors, read.tensor_stride, i, "a tensor to measure with", &tensors[i],
-                                          sizeof(tensors[i]), diag));
+    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(read.tensors, read.tensor_stride, i, byoc_abi_of(byoc_tensor_data_t),
+                                          "a tensor to measure with", &tensors[i], diag));
   }
   read.tensors = tensors;
   read.tensor_stride = sizeof(*tensors);

@@ -16,7 +16,7 @@ enum { CHILD_TIMEOUT_MS = 60000 };
 static int32_t add_driver(byoc_codegen_t *codegen, const byoc_driver_module_t *driver) {
   byoc_diag_t diag = {0};
   byoc_driver_module_t read;
-  byoc_status_t status = byoc_abi_read(driver, "byoc_driver_module_t", &read, sizeof(read), &diag);
+  byoc_status_t status = byoc_abi_read(driver, byoc_abi_of(byoc_driver_module_t), "the driver", &read, &diag);
   if (status == BYOC_OK) {
     status = byoc_session_add_driver(codegen, &read, &diag);
     if (status != BYOC_OK)
@@ -28,7 +28,8 @@ static int32_t add_driver(byoc_codegen_t *codegen, const byoc_driver_module_t *d
 static int32_t add_device_module(byoc_codegen_t *codegen, const byoc_device_code_module_t *module) {
   byoc_diag_t diag = {0};
   byoc_device_code_module_t read;
-  byoc_status_t status = byoc_abi_read(module, "byoc_device_code_module_t", &read, sizeof(read), &diag);
+  byoc_status_t status =
+      byoc_abi_read(module, byoc_abi_of(byoc_device_code_module_t), "the device module", &read, &diag);
   if (status == BYOC_OK) {
     status = byoc_session_add_device_module(codegen, &read, &diag);
     if (status != BYOC_OK)
@@ -40,7 +41,7 @@ static int32_t add_device_module(byoc_codegen_t *codegen, const byoc_device_code
 static int32_t bind_kernels(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_kernel_binding_t *binding) {
   byoc_diag_t diag = {0};
   byoc_kernel_binding_t read;
-  byoc_status_t status = byoc_abi_read(binding, "byoc_kernel_binding_t", &read, sizeof(read), &diag);
+  byoc_status_t status = byoc_abi_read(binding, byoc_abi_of(byoc_kernel_binding_t), "the binding", &read, &diag);
   const int64_t index = status == BYOC_OK ? byoc_session_claim(codegen, function, &diag) : -1;
   if (status == BYOC_OK && index < 0) status = diag.status;
   if (status == BYOC_OK) {

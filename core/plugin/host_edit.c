@@ -164,7 +164,7 @@ static int32_t set_ints(byoc_codegen_t *codegen, byoc_node_t *node, const char *
 static byoc_status_t make_constant(byoc_codegen_t *session, byoc_function_t *function, const byoc_tensor_data_t *data,
                                    byoc_diag_t *diag, byoc_value_t **out_value) {
   byoc_tensor_data_t read;
-  BYOC_RETURN_IF_ERROR(byoc_abi_read(data, "a constant", &read, sizeof(read), diag));
+  BYOC_RETURN_IF_ERROR(byoc_abi_read(data, byoc_abi_of(byoc_tensor_data_t), "a constant", &read, diag));
   BYOC_RETURN_IF_ERROR(check_function(session, function, diag));
   if (byoc_dtype_bits(read.dtype) == 0 || read.dtype == BYOC_DTYPE_STRING || read.rank > BYOC_MAX_RANK ||
       (read.rank > 0 && read.dims == NULL)) {
@@ -222,7 +222,7 @@ static byoc_status_t make_c_call(byoc_codegen_t *session, byoc_function_t *funct
                                  const byoc_c_call_t *call, byoc_value_t *const *operands, uint32_t operand_count,
                                  const result_shapes_t *shapes, byoc_diag_t *diag, byoc_node_t **out_node) {
   byoc_c_call_t read;
-  BYOC_RETURN_IF_ERROR(byoc_abi_read(call, "byoc_c_call_t", &read, sizeof(read), diag));
+  BYOC_RETURN_IF_ERROR(byoc_abi_read(call, byoc_abi_of(byoc_c_call_t), "the C call", &read, diag));
   BYOC_RETURN_IF_ERROR(check_place(session, function, before, operands, operand_count, diag));
   if (read.argument_count > 0 && read.arguments == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the arguments of a C call are NULL");

@@ -32,7 +32,7 @@ static byoc_status_t read_option(const byoc_backend_t *backend, uint32_t index, 
   char what[64];
   snprintf(what, sizeof(what), "option %u", (unsigned)index);
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_read_at(backend->options, backend->option_stride, index, what, out, sizeof(*out), diag));
+      byoc_abi_read_at(backend->options, backend->option_stride, index, byoc_abi_of(byoc_option_t), what, out, diag));
   snprintf(what, sizeof(what), "the name of option %u", (unsigned)index);
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->name, what, MAX_NAME_BYTES, false, arena, diag, &out->name));
   snprintf(what, sizeof(what), "the help of option %u", (unsigned)index);
@@ -101,14 +101,17 @@ static byoc_status_t read_rule(const byoc_backend_t *backend, uint32_t index, by
                                byoc_rule_t *out) {
   char what[96];
   snprintf(what, sizeof(what), "rule %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_read_at(backend->rules, backend->rule_stride, index, what, out, sizeof(*out), diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_read_at(backend->rules, backend->rule_stride, index, byoc_abi_of(byoc_rule_t), what, out, diag));
   snprintf(what, sizeof(what), "the name of rule %u", (unsigned)index);
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->name, what, 2 * MAX_NAME_BYTES, false, arena, diag, &out->name));
   BYOC_RETURN_IF_ERROR(check_rule_name(out->name, backend->target, diag));
   const bool has_group = out->operators.count > 0;
-  if ((out->pattern != NULL) == has_group) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "rule '%s' has %s", out->name,
-                           has_group ? "both a pattern and a group of operators" : "neither pattern nor operators");
+  if (out->pattern != NULL && has_group) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "rule '%s' has both a pattern and a group of operators", out->name);
+  }
+  if (out->pattern == NULL && !has_group) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "rule '%s' has an empty list of operators", out->name);
   }
   if (has_group) {
     snprintf(what, sizeof(what), "the operators of rule %u", (unsigned)index);
@@ -172,7 +175,7 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
   char *plugin_name = byoc_arena_copy_string(arena, note->name);
   char *plugin_version = byoc_arena_copy_string(arena, note->version);
   if (backend == NULL || plugin_name == NULL || plugin_version == NULL) return byoc_diag_out_of_memory(diag);
-  BYOC_RETURN_IF_ERROR(byoc_abi_read(plugin->backends[index], what, backend, sizeof(*backend), diag));
+  BYOC_RETURN_IF_ERROR(byoc_abi_read(plugin->backends[index], byoc_abi_of(byoc_backend_t), what, backend, diag));
   snprintf(what, sizeof(what), "the target of backend %llu", (unsigned long long)index);
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(backend->target, what, MAX_NAME_BYTES, false, arena, diag, &backend->target));
   if (!byoc_plugin_note_has_target(note, backend->target)) {
@@ -181,10 +184,6 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
   }
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(backend->description, "the description of a backend", MAX_TEXT_BYTES, true,
                                           arena, diag, &backend->description));
-  if (backend->generate == NULL && backend->generate_function == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the backend of '%s' has neither generate nor generate_function",
-                           backend->target);
-  }
   BYOC_RETURN_IF_ERROR_IN(diag, read_options(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_driver(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_rules(backend, arena, diag), "target '%s'", backend->target);

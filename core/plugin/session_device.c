@@ -35,47 +35,10 @@ static byoc_runtime_module_t *find_module(const byoc_codegen_t *session, byoc_ru
 
 static byoc_status_t check_driver_table(const byoc_driver_t *driver, const char *name, byoc_diag_t *diag) {
   if (driver == NULL) return BYOC_OK;
-  if (driver->struct_size < sizeof(*driver)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its table has struct_size %u", (unsigned)driver->struct_size);
-  }
-  if (driver->abi_version != BYOC_DRIVER_ABI_VERSION) {
-    return byoc_diag_error(diag, BYOC_VERSION, "its table is of ABI %u, this host has %d",
-                           (unsigned)driver->abi_version, BYOC_DRIVER_ABI_VERSION);
-  }
-  if (driver->name == NULL || strcmp(driver->name, name) != 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its table says that its name is '%.64s'",
-                           driver->name != NULL ? driver->name : "");
-  }
-  const struct {
-    bool is_there;
-    const char *name;
-  } slots[] = {{driver->open != NULL, "open"},
-               {driver->close != NULL, "close"},
-               {driver->describe != NULL, "describe"},
-               {driver->allocate != NULL, "allocate"},
-               {driver->release != NULL, "release"},
-               {driver->queue_create != NULL, "queue_create"},
-               {driver->queue_destroy != NULL, "queue_destroy"},
-               {driver->queue_flush != NULL, "queue_flush"},
-               {driver->queue_wait != NULL, "queue_wait"},
-               {driver->event_create != NULL, "event_create"},
-               {driver->event_destroy != NULL, "event_destroy"},
-               {driver->event_query != NULL, "event_query"},
-               {driver->event_wait != NULL, "event_wait"},
-               {driver->event_times != NULL, "event_times"},
-               {driver->event_error != NULL, "event_error"},
-               {driver->fill != NULL, "fill"},
-               {driver->copy != NULL, "copy"},
-               {driver->launch != NULL, "launch"},
-               {driver->barrier != NULL, "barrier"},
-               {driver->module_load != NULL, "module_load"},
-               {driver->module_unload != NULL, "module_unload"},
-               {driver->module_entry != NULL, "module_entry"}};
-  for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); ++i) {
-    if (slots[i].is_there) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its table lacks %s", slots[i].name);
-  }
-  return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_check_table(driver, byoc_abi_of(byoc_driver_t), BYOC_DRIVER_ABI_VERSION, "its table", diag));
+  if (strcmp(driver->name, name) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "its table says that its name is '%.64s'", driver->name);
 }
 
 static byoc_status_t fill_driver(byoc_runtime_module_t *module, const byoc_driver_module_t *driver, const char *name,
@@ -114,8 +77,8 @@ byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver
 static byoc_status_t add_variant(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                  const byoc_device_code_module_t *code, uint32_t index, byoc_diag_t *diag) {
   byoc_device_variant_t read;
-  BYOC_RETURN_IF_ERROR(
-      byoc_abi_read_at(code->variants, code->variant_stride, index, "a variant", &read, sizeof(read), diag));
+  BYOC_RETURN_IF_ERROR(byoc_abi_read_at(code->variants, code->variant_stride, index, byoc_abi_of(byoc_device_variant_t),
+                                        "a variant", &read, diag));
   if (read.kind < BYOC_DEVICE_CODE_BINARY || read.kind > BYOC_DEVICE_CODE_SOURCE) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "variant %u is of the unknown kind %u", (unsigned)index,
                            (unsigned)read.kind);
@@ -406,8 +369,8 @@ static byoc_status_t fill_kernels(binding_t *b, const byoc_kernel_binding_t *bin
   if (launches == NULL) return byoc_diag_out_of_memory(b->diag);
   for (uint32_t i = 0; i < binding->launch_count; ++i) {
     byoc_kernel_launch_t read;
-    BYOC_RETURN_IF_ERROR(
-        byoc_abi_read_at(binding->launches, binding->launch_stride, i, "a launch", &read, sizeof(read), b->diag));
+    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(binding->launches, binding->launch_stride, i,
+                                          byoc_abi_of(byoc_kernel_launch_t), "a launch", &read, b->diag));
     BYOC_RETURN_IF_ERROR_IN(b->diag, read_launch(b, &read, &launches[i]), "launch %u", (unsigned)i);
   }
   b->launches->launches = launches;

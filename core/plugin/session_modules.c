@@ -81,7 +81,8 @@ byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const by
                                          uint32_t count, uint32_t stride, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_tensor_data_t data;
-    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(constants, stride, i, "a constant", &data, sizeof(data), diag));
+    BYOC_RETURN_IF_ERROR(
+        byoc_abi_read_at(constants, stride, i, byoc_abi_of(byoc_tensor_data_t), "a constant", &data, diag));
     if (data.rank > 0 && data.dims == NULL) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "constant %u has rank %u and no dims", (unsigned)i,
                              (unsigned)data.rank);
@@ -105,8 +106,8 @@ byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_f
                                      uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_file_content_t content;
-    BYOC_RETURN_IF_ERROR(
-        byoc_abi_read_at(files, stride, i, are_blobs ? "a blob" : "a file", &content, sizeof(content), diag));
+    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(files, stride, i, byoc_abi_of(byoc_file_content_t),
+                                          are_blobs ? "a blob" : "a file", &content, diag));
     if (content.name != NULL) {
       BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(content.name, are_blobs ? "a blob's name" : "a file's name", 255, false,
                                               &module->arena, diag, &content.name));
@@ -252,7 +253,6 @@ static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *m
                                const byoc_json_module_t *json, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(json->engine, "the engine's name", MAX_SYMBOL_BYTES, false, &module->arena,
                                           diag, &module->engine_name));
-  if (json->json == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its text is NULL");
   BYOC_RETURN_IF_ERROR(check_json(json->json, diag));
   module->function_name = byoc_arena_copy_string(&module->arena, session->functions[index]->name);
   module->json = byoc_arena_copy_string(&module->arena, json->json);
@@ -270,7 +270,6 @@ byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, cons
 }
 
 static byoc_status_t fill_c_source(byoc_runtime_module_t *module, const byoc_c_source_t *source, byoc_diag_t *diag) {
-  if (source->source == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its source is NULL");
   module->source = byoc_arena_copy_string(&module->arena, source->source);
   if (module->source == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(copy_optional(source->compiler, "its compiler", module, diag, &module->compiler));
@@ -320,23 +319,6 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   return byoc_session_end_shared(session, module, fill_static_library(session, module, library, diag), diag);
 }
 
-static byoc_status_t check_engine_table(const byoc_engine_t *engine, byoc_diag_t *diag) {
-  if (engine == NULL) return BYOC_OK;
-  if (engine->struct_size < offsetof(byoc_engine_t, profile)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its engine table has struct_size %u",
-                           (unsigned)engine->struct_size);
-  }
-  if (engine->abi_version != BYOC_ENGINE_ABI_VERSION) {
-    return byoc_diag_error(diag, BYOC_VERSION, "its engine table is of ABI %u, this host has %d",
-                           (unsigned)engine->abi_version, BYOC_ENGINE_ABI_VERSION);
-  }
-  if (engine->create != NULL && engine->destroy != NULL && engine->run != NULL) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "its engine table lacks %s",
-                         engine->create == NULL    ? "create"
-                         : engine->destroy == NULL ? "destroy"
-                                                   : "run");
-}
-
 static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engine_module_t *engine, byoc_diag_t *diag) {
   if (engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (engine->file_count > MAX_ITEMS || engine->blob_count > MAX_ITEMS) {
@@ -350,7 +332,10 @@ static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engin
   BYOC_RETURN_IF_ERROR(
       byoc_session_add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
-  BYOC_RETURN_IF_ERROR(check_engine_table(engine->in_process, diag));
+  if (engine->in_process != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_abi_check_table(engine->in_process, byoc_abi_of(byoc_engine_t), BYOC_ENGINE_ABI_VERSION,
+                                              "its engine table", diag));
+  }
   module->in_process = engine->in_process;
   return byoc_runtime_module_check_symbols(module, diag);
 }

@@ -25,7 +25,8 @@
 // Versions. The plugin's major number must be equal to the host's. A plugin states the smallest minor it needs; the
 // effective minor is the smaller of the two sides' minors and may be read from the host table. Structs start with their
 // size: a reader takes as many bytes as both sides know and treats the rest as zero. Arrays of structs come with a
-// stride. Additions appear at the end of a struct or in a new table behind host->extension().
+// stride. Additions appear at the end of a struct or in a new table behind host->extension(). byoc/abi.def lists every
+// struct with its layout, and which fields are required: the host refuses a struct without one of them by name.
 //
 // Ownership. Texts and data that a plugin hands to the host are copied before the call returns, unless a line says
 // otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns. A
@@ -502,10 +503,10 @@ typedef struct byoc_measure_request_t {
 } byoc_measure_request_t;
 
 // Answers, modules and services of one run. In addition to the statuses listed below, each call that returns a status
-// may return BYOC_OUT_OF_MEMORY. Each call that takes a struct may return BYOC_INVALID_DATA (the struct or a text in it
-// is NULL, has an impossible size or is not printable UTF-8) and BYOC_VERSION (this host does not know its
-// struct_version). A failed answer or module is kept and fails the run, whatever the hook returns; a hook may recover
-// from a failed service.
+// may return BYOC_OUT_OF_MEMORY. Each call that takes a struct may return BYOC_INVALID_DATA (the struct is NULL, lacks
+// a field that byoc/abi.def calls required, or has an impossible size, or a text in it is NULL or not printable UTF-8)
+// and BYOC_VERSION (this host does not know its struct_version). A failed answer or module is kept and fails the run,
+// whatever the hook returns; a hook may recover from a failed service.
 typedef struct byoc_codegen_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_codegen_t *codegen); // the current target
@@ -536,8 +537,8 @@ typedef struct byoc_codegen_api_t {
   // Gives the function back to the next backend in line, with the reason.
   int32_t (*decline)(byoc_codegen_t *codegen, byoc_function_t *function, const char *reason);
 
-  // BYOC_INVALID_ARGUMENT for symbols that are not C identifiers, needed libraries that are not file names, a source
-  // that is NULL and a module without files; BYOC_INVALID_DATA for files that are not objects or that lack a listed
+  // BYOC_INVALID_ARGUMENT for symbols that are not C identifiers, needed libraries that are not file names and a module
+  // without files; BYOC_INVALID_DATA for files that are not objects or that lack a listed
   // symbol; BYOC_NOT_FOUND, BYOC_PERMISSION or BYOC_IO for a path that cannot be read. add_engine: BYOC_ALREADY_EXISTS
   // if another engine has the name, BYOC_VERSION for an engine of another ABI. Adding the same library or engine twice
   // is BYOC_OK.
@@ -548,14 +549,13 @@ typedef struct byoc_codegen_api_t {
   // Services. Data that they return lives until the hook returns; outputs are NULL or 0 unless the call succeeds.
   //
   // Compiles C. BYOC_TOOL with the compiler's messages if it refuses the source, BYOC_NOT_FOUND if there is no
-  // compiler, BYOC_INVALID_ARGUMENT if the source is NULL, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has
-  // no compiler service.
+  // compiler, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has no compiler service.
   int32_t (*compile)(byoc_codegen_t *codegen, const byoc_compile_request_t *request, const void **out_object,
                      uint64_t *out_size_bytes);
   // Measures the median nanoseconds of one call. A crash, a hang or a failing status is BYOC_TOOL with the reason (this
-  // is not an error of the hook: skip the candidate). BYOC_INVALID_ARGUMENT if the object, the symbol or a tensor's
-  // type is missing, BYOC_NOT_FOUND if there is no linker, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has
-  // no measuring service.
+  // is not an error of the hook: skip the candidate). BYOC_INVALID_ARGUMENT if a tensor's type is missing,
+  // BYOC_NOT_FOUND if there is no linker, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has no measuring
+  // service.
   int32_t (*measure)(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns);
   // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND if the key is new. put: BYOC_IO or
   // BYOC_PERMISSION if the disk cannot store it, which only costs time in the next run; BYOC_OK if nothing is cached in

@@ -572,7 +572,7 @@ static void probe_services(const byoc_host_t *host, byoc_codegen_t *codegen, voi
   assert_true(sizes[1] > sizes[0]);
   requests[1].source = NULL;
   assert_int_equal(host->codegen->compile_all(codegen, requests, 2, sizeof(requests[0]), objects, sizes),
-                   BYOC_INVALID_ARGUMENT);
+                   BYOC_INVALID_DATA);
   assert_null(objects[0]);
   assert_int_equal(sizes[1], 0);
   assert_int_equal(host->codegen->compile_all(codegen, NULL, 0, sizeof(requests[0]), objects, sizes), BYOC_OK);
