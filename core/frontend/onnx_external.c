@@ -75,6 +75,11 @@ static byoc_status_t open_external(byoc_onnx_reader_t *reader, const char *what,
     if (status != BYOC_OK) byoc_diag_context(reader->diag, status, "%s: external data", what);
   }
   if (status == BYOC_OK) {
+    status = byoc_onnx_check_fetched(view->data, view->size_bytes, location, reader->diag);
+    if (status != BYOC_OK) byoc_file_view_close(view);
+    if (status != BYOC_OK) byoc_diag_context(reader->diag, status, "%s: external data", what);
+  }
+  if (status == BYOC_OK) {
     status = byoc_onnx_keep_view(reader, view);
     if (status != BYOC_OK) byoc_file_view_close(view);
   }

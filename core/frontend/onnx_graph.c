@@ -140,7 +140,7 @@ static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     if (!parameter) return byoc_diag_out_of_memory(reader->diag);
     BYOC_RETURN_IF_ERROR(byoc_onnx_scope_add(reader, scope, name, "input", parameter, NULL));
     // In nested graphs and functions the type follows from the arguments (onnx_infer.c); the declaration helps.
-    if (!is_main) BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, parameter, input->type, false, name));
+    if (!is_main) BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, parameter, input->type, name));
   }
   return BYOC_OK;
 }
@@ -174,7 +174,7 @@ static byoc_status_t add_outputs(byoc_onnx_reader_t *reader, const Onnx__GraphPr
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it is an input that the call leaves out", what);
     }
     if (!byoc_block_add_result(scope->block, name, value)) return byoc_diag_out_of_memory(reader->diag);
-    BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, value, output->type, is_main, what));
+    BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, value, output->type, what));
   }
   return BYOC_OK;
 }
@@ -189,7 +189,7 @@ static byoc_status_t read_graph(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     if (!binding || !binding->value) continue; // not a value of this graph: exporters leave such entries
     char what[256];
     snprintf(what, sizeof(what), "value '%s'", byoc_onnx_text(info->name));
-    BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, binding->value, info->type, false, what));
+    BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, binding->value, info->type, what));
   }
   return add_outputs(reader, graph, scope);
 }

@@ -1,6 +1,7 @@
-// Infers the type of every value, node by node. The file's declarations are checked against it, and used if inference
-// leaves a shape open (lowering puts a check there: core/kernel/shapes.h). Parameters of loop bodies and of local
-// functions take the types of their arguments.
+// Infers the type of every value, node by node. The file's declarations are used if inference leaves a shape open
+// (lowering puts a check there: core/kernel/shapes.h); a declared shape that contradicts what was inferred is left
+// aside with a warning, and a declared element type is an error. Parameters of loop bodies and of local functions take
+// the types of their arguments.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -8,15 +9,12 @@
 #include "core/ops/op.h"
 
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
-                                bool is_output, const char *what) {
+                                const char *what) {
   const byoc_type_t *declared;
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, type, what, &declared));
   if (!declared) return BYOC_OK;
-  byoc_onnx_declaration_t *declaration = BYOC_ARENA_NEW(&reader->scratch, byoc_onnx_declaration_t);
-  if (!declaration) return byoc_diag_out_of_memory(reader->diag);
-  *declaration = (byoc_onnx_declaration_t){declared, is_output};
-  if (!byoc_pointer_map_put(&reader->declarations, value, declaration)) return byoc_diag_out_of_memory(reader->diag);
-  return BYOC_OK;
+  const bool ok = byoc_pointer_map_put(&reader->declarations, value, (void *)declared);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
 // Widening loops within loops repeats inference; a file must not be able to make it run for ever.
@@ -88,27 +86,27 @@ static bool infer_as_declared(byoc_onnx_reader_t *reader, byoc_value_t *value, c
 }
 
 static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t *value) {
-  const byoc_onnx_declaration_t *declaration = byoc_pointer_map_get(&reader->declarations, value);
-  if (!declaration) return BYOC_OK;
+  const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
+  if (!declared) return BYOC_OK;
   const byoc_type_t *known = value->type, *merged;
-  const merge_result_t result = merge(reader, known, declaration->type, &merged);
+  const merge_result_t result = merge(reader, known, declared, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
   if (result == MERGE_AGREES) {
     if (value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
     return BYOC_OK;
   }
-  if (result == MERGE_SHAPE_DIFFERS && infer_as_declared(reader, value, declaration->type)) return BYOC_OK;
+  if (result == MERGE_SHAPE_DIFFERS && infer_as_declared(reader, value, declared)) return BYOC_OK;
   // Overriding an input's shape can make the declared shapes of later values wrong.
   if (result == MERGE_SHAPE_DIFFERS && reader->options->shape_count > 0) return BYOC_OK;
   byoc_string_t declared_text, known_text;
   char maker[256] = "the graph";
   byoc_string_init(&declared_text, reader->allocator);
   byoc_string_init(&known_text, reader->allocator);
-  byoc_type_print(declaration->type, &declared_text);
+  byoc_type_print(declared, &declared_text);
   byoc_type_print(known, &known_text);
   if (byoc_value_producer(value)) byoc_node_describe(value->node, maker, sizeof(maker));
   byoc_status_t status = BYOC_OK;
-  if (result == MERGE_TYPE_DIFFERS || declaration->is_output) {
+  if (result == MERGE_TYPE_DIFFERS) {
     status = byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "value '%s' is declared %s, but %s makes it %s",
                              byoc_onnx_text(value->name), declared_text.data, maker, known_text.data);
   } else {

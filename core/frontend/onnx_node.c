@@ -50,6 +50,8 @@ static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_c
                            shown);
   }
   *out_op = is_imported && version > 0 ? byoc_op_find(domain, name, (int32_t)version) : NULL;
+  // Optimisers write operators before the operator set that brought them (LayerNormalization at any).
+  if (*out_op == NULL && is_imported && version > 0) *out_op = byoc_op_find_oldest(domain, name);
   if (*out_op) return BYOC_OK;
   if (is_known) {
     byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s is not known in operator set %lld of domain %s",
@@ -72,11 +74,20 @@ static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_c
   return BYOC_UNSUPPORTED;
 }
 
+// Up to operator set 5 operators had a hint about memory, which computes nothing.
+static bool is_left_over(const byoc_onnx_context_t *context, const byoc_node_t *node, const char *name) {
+  enum { LAST_WITH_HINTS = 5 };
+  int64_t version = 0;
+  return strcmp(name, "consumed_inputs") == 0 && node->domain[0] == '\0' &&
+         byoc_onnx_find_import(context, "", &version) && version <= LAST_WITH_HINTS;
+}
+
 static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                      const byoc_onnx_scope_t *scope, byoc_node_t *to) {
   for (size_t i = 0; i < node->n_attribute; i++) {
     const char *name = byoc_onnx_text(node->attribute[i]->name);
     if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: an attribute has no name", what);
+    if (is_left_over(scope->context, to, name)) continue;
     if (byoc_attribute_is_reserved(name)) {
       return byoc_diag_error(
           reader->diag, BYOC_INVALID_DATA,

@@ -9,6 +9,16 @@
 #include "core/ir/verify.h"
 #include "core/ops/op.h"
 
+// Git LFS leaves a text of three lines where a large file was not fetched.
+byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag) {
+  static const char begin[] = "version https://git-lfs.github.com/spec/";
+  if (size_bytes < sizeof(begin) - 1 || memcmp(data, begin, sizeof(begin) - 1) != 0) return BYOC_OK;
+  byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is a Git LFS pointer, which stands for a file that was not fetched",
+                  what);
+  byoc_diag_hint(diag, "run 'git lfs pull' in its repository");
+  return BYOC_INVALID_DATA;
+}
+
 static byoc_status_t check_versions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   if (!model->has_ir_version || !model->graph) {
     byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "it has no %s", model->graph ? "IR version" : "graph");
@@ -65,6 +75,7 @@ static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onn
 
 static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
   ProtobufCMessage *message;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_check_fetched(reader->data, reader->size_bytes, "it", reader->diag));
   BYOC_RETURN_IF_ERROR(byoc_onnx_wire_unpack(reader->data, reader->size_bytes, &onnx__model_proto__descriptor,
                                              &reader->scratch, reader->diag, &message));
   const Onnx__ModelProto *model = (const Onnx__ModelProto *)message;

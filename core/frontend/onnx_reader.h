@@ -53,17 +53,16 @@ typedef struct byoc_onnx_reader_t {
   byoc_map_t functions;    // text map: key of a local function → Onnx__FunctionProto *
   byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → how many copies were made of it
   byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
-  byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_onnx_declaration_t *
-  size_t call_count;       // function bodies made so far
-  size_t node_count;       // nodes made so far
-  size_t inference_count;  // nodes inferred so far, repeats included
+  byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_type_t *, as the file states it; what it leaves open is
+                           // BYOC_DIM_UNKNOWN
+  size_t call_count;      // function bodies made so far
+  size_t node_count;      // nodes made so far
+  size_t inference_count; // nodes inferred so far, repeats included
 } byoc_onnx_reader_t;
 
-// A type that the file states for a value; dimensions it leaves open are BYOC_DIM_UNKNOWN here.
-typedef struct byoc_onnx_declaration_t {
-  const byoc_type_t *type;
-  bool is_output; // of the model: contradicting it is an error, not a warning
-} byoc_onnx_declaration_t;
+// ---- onnx_read.c ----
+// BYOC_INVALID_DATA for a Git LFS pointer. `what` begins the message: "it".
+byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag);
 
 static inline const char *byoc_onnx_text(const char *text) {
   return text ? text : "";
@@ -173,6 +172,6 @@ byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodePr
 // Infers the type of every value of the module, block by block; declarations serve as checks and fill gaps.
 byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader);
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
-                                bool is_output, const char *what);
+                                const char *what);
 
 #endif // BYOC_CORE_FRONTEND_ONNX_READER_H_

@@ -17,20 +17,27 @@ static byoc_dim_t symbol_or_bound(byoc_onnx_reader_t *reader, const char *name, 
   return byoc_dim_symbol(&reader->module->arena, name, failed);
 }
 
-static byoc_status_t read_dim(byoc_onnx_reader_t *reader, const Onnx__TensorShapeProto__Dimension *dim, size_t axis,
-                              const char *what, byoc_dim_t *out_dim) {
+// The name of an open dimension, which stands for one size wherever it is written; NULL if it has none. Exporters write
+// "?", "-1" and "None" for any size, which may be another one at each place.
+static const char *name_of_dim(const Onnx__TensorShapeProto__Dimension *dim) {
+  static const char *const anonymous[] = {"", "?", "-1", "None"};
+  if (dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) return NULL;
+  const char *name = byoc_onnx_text(dim->dim_param);
+  for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++) {
+    if (strcmp(name, anonymous[i]) == 0) return NULL;
+  }
+  return name;
+}
+
+// A negative size says no more than no size does: exporters write -1 for it.
+static byoc_status_t read_dim(byoc_onnx_reader_t *reader, const Onnx__TensorShapeProto__Dimension *dim,
+                              byoc_dim_t *out_dim) {
   bool failed = false;
-  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-    if (dim->dim_value < 0) {
-      byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: dimension %zu is negative (%lld)", what, axis,
-                      (long long)dim->dim_value);
-      byoc_diag_hint(reader->diag, "a dimension known only at run time is written as dim_param, or left out");
-      return BYOC_INVALID_DATA;
-    }
+  const char *name = name_of_dim(dim);
+  if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value >= 0) {
     *out_dim = byoc_dim_constant(dim->dim_value);
-  } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-             byoc_onnx_text(dim->dim_param)[0] != '\0') {
-    *out_dim = symbol_or_bound(reader, dim->dim_param, &failed);
+  } else if (name != NULL) {
+    *out_dim = symbol_or_bound(reader, name, &failed);
   } else {
     *out_dim = byoc_dim_unknown(&reader->module->arena, 0, &failed);
   }
@@ -54,7 +61,7 @@ static byoc_status_t read_tensor_type(byoc_onnx_reader_t *reader, const Onnx__Ty
     }
     rank = (int32_t)tensor->shape->n_dim;
     for (size_t i = 0; i < tensor->shape->n_dim; i++) {
-      BYOC_RETURN_IF_ERROR(read_dim(reader, tensor->shape->dim[i], i, what, &dims[i]));
+      BYOC_RETURN_IF_ERROR(read_dim(reader, tensor->shape->dim[i], &dims[i]));
     }
   }
   *out_type = byoc_type_tensor(&reader->module->arena, dtype, rank, dims);
@@ -155,14 +162,12 @@ static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, co
   const Onnx__TensorShapeProto *shape = declared->tensor_type->shape;
   for (int32_t i = 0; i < (*type)->rank; i++) {
     dims[i] = (*type)->dims[i];
-    const Onnx__TensorShapeProto__Dimension *dim = shape->dim[i];
-    const bool has_name = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                          byoc_onnx_text(dim->dim_param)[0] != '\0';
-    if (!has_name && byoc_dim_is_constant(dims[i])) continue;
-    const char *name = has_name ? dim->dim_param : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
+    const char *given = name_of_dim(shape->dim[i]);
+    if (given == NULL && byoc_dim_is_constant(dims[i])) continue;
+    const char *name = given != NULL ? given : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
     if (!name || !byoc_text_map_put(&reader->symbols, name, reader)) return byoc_diag_out_of_memory(reader->diag);
     dims[i] = symbol_or_bound(reader, name, &failed);
-    if (has_name && byoc_dim_is_constant(dims[i])) BYOC_RETURN_IF_ERROR(note_name(reader, name, input, i));
+    if (given != NULL && byoc_dim_is_constant(dims[i])) BYOC_RETURN_IF_ERROR(note_name(reader, name, input, i));
   }
   if (!failed) *type = byoc_type_tensor(&reader->module->arena, (*type)->dtype, (*type)->rank, dims);
   return failed || !*type ? byoc_diag_out_of_memory(reader->diag) : BYOC_OK;

@@ -88,6 +88,9 @@ typedef struct byoc_op_t {
 
 // The row in force for `opset` (the largest since_version <= opset); NULL if there is none.
 const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset);
+// The oldest row, for models that use an operator at an operator set that did not have it yet; NULL if there is none,
+// or if the operator meant something else before.
+const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name);
 // The row of a node (by its since_version); NULL for calls and unknown operators.
 const byoc_op_t *byoc_op_of(const byoc_node_t *node);
 bool byoc_node_has_trait(const byoc_node_t *node, uint32_t trait);

@@ -75,6 +75,33 @@ const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opse
   return best;
 }
 
+const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name) {
+  // Before the oldest row here these were something else: sizes as attributes, other defaults, texts for types.
+  static const char *const changed[] = {"BatchNormalization",
+                                        "Cast",
+                                        "Concat",
+                                        "Dropout",
+                                        "GRU",
+                                        "GlobalLpPool",
+                                        "LSTM",
+                                        "LpPool",
+                                        "Pad",
+                                        "RNN",
+                                        "Reshape",
+                                        "Split",
+                                        "Tile",
+                                        "Upsample"};
+  for (size_t i = 0; domain[0] == '\0' && i < sizeof(changed) / sizeof(changed[0]); ++i) {
+    if (strcmp(name, changed[i]) == 0) return NULL;
+  }
+  const byoc_op_t *oldest = NULL;
+  for (uint16_t i = first_row(domain, name); i != 0; i = index_next[i - 1]) {
+    const byoc_op_t *row = index_rows[i - 1];
+    if (oldest == NULL || row->since_version < oldest->since_version) oldest = row;
+  }
+  return oldest;
+}
+
 const byoc_op_t *byoc_op_of(const byoc_node_t *node) {
   return node->callee ? NULL : byoc_op_find(node->domain, node->op, node->since_version);
 }

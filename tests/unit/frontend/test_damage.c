@@ -146,6 +146,11 @@ static void refuses_what_is_no_model(void **state) {
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_onnx_read_memory(text, sizeof(text), "text", NULL, byoc_allocator_system(), &diag, &module),
                   BYOC_INVALID_DATA, &diag, "reading text");
+  static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4665\nsize 24\n";
+  byoc_diag_clear(&diag);
+  byoc_test_error(
+      byoc_onnx_read_memory(pointer, sizeof(pointer) - 1, "pointer", NULL, byoc_allocator_system(), &diag, &module),
+      BYOC_INVALID_DATA, &diag, "it is a Git LFS pointer");
   byoc_diag_clear(&diag);
   const byoc_status_t status =
       byoc_onnx_read_file("/nonexistent/model.onnx", NULL, byoc_allocator_system(), &diag, &module);
@@ -225,10 +230,10 @@ static void names_what_is_wrong_with_nodes(void **state) {
   model = byoc_onnx_model_create(byoc_allocator_system(), "test", 1);
   graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
-  byoc_onnx_graph_node(graph, "Erf", "act", "x", "out");
+  byoc_onnx_graph_node(graph, "Tile", "act", "x,x", "out");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_UNSUPPORTED,
-               "Erf is not known in operator set 1 of domain ai.onnx (it is known from operator set 9 on; convert ");
+               "Tile is not known in operator set 1 of domain ai.onnx (it is known from operator set 6 on; convert ");
 
   // Nodes that only the compiler makes are not checked for their operands, so models must not contain them.
   model = make_plain(&graph);
@@ -303,11 +308,6 @@ static void names_what_is_wrong_with_graphs(void **state) {
   model = make_plain(&graph);
   byoc_onnx_graph_output(graph, "nothing", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_INVALID_DATA, "output 'nothing'");
-
-  model = make_plain(&graph);
-  byoc_onnx_graph_input(graph, "y", BYOC_DTYPE_F32, "2,-3");
-  byoc_onnx_graph_output(graph, "x", BYOC_DTYPE_F32, NULL);
-  expect_error(model, NULL, BYOC_INVALID_DATA, "input 'y': dimension 1 is negative (-3)");
 
   model = make_plain(&graph);
   byoc_onnx_graph_input(graph, "y", BYOC_DTYPE_F32, "4611686018427387904,4611686018427387904");

@@ -407,8 +407,77 @@ static void checks_declarations(void **state) {
   graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
   byoc_onnx_graph_node(graph, "Relu", "r", "x", "out");
-  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, "2,4");
-  expect_error(model, NULL, BYOC_INVALID_DATA, "declared f32[2,4]");
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_I64, "2,3");
+  expect_error(model, NULL, BYOC_INVALID_DATA, "declared i64[2,3]");
+}
+
+// A declared shape, unlike a declared element type, is a hint: also that of an output.
+static void declared_shapes_are_hints(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"2,4", "2,3,1", "N", ""};
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+    byoc_onnx_model_t *model = new_model();
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
+    byoc_onnx_graph_node(graph, "Relu", "r", "x", "out");
+    byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, shapes[i]);
+    byoc_diag_t diag;
+    byoc_graph_module_t *module;
+    byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+    const byoc_type_t *type = byoc_graph_module_main(module)->body->results.data[0]->type;
+    assert_int_equal(type->rank, 2);
+    assert_int_equal(byoc_type_element_count(type), 6);
+    byoc_graph_module_destroy(module);
+  }
+}
+
+// Exporters write -1, "?" and "None" for any size, which may be another one at each place.
+static void anonymous_dimensions_get_names_of_their_own(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"-1,-1", "?,?", "None,None", "-7,?"};
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+    byoc_onnx_model_t *model = new_model();
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    byoc_onnx_graph_input(graph, "x:0", BYOC_DTYPE_F32, shapes[i]);
+    byoc_onnx_graph_node(graph, "Relu", "r", "x:0", "out");
+    byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, shapes[i]);
+    byoc_diag_t diag;
+    byoc_graph_module_t *module;
+    byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+    const byoc_type_t *type = byoc_graph_module_main(module)->body->parameters.data[0]->type;
+    assert_string_equal(type->dims[0].expr->symbol, "x:0.0");
+    assert_string_equal(type->dims[1].expr->symbol, "x:0.1");
+    byoc_graph_module_destroy(module);
+  }
+}
+
+// Optimisers write LayerNormalization at any operator set. What had another meaning before is refused.
+static void operators_before_their_time(void **state) {
+  (void)state;
+  static const struct {
+    int64_t opset;
+    const char *op;
+    int32_t since;
+  } rows[] = {{12, "LayerNormalization", 17}, {1, "Erf", 9}, {3, "Relu", 6}, {1, "Sigmoid", 6}, {2, "Reshape", 0}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "test", rows[i].opset);
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
+    byoc_onnx_graph_input(graph, "scale", BYOC_DTYPE_F32, "3");
+    const bool has_scale = i == 0;
+    byoc_onnx_node_t *node = byoc_onnx_graph_node(graph, rows[i].op, "n", has_scale ? "x,scale" : "x", "out");
+    if (rows[i].since == 6) byoc_onnx_node_ints(node, "consumed_inputs", &(int64_t){0}, 1);
+    byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, "2,3");
+    if (rows[i].since == 0) {
+      expect_error(model, NULL, BYOC_UNSUPPORTED, "operator Reshape is not known in operator set 2");
+      continue;
+    }
+    byoc_diag_t diag;
+    byoc_graph_module_t *module;
+    byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+    assert_int_equal(byoc_graph_module_main(module)->body->first->since_version, rows[i].since);
+    byoc_graph_module_destroy(module);
+  }
 }
 
 // Where the run decides how many dimensions stay, a declared rank is believed, and otherwise all open ones.
@@ -499,6 +568,9 @@ int main(void) {
       cmocka_unit_test(reads_branches),
       cmocka_unit_test(types_loops),
       cmocka_unit_test(checks_declarations),
+      cmocka_unit_test(declared_shapes_are_hints),
+      cmocka_unit_test(anonymous_dimensions_get_names_of_their_own),
+      cmocka_unit_test(operators_before_their_time),
       cmocka_unit_test(declared_ranks_come_before_assumed_ones),
       cmocka_unit_test(passes_inputs_and_constants_on),
       cmocka_unit_test(survives_lack_of_memory),

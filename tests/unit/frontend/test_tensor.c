@@ -294,6 +294,9 @@ static void reads_external_files(void **state) {
   byoc_diag_t diag = {0};
   const float values[6] = {9, 1, 2, 3, 4, 9};
   byoc_test_ok(byoc_file_write(data_path, values, sizeof(values), &diag), &diag);
+  static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4665\nsize 24\n";
+  snprintf(data_path, sizeof(data_path), "%s/pointer.bin", folder);
+  byoc_test_ok(byoc_file_write(data_path, pointer, sizeof(pointer) - 1, &diag), &diag);
   byoc_onnx_model_t *model = make_external((external_t){"weights.bin", "4", "16"});
   byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
   byoc_onnx_model_destroy(model);
@@ -318,6 +321,7 @@ static void reads_external_files(void **state) {
       {{"", NULL, NULL}, "not inside the model's folder"},
       {{NULL, NULL, NULL}, "has no location"},
       {{"missing.bin", NULL, NULL}, "missing.bin"},
+      {{"pointer.bin", NULL, NULL}, "pointer.bin is a Git LFS pointer"},
   };
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     byoc_diag_clear(&diag);
