@@ -40,6 +40,9 @@ void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string
   case BYOC_DIM_MIN:
     open = "byoc_dim_min(";
     break;
+  case BYOC_DIM_BROADCAST:
+    open = "byoc_dim_broadcast(";
+    break;
   default:
     open = "byoc_dim_max(";
     break;

@@ -23,6 +23,8 @@ static inline int64_t byoc_host_dim_value(byoc_dim_kind_t kind, int64_t a, int64
     return byoc_dim_mod(a, b);
   case BYOC_DIM_MIN:
     return byoc_dim_min(a, b);
+  case BYOC_DIM_BROADCAST:
+    return byoc_dim_broadcast(a, b);
   default:
     return byoc_dim_max(a, b);
   }

@@ -133,6 +133,7 @@ static double weigh_dim(byoc_dim_t dim) {
   case BYOC_DIM_MUL:
     return a * b;
   case BYOC_DIM_MAX:
+  case BYOC_DIM_BROADCAST:
     return a > b ? a : b;
   case BYOC_DIM_MIN:
     return a < b ? a : b;

@@ -83,6 +83,8 @@ static byoc_host_range_t combined(byoc_dim_kind_t kind, byoc_host_range_t a, byo
     return rest_of(a, b);
   case BYOC_DIM_MIN:
     return (byoc_host_range_t){byoc_dim_min(a.least, b.least), byoc_dim_min(a.most, b.most), common, false};
+  case BYOC_DIM_BROADCAST:
+    return (byoc_host_range_t){byoc_dim_min(a.least, b.least), byoc_dim_max(a.most, b.most), common, false};
   default:
     return (byoc_host_range_t){byoc_dim_max(a.least, b.least), byoc_dim_max(a.most, b.most), common, false};
   }

@@ -403,6 +403,7 @@ static bool dim_is_nonnegative(byoc_dim_t dim) {
   case BYOC_DIM_FLOORDIV:
   case BYOC_DIM_CEILDIV:
   case BYOC_DIM_MIN:
+  case BYOC_DIM_BROADCAST:
     return left && dim_is_nonnegative(dim.expr->right);
   case BYOC_DIM_MOD:
     return dim_is_nonnegative(dim.expr->right);
@@ -439,6 +440,44 @@ static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_d
   return dim_raw(arena, kind, left, right, failed);
 }
 
+// ---- broadcasts ----
+
+// The sizes that are broadcast to each other, each once and in order. A number other than 1 settles the result.
+static void sizes_collect(dim_factors_t *sizes, byoc_dim_t dim, byoc_dim_t *settled) {
+  if (byoc_dim_is_constant(dim)) {
+    if (dim.constant != 1) *settled = dim;
+    return;
+  }
+  if (dim.expr->kind == BYOC_DIM_BROADCAST) {
+    sizes_collect(sizes, dim.expr->left, settled);
+    sizes_collect(sizes, dim.expr->right, settled);
+    return;
+  }
+  size_t i = 0;
+  while (i < sizes->count && dim_compare(dim_of(sizes->items[i]), dim) < 0) ++i;
+  if (i < sizes->count && byoc_dim_equal(dim_of(sizes->items[i]), dim)) return;
+  if (sizes->count == MAX_FACTORS) {
+    sizes->overflow = true;
+    return;
+  }
+  for (size_t k = sizes->count++; k > i; --k) sizes->items[k] = sizes->items[k - 1];
+  sizes->items[i] = dim.expr;
+}
+
+static byoc_dim_t dim_broadcast(byoc_arena_t *arena, byoc_dim_t left, byoc_dim_t right, bool *failed) {
+  dim_factors_t sizes = {.count = 0};
+  byoc_dim_t settled = byoc_dim_constant(1);
+  sizes_collect(&sizes, left, &settled);
+  sizes_collect(&sizes, right, &settled);
+  if (settled.constant != 1 || sizes.count == 0) return settled;
+  if (sizes.overflow) return dim_raw(arena, BYOC_DIM_BROADCAST, left, right, failed);
+  byoc_dim_t dim = dim_of(sizes.items[0]);
+  for (size_t i = 1; i < sizes.count; ++i) {
+    dim = dim_raw(arena, BYOC_DIM_BROADCAST, dim, dim_of(sizes.items[i]), failed);
+  }
+  return dim;
+}
+
 byoc_dim_t byoc_dim_binary(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right, bool *failed) {
   if (*failed) return byoc_dim_constant(-1);
   byoc_dim_t result = byoc_dim_constant(-1);
@@ -462,6 +501,9 @@ byoc_dim_t byoc_dim_binary(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t
   case BYOC_DIM_MIN:
   case BYOC_DIM_MAX:
     result = dim_extremum(arena, kind, left, right, failed);
+    break;
+  case BYOC_DIM_BROADCAST:
+    result = dim_broadcast(arena, left, right, failed);
     break;
   default:
     break; // no other kind has two operands

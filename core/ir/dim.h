@@ -19,7 +19,8 @@
   X(CEILDIV, "ceildiv", 1)                                                                                             \
   X(MOD, "mod", 1)                                                                                                     \
   X(MIN, "min", 1)                                                                                                     \
-  X(MAX, "max", 1)
+  X(MAX, "max", 1)                                                                                                     \
+  X(BROADCAST, "broadcast", 1) /* of sizes that are equal, or one of which is 1: the other one */
 
 #define BYOC_DIM_KIND_ENUM(NAME, text, binary) BYOC_DIM_##NAME,
 typedef enum byoc_dim_kind_t { BYOC_DIM_KIND_LIST(BYOC_DIM_KIND_ENUM) } byoc_dim_kind_t;

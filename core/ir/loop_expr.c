@@ -104,6 +104,9 @@ static const byoc_loop_expr_t *dim_tree(byoc_loop_builder_t *builder, byoc_dim_t
     return byoc_loop_binary(builder, BYOC_LOOP_OP_MIN, left, right);
   case BYOC_DIM_MAX:
     return byoc_loop_binary(builder, BYOC_LOOP_OP_MAX, left, right);
+  case BYOC_DIM_BROADCAST:
+    return byoc_loop_select(builder, byoc_loop_binary(builder, BYOC_LOOP_OP_EQ, left, byoc_loop_int(builder, 1)), right,
+                            left);
   default:
     return fail(builder);
   }

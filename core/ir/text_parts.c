@@ -21,11 +21,8 @@ static bool parse_function_dim(byoc_lexer_t *lexer, byoc_arena_t *arena, const c
   static const struct {
     const char *name;
     byoc_dim_kind_t kind;
-  } functions[] = {{"floordiv", BYOC_DIM_FLOORDIV},
-                   {"ceildiv", BYOC_DIM_CEILDIV},
-                   {"mod", BYOC_DIM_MOD},
-                   {"min", BYOC_DIM_MIN},
-                   {"max", BYOC_DIM_MAX}};
+  } functions[] = {{"floordiv", BYOC_DIM_FLOORDIV}, {"ceildiv", BYOC_DIM_CEILDIV}, {"mod", BYOC_DIM_MOD},
+                   {"min", BYOC_DIM_MIN},           {"max", BYOC_DIM_MAX},         {"broadcast", BYOC_DIM_BROADCAST}};
   byoc_dim_t left, right;
   for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {
     if (strcmp(functions[i].name, name) != 0) continue;
@@ -36,7 +33,7 @@ static bool parse_function_dim(byoc_lexer_t *lexer, byoc_arena_t *arena, const c
   }
   return byoc_lexer_fail_at(lexer, offset,
                             "there is no function '%s' of dimensions; there are floordiv, ceildiv, mod, "
-                            "min and max",
+                            "min, max and broadcast",
                             name);
 }
 

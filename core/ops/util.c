@@ -401,10 +401,7 @@ bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t left, byoc_side_t
     if (a.constant == 1) *out = b;
     return true;
   }
-  // Two symbols: at run time they are equal, or one of them is 1; the other one may then be 0.
-  byoc_dim_t none = byoc_infer_dim(infer, BYOC_DIM_MIN, byoc_infer_dim(infer, BYOC_DIM_MIN, a, b, failed),
-                                   byoc_dim_constant(1), failed);
-  *out = byoc_infer_dim(infer, BYOC_DIM_MUL, byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed), none, failed);
+  *out = byoc_infer_dim(infer, BYOC_DIM_BROADCAST, a, b, failed); // the relation above holds at run time
   return true;
 }
 

@@ -164,6 +164,10 @@ static inline int64_t byoc_dim_min(int64_t a, int64_t b) {
 static inline int64_t byoc_dim_max(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
+// Of sizes that are equal, or one of which is 1.
+static inline int64_t byoc_dim_broadcast(int64_t a, int64_t b) {
+  return a == 1 ? b : a;
+}
 
 // ---- for the operators on containers ----
 // A new cell with one reference; NULL if out of memory.

@@ -67,6 +67,29 @@ static void squeezes_without_axes(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// Sizes that are equal, or one of which is 1, met again and again: the other one counts, also where it is 0.
+static void broadcasts_open_sizes(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%a : f32[N], %b : f32[M]) -> (%y : f32[broadcast(M, N)])",
+                  "    %0 = Add@14(%a, %b) : f32[broadcast(M, N)]\n    %y = Mul@14(%a, %0) : f32[broadcast(M, N)]\n"
+                  "    return %y"),
+             &m);
+  const float a[3] = {1, 2, 3}, b[3] = {10, 20, 30};
+  static const int64_t sizes[][3] = {{3, 3, 3}, {1, 3, 3}, {3, 1, 3}, {1, 1, 1}, {0, 1, 0}, {1, 0, 0}};
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+    const byoc_argument_t inputs[2] = {floats(1, &sizes[i][0], a), floats(1, &sizes[i][1], b)};
+    byoc_argument_t results[MAX_RESULTS];
+    run(&m, inputs, results);
+    assert_int_equal(results[0].dims[0], sizes[i][2]);
+    for (int64_t k = 0; k < sizes[i][2]; ++k) {
+      const float left = a[sizes[i][0] == 1 ? 0 : k], right = b[sizes[i][1] == 1 ? 0 : k];
+      assert_true(at(&results[0], k) == left * (left + right));
+    }
+  }
+  close_model(&m);
+}
+
 // Carried values that swap places, one that grows, and one scanned.
 static const char loop_text[] =
     "module {\n  constant @one : i64[] = [1]\n"
@@ -670,6 +693,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(symbols),
       cmocka_unit_test(squeezes_without_axes),
+      cmocka_unit_test(broadcasts_open_sizes),
       cmocka_unit_test(loops),
       cmocka_unit_test(nested),
       cmocka_unit_test(containers),

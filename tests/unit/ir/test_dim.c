@@ -89,6 +89,20 @@ static void extrema_fold(void **state) {
   expect("min(N, M)", "min(M, N)");
 }
 
+static void broadcasts_hold_each_size_once(void **state) {
+  (void)state;
+  expect("broadcast(N, M)", "broadcast(M, N)");
+  expect("broadcast(N, N)", "N");
+  expect("broadcast(1, N)", "N");
+  expect("broadcast(N, 4)", "4");
+  expect("broadcast(N, 0)", "0");
+  expect("broadcast(1, 1)", "1");
+  expect("broadcast(broadcast(N, ?3), N)", "broadcast(N, ?3)");
+  expect("broadcast(broadcast(K, N), broadcast(N, M))", "broadcast(broadcast(K, M), N)");
+  expect("broadcast(broadcast(K, N), broadcast(M, 7))", "7");
+  expect("max(broadcast(K, N), 0)", "broadcast(K, N)");
+}
+
 static void unknowns_are_themselves_only(void **state) {
   (void)state;
   assert_true(byoc_dim_equal(parse("?3"), parse("?3")));
@@ -143,6 +157,8 @@ static int64_t value_of(byoc_dim_t dim, const int64_t *symbols) {
     return a < b ? a : b;
   case BYOC_DIM_MAX:
     return a > b ? a : b;
+  case BYOC_DIM_BROADCAST:
+    return a == 1 ? b : a;
   default:
     quotient = a / b - (a % b != 0 && (a < 0) != (b < 0));
     if (dim.expr->kind == BYOC_DIM_FLOORDIV) return quotient;
@@ -161,14 +177,19 @@ static byoc_dim_t random_dim(byoc_test_random_t *random, int depth, const int64_
     *value = symbols[name[0] - 'A'];
     return byoc_dim_symbol(&arena, name, &failed);
   }
-  static const byoc_dim_kind_t kinds[] = {BYOC_DIM_ADD, BYOC_DIM_SUB, BYOC_DIM_MUL,      BYOC_DIM_ADD,    BYOC_DIM_MIN,
-                                          BYOC_DIM_MAX, BYOC_DIM_MOD, BYOC_DIM_FLOORDIV, BYOC_DIM_CEILDIV};
+  static const byoc_dim_kind_t kinds[] = {BYOC_DIM_ADD,     BYOC_DIM_SUB,      BYOC_DIM_MUL, BYOC_DIM_ADD,
+                                          BYOC_DIM_MIN,     BYOC_DIM_MAX,      BYOC_DIM_MOD, BYOC_DIM_FLOORDIV,
+                                          BYOC_DIM_CEILDIV, BYOC_DIM_BROADCAST};
   byoc_dim_kind_t kind = kinds[byoc_test_below(random, sizeof(kinds) / sizeof(kinds[0]))];
   int64_t a = 0, b = 0;
   byoc_dim_t left = random_dim(random, depth - 1, symbols, &a), right = random_dim(random, depth - 1, symbols, &b);
   if (kind >= BYOC_DIM_FLOORDIV && kind <= BYOC_DIM_MOD && b <= 0) {
     b = 1 + (int64_t)byoc_test_below(random, 5);
     right = byoc_dim_constant(b);
+  }
+  if (kind == BYOC_DIM_BROADCAST && a != b && a != 1 && b != 1) {
+    b = a;
+    right = left;
   }
   byoc_dim_expr_t plain = {.kind = kind, .left = byoc_dim_constant(a), .right = byoc_dim_constant(b)};
   *value = value_of((byoc_dim_t){.expr = &plain}, symbols);
@@ -209,6 +230,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(sums_and_products_are_canonical, set_up, tear_down),
       cmocka_unit_test_setup_teardown(divisions_fold, set_up, tear_down),
       cmocka_unit_test_setup_teardown(extrema_fold, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(broadcasts_hold_each_size_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(unknowns_are_themselves_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(symbols_are_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(growth_is_bounded, set_up, tear_down),

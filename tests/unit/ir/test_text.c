@@ -172,8 +172,8 @@ static void mistakes_are_pointed_at(void **state) {
                  "  module { func @f(%x : f32[-1]) -> () { return } }\n                            ^\n");
   expect_message(
       "module { func @f(%x : f32[sin(N, 2)]) -> () { return } }",
-      "t.ir:1:27: error: there is no function 'sin' of dimensions; there are floordiv, ceildiv, mod, min and "
-      "max\n  module { func @f(%x : f32[sin(N, 2)]) -> () { return } }\n                            ^\n");
+      "t.ir:1:27: error: there is no function 'sin' of dimensions; there are floordiv, ceildiv, mod, min, "
+      "max and broadcast\n  module { func @f(%x : f32[sin(N, 2)]) -> () { return } }\n                            ^\n");
   expect_message("module {\nfunc @f() -> () {\n  Neg@13(%no)\n  return\n}}",
                  "t.ir:3:10: error: %no is not defined here\n    Neg@13(%no)\n           ^\n");
   expect_message("module {\nfunc @f() -> () {\n  Neg@13(@no)\n  return\n}}",

@@ -129,7 +129,7 @@ static const infer_case_t cases[] = {
     // Broadcasting
     {"", "%a : f32[N,4], %b : f32[4]", "Add@14(%a, %b)", 1, "f32[N,4]"},
     {"", "%a : f32[N,1], %b : f32[M,1,4]", "Add@14(%a, %b)", 1, "f32[M,N,4]"},
-    {"", "%a : f32[N], %b : f32[M]", "Add@14(%a, %b)", 1, "f32[min(min(M, N), 1) * max(M, N)]"},
+    {"", "%a : f32[N], %b : f32[M]", "Add@14(%a, %b)", 1, "f32[broadcast(M, N)]"},
     {"", "%a : f32[2,3], %b : f32[4]", "Add@14(%a, %b)", 1, "! operand 1: f32[4] does not broadcast against f32[2,3]"},
     {"", "%a : f32[2], %b : f16[2]", "Add@14(%a, %b)", 1,
      "! operand 1: expected the element type of operand 0 (f32[2]), got f16[2]"},
