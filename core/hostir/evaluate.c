@@ -190,6 +190,7 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
     step->packed = byoc_text_find(i->symbol); // the evaluator uses the artifact's own functions
     if (step->packed == NULL) step->packed = byoc_check_find(i->symbol);
     if (step->packed != NULL) return prepare_call(evaluator, step, diag);
+    step->is_watched = true;
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     memcpy(&step->packed, &address, sizeof(address)); // ISO C has no cast from object to function pointer
     return prepare_call(evaluator, step, diag);
@@ -199,10 +200,13 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
         step->engine_instance = evaluator->engine_instances[k];
     }
     step->engine = i->engine->in_process;
+    step->is_watched = true;
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_C_CALL:
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
-    return byoc_c_interface_create(i->c_call, address, evaluator->allocator, diag, &step->c_interface);
+    BYOC_RETURN_IF_ERROR(byoc_c_interface_create(i->c_call, address, evaluator->allocator, diag, &step->c_interface));
+    step->is_watched = true;
+    return prepare_call(evaluator, step, diag);
   case BYOC_HOST_COLLECTIVE:
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_CONTAINER:
@@ -314,6 +318,10 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {
   evaluator->fills_undefined = true;
   evaluator->undefined = byte;
+}
+
+void byoc_evaluator_watch(byoc_evaluator_t *evaluator, const byoc_call_watch_t *watch) {
+  evaluator->watch = *watch;
 }
 
 static void destroy_steps(const byoc_steps_t *steps) {

@@ -37,6 +37,17 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
 // what is undefined.
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
+// Stands between the evaluator and the code of backends, for tools that watch what that code does.
+typedef struct byoc_call_watch_t {
+  void *self;
+  // Is called instead of each function of a backend, and runs it by `body(body_self, call)`, as often as it likes and
+  // with tensors and a workspace wherever it likes, as long as the results end up where `call` has them. Returns the
+  // status of the call. `keeps_results`: results hold data that the function reads (a C matrix that is added to).
+  int32_t (*run)(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
+                 int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self);
+} byoc_call_watch_t;
+// `watch` is copied.
+void byoc_evaluator_watch(byoc_evaluator_t *evaluator, const byoc_call_watch_t *watch);
 // inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program,
 // BYOC_INVALID_ARGUMENT if an output overlaps another tensor, but for an input that it may be written over.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,

@@ -32,6 +32,7 @@ struct byoc_step_t {
   uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
   uint32_t command;                    // of a device; BYOC_PLACE_NONE: none
+  bool is_watched;                     // what runs is a backend's
   byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or nobody asked
 };
 
@@ -49,8 +50,9 @@ struct byoc_evaluator_t {
   const byoc_host_places_t *places;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
-  uint32_t loop_depth;  // loops around what runs now
-  bool fills_undefined; // with `undefined`
+  uint32_t loop_depth;     // loops around what runs now
+  byoc_call_watch_t watch; // run NULL: nobody watches
+  bool fills_undefined;    // with `undefined`
   uint8_t undefined;
 };
 

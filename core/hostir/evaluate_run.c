@@ -63,11 +63,50 @@ static void place_tensors(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   }
 }
 
-static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
+// C functions find their buffers by index: those of the call are put there while it runs.
+static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step, const byoc_call_t *call) {
   const byoc_host_instruction_t *i = step->instruction;
-  for (size_t k = 0; k < i->operands.count; ++k) (void)byoc_evaluator_address(evaluator, i->operands.data[k]);
-  for (size_t k = 0; k < i->results.count; ++k) (void)byoc_evaluator_address(evaluator, i->results.data[k]);
-  return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
+  const DLTensor *results = call->tensors + call->input_count;
+  for (size_t k = 0; k < i->operands.count; ++k) {
+    evaluator->addresses[i->operands.data[k]->index] = call->tensors[k].data;
+  }
+  for (size_t k = 0; k < i->results.count; ++k) evaluator->addresses[i->results.data[k]->index] = results[k].data;
+  const byoc_status_t status = byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
+  if (call == &step->call) return status;
+  for (size_t k = 0; k < i->operands.count; ++k) {
+    evaluator->addresses[i->operands.data[k]->index] = step->tensors[k].data;
+  }
+  results = step->tensors + step->call.input_count;
+  for (size_t k = 0; k < i->results.count; ++k) evaluator->addresses[i->results.data[k]->index] = results[k].data;
+  return status;
+}
+
+// One function of a backend, on its way to the watch.
+typedef struct backend_call_t {
+  byoc_evaluator_t *evaluator;
+  byoc_step_t *step;
+} backend_call_t;
+
+static int32_t call_backend(void *self, const byoc_call_t *call) {
+  const backend_call_t *made = self;
+  const byoc_step_t *step = made->step;
+  switch (step->instruction->op) {
+  case BYOC_HOST_PACKED:
+    return step->packed(call);
+  case BYOC_HOST_ENGINE:
+    return step->engine->run(step->engine_instance, step->instruction->engine_function, call);
+  default:
+    return call_c(made->evaluator, made->step, call);
+  }
+}
+
+static byoc_status_t run_backend(byoc_evaluator_t *evaluator, byoc_step_t *step) {
+  const byoc_host_instruction_t *i = step->instruction;
+  const byoc_call_watch_t *watch = &evaluator->watch;
+  backend_call_t made = {evaluator, step};
+  if (watch->run == NULL || !step->is_watched) return call_backend(&made, &step->call);
+  const char *name = i->op == BYOC_HOST_ENGINE ? i->json->function_name : i->symbol;
+  return watch->run(watch->self, name, &step->call, i->op == BYOC_HOST_C_CALL, call_backend, &made);
 }
 
 // Bytes of an input may be in their place in an output already (core/hostir/in_place.h).
@@ -308,13 +347,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = byoc_interpreter_run(step->interpreter, &step->call);
     break;
   case BYOC_HOST_PACKED:
-    status = step->packed(&step->call);
-    break;
   case BYOC_HOST_ENGINE:
-    status = step->engine->run(step->engine_instance, i->engine_function, &step->call);
-    break;
   case BYOC_HOST_C_CALL:
-    status = call_c(evaluator, step);
+    status = run_backend(evaluator, step);
     break;
   case BYOC_HOST_COLLECTIVE:
     status = byoc_collective_call(i->collective, &step->call);

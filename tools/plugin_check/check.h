@@ -32,6 +32,7 @@ typedef enum check_stage_t {
   CHECK_FILE,   // check->plugin. The rule reads the file only.
   CHECK_LOAD,   // the same; the rule may load the plugin itself. If it fails, no later rule runs.
   CHECK_LOADED, // check->registry and check->entry too: the plugin alone, loaded in this child
+  CHECK_GATE,   // the same. If it fails, no later rule runs: it would fail for the same reason.
 } check_stage_t;
 
 typedef struct check_rule_t {
@@ -53,7 +54,7 @@ typedef enum check_verdict_t {
   CHECK_FAILED,
   CHECK_SKIPPED, // the rule does not concern this plugin, or cannot run here: `findings` says why
   CHECK_WAIVED,  // it failed, as --waive says it may
-  CHECK_BLOCKED, // not run: an earlier rule of the stage CHECK_LOAD failed
+  CHECK_BLOCKED, // not run: an earlier rule of the stage CHECK_LOAD or CHECK_GATE failed
 } check_verdict_t;
 
 enum { CHECK_TEXT_BYTES = 1 << 15 };

@@ -108,7 +108,8 @@ static byoc_status_t run_rules(arguments_t *arguments, check_report_t *report, b
       BYOC_RETURN_IF_ERROR(
           check_run_rule(&arguments->check, rule, (uint32_t)(arguments->seconds * 1000), diag, &result));
     }
-    is_blocked = is_blocked || (rule->stage == CHECK_LOAD && result.verdict == CHECK_FAILED);
+    const bool is_gate = rule->stage == CHECK_LOAD || rule->stage == CHECK_GATE;
+    is_blocked = is_blocked || (is_gate && result.verdict == CHECK_FAILED);
     byoc_status_t status = check_report_add(report, &result, diag);
     if (is_run) check_result_deinit(&result);
     BYOC_RETURN_IF_ERROR(status);

@@ -130,7 +130,7 @@ static void run_in_child(void *self, void *answer) {
   if (atexit(leave) != 0) _exit(EXITED);
   (void)setenv("TMPDIR", check->folder, 1);
   (void)setenv("BYOC_CACHE_DIR", check->folder, 1);
-  if (check->rule->stage == CHECK_LOADED) {
+  if (check->rule->stage == CHECK_LOADED || check->rule->stage == CHECK_GATE) {
     check->registry = check_load(check, byoc_allocator_system());
     check->entry = byoc_plugin_registry_at(check->registry, 0);
   }

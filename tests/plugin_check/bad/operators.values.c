@@ -1,0 +1,3 @@
+// Is off by a hundredth.
+#define KERNEL_VALUE "%s + 0.01f"
+#include "base.h"
