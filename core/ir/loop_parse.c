@@ -12,8 +12,8 @@ typedef struct parser_t {
   byoc_lexer_t *lexer;
   byoc_arena_t *arena;
   byoc_loop_builder_t builder;                  // makes the nodes; owns the blocks of the kernel
-  byoc_map_t variables;                         // text map: name → byoc_loop_variable_info_t
-  byoc_map_t buffers;                           // text map: name → byoc_loop_buffer_t
+  byoc_loop_scope_t *scope;                     // what is defined so far
+  bool is_part;                                 // a part of a kernel: byoc_loop_statements_parse
   BYOC_VECTOR(const byoc_loop_expr_t *) shared; // of the statement: #1, #2 ..., in the lexer's arena
 } parser_t;
 
@@ -46,6 +46,7 @@ static const byoc_loop_expr_t *parse_number(parser_t *parser, byoc_dtype_t dtype
   byoc_lexer_t *lexer = parser->lexer;
   byoc_loop_expr_t *expr = new_expr(parser, BYOC_LOOP_CONST, dtype);
   if (!expr) return NULL;
+  if (dtype == BYOC_DTYPE_NONE) return byoc_lexer_expect_f64(lexer, &expr->number.f) ? expr : NULL;
   if (byoc_loop_is_float(dtype)) {
     bool negative = byoc_lexer_is(lexer, BYOC_TOKEN_MINUS);
     byoc_lexer_t ahead = byoc_lexer_ahead(lexer);
@@ -61,6 +62,11 @@ static const byoc_loop_expr_t *parse_number(parser_t *parser, byoc_dtype_t dtype
     return byoc_lexer_next(lexer) ? expr : NULL;
   }
   return byoc_lexer_expect_i64(lexer, &expr->number.i) ? expr : NULL;
+}
+
+// A number with a point that does not say its type.
+static const byoc_loop_expr_t *parse_plain_float(parser_t *parser) {
+  return parse_number(parser, parser->is_part ? BYOC_DTYPE_NONE : BYOC_DTYPE_F32);
 }
 
 // ---- names and calls ----
@@ -86,12 +92,18 @@ static const byoc_loop_expr_t *parse_dim(parser_t *parser) {
   return expr && expr->symbol ? expr : NULL;
 }
 
+// The element type that a word stands for; BYOC_DTYPE_NONE if there is none.
+static byoc_dtype_t dtype_of(const parser_t *parser, const char *name) {
+  const void *stands_for = byoc_text_map_get(&parser->scope->dtypes, name);
+  return stands_for ? (byoc_dtype_t)(uintptr_t)stands_for : byoc_dtype_parse(name);
+}
+
 static bool parse_dtype(parser_t *parser, byoc_dtype_t *out_dtype) {
   const char *name;
   size_t offset = parser->lexer->token.offset;
   *out_dtype = BYOC_DTYPE_NONE;
   if (!byoc_lexer_expect_text(parser->lexer, BYOC_TOKEN_WORD, &name)) return false;
-  *out_dtype = byoc_dtype_parse(name);
+  *out_dtype = dtype_of(parser, name);
   return byoc_loop_is_scalar(*out_dtype) || byoc_lexer_fail_at(parser->lexer, offset, "no element type '%s'", name);
 }
 
@@ -157,7 +169,7 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
   size_t offset = lexer->token.offset;
   bool is_call = byoc_lexer_peek(lexer) == BYOC_TOKEN_LEFT_PAREN;
   byoc_loop_expr_t *expr;
-  if (!is_call && (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)) return parse_number(parser, BYOC_DTYPE_F32);
+  if (!is_call && (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)) return parse_plain_float(parser);
   if (!byoc_lexer_next(lexer)) return NULL;
   if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
     expr = new_expr(parser, BYOC_LOOP_CONST, BYOC_DTYPE_BOOL);
@@ -165,9 +177,11 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
     return expr;
   }
   if (!is_call) {
-    const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->buffers, name);
+    const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->scope->buffers, name);
     if (buffer) return parse_load(parser, buffer);
-    const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->variables, name);
+    const byoc_loop_expr_t *value = byoc_text_map_get(&parser->scope->values, name);
+    if (value) return value;
+    const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->scope->variables, name);
     if (!info) {
       byoc_lexer_fail_at(lexer, offset, "no variable or buffer '%s'", name);
       return NULL;
@@ -176,10 +190,10 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
     if (expr) expr->variable = &info->variable;
     return expr;
   }
-  if (strcmp(name, "dim") == 0) return parse_dim(parser);
+  if (strcmp(name, "dim") == 0 && !parser->is_part) return parse_dim(parser);
   if (strcmp(name, "cast") == 0) return parse_cast(parser);
   if (strcmp(name, "select") == 0) return parse_select(parser);
-  byoc_dtype_t dtype = byoc_dtype_parse(name);
+  byoc_dtype_t dtype = dtype_of(parser, name);
   if (!byoc_loop_is_scalar(dtype)) return parse_call(parser, name, offset);
   if (!expect(parser, BYOC_TOKEN_LEFT_PAREN)) return NULL;
   const byoc_loop_expr_t *number = parse_number(parser, dtype);
@@ -218,7 +232,7 @@ static const byoc_loop_expr_t *parse_primary(parser_t *parser) {
     return inner && expect(parser, BYOC_TOKEN_RIGHT_PAREN) ? inner : NULL;
   }
   if (byoc_lexer_is(lexer, BYOC_TOKEN_HASH)) return parse_shared(parser);
-  if (byoc_lexer_is_float(lexer)) return parse_number(parser, BYOC_DTYPE_F32);
+  if (byoc_lexer_is_float(lexer)) return parse_plain_float(parser);
   if (byoc_lexer_is(lexer, BYOC_TOKEN_INTEGER) || byoc_lexer_is(lexer, BYOC_TOKEN_MINUS))
     return parse_number(parser, BYOC_DTYPE_I64);
   if (byoc_lexer_is(lexer, BYOC_TOKEN_WORD)) return parse_word(parser);
@@ -256,7 +270,9 @@ static bool new_name(parser_t *parser, const char **out_name) {
   if (!byoc_lexer_expect_text(parser->lexer, BYOC_TOKEN_WORD, &name)) return false;
   *out_name = byoc_arena_copy_string(parser->arena, name);
   if (!*out_name) return byoc_lexer_fail_memory(parser->lexer);
-  if (byoc_text_map_find(&parser->variables, name) || byoc_text_map_find(&parser->buffers, name))
+  const byoc_loop_scope_t *scope = parser->scope;
+  if (byoc_text_map_find(&scope->variables, name) || byoc_text_map_find(&scope->buffers, name) ||
+      byoc_text_map_find(&scope->values, name) || byoc_text_map_find(&scope->dtypes, name))
     return byoc_lexer_fail_at(parser->lexer, offset, "'%s' is defined twice", name);
   char identifier[256];
   byoc_make_identifier(name, identifier, sizeof(identifier));
@@ -266,7 +282,7 @@ static bool new_name(parser_t *parser, const char **out_name) {
 static byoc_loop_variable_info_t *new_variable(parser_t *parser, const char *name, byoc_dtype_t dtype,
                                                bool is_mutable) {
   byoc_loop_variable_info_t *info = BYOC_ARENA_NEW(parser->arena, byoc_loop_variable_info_t);
-  if (!info || !byoc_text_map_put(&parser->variables, name, info)) {
+  if (!info || !byoc_text_map_put(&parser->scope->variables, name, info)) {
     byoc_lexer_fail_memory(parser->lexer);
     return NULL;
   }
@@ -305,11 +321,12 @@ static bool parse_for(parser_t *parser, byoc_loop_for_kind_t kind, byoc_loop_stm
 
 static bool parse_let(parser_t *parser, bool is_mutable, byoc_loop_stmt_t *stmt) {
   const char *name;
-  byoc_dtype_t dtype;
+  byoc_dtype_t dtype = BYOC_DTYPE_NONE;
   stmt->kind = BYOC_LOOP_LET;
-  if (!new_name(parser, &name) || !expect(parser, BYOC_TOKEN_COLON) || !parse_dtype(parser, &dtype) ||
-      !expect(parser, BYOC_TOKEN_EQUAL))
-    return false;
+  if (!new_name(parser, &name)) return false;
+  bool is_typed = !parser->is_part || byoc_lexer_is(parser->lexer, BYOC_TOKEN_COLON);
+  if (is_typed && (!expect(parser, BYOC_TOKEN_COLON) || !parse_dtype(parser, &dtype))) return false;
+  if (!expect(parser, BYOC_TOKEN_EQUAL)) return false;
   stmt->assign.value = parse_expr(parser);
   byoc_loop_variable_info_t *info = stmt->assign.value ? new_variable(parser, name, dtype, is_mutable) : NULL;
   if (!info) return false;
@@ -331,7 +348,7 @@ static bool parse_local(parser_t *parser, byoc_loop_stmt_t *stmt) {
       !byoc_lexer_expect_i64_in(parser->lexer, 1, INT64_C(1) << 40, &count) ||
       !expect(parser, BYOC_TOKEN_RIGHT_BRACKET))
     return false;
-  if (!buffer || !dims || !byoc_text_map_put(&parser->buffers, name, buffer))
+  if (!buffer || !dims || !byoc_text_map_put(&parser->scope->buffers, name, buffer))
     return byoc_lexer_fail_memory(parser->lexer);
   *dims = byoc_dim_constant(count);
   *buffer = (byoc_loop_buffer_t){
@@ -350,7 +367,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
   const char *name;
   size_t offset = parser->lexer->token.offset;
   if (!byoc_lexer_expect_text(parser->lexer, BYOC_TOKEN_WORD, &name)) return false;
-  const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->buffers, name);
+  const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->scope->buffers, name);
   if (buffer) {
     stmt->kind = BYOC_LOOP_STORE;
     stmt->store.buffer = buffer;
@@ -361,7 +378,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
     stmt->store.value = parse_expr(parser);
     return stmt->store.value != NULL;
   }
-  const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->variables, name);
+  const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->scope->variables, name);
   if (!info) return byoc_lexer_fail_at(parser->lexer, offset, "no statement, variable or buffer '%s'", name);
   stmt->kind = BYOC_LOOP_ASSIGN;
   stmt->assign.variable = &info->variable;
@@ -399,11 +416,11 @@ static bool parse_stmt(parser_t *parser, byoc_loop_stmt_t *stmt) {
   return parse_assignment(parser, stmt);
 }
 
-// Statements up to the closing brace.
-static bool parse_block(parser_t *parser, byoc_loop_stmt_t *block) {
+// Statements up to a token.
+static bool parse_statements(parser_t *parser, byoc_loop_stmt_t *block, byoc_token_kind_t end) {
   if (!byoc_lexer_enter(parser->lexer)) return false;
   bool fine = true;
-  while (fine && !byoc_lexer_is(parser->lexer, BYOC_TOKEN_RIGHT_BRACE)) {
+  while (fine && !byoc_lexer_is(parser->lexer, end)) {
     byoc_loop_stmt_t *stmt = BYOC_ARENA_NEW(parser->arena, byoc_loop_stmt_t);
     if (!stmt || !byoc_vector_push(&block->block.statements, byoc_arena_allocator(parser->arena), stmt))
       fine = byoc_lexer_fail_memory(parser->lexer);
@@ -412,6 +429,39 @@ static bool parse_block(parser_t *parser, byoc_loop_stmt_t *block) {
   }
   byoc_lexer_leave(parser->lexer);
   return fine;
+}
+
+static bool parse_block(parser_t *parser, byoc_loop_stmt_t *block) {
+  return parse_statements(parser, block, BYOC_TOKEN_RIGHT_BRACE);
+}
+
+// ---- parts of kernels ----
+
+void byoc_loop_scope_init(byoc_loop_scope_t *scope, byoc_allocator_t allocator) {
+  byoc_text_map_init(&scope->values, allocator);
+  byoc_text_map_init(&scope->dtypes, allocator);
+  byoc_text_map_init(&scope->variables, allocator);
+  byoc_text_map_init(&scope->buffers, allocator);
+}
+
+void byoc_loop_scope_deinit(byoc_loop_scope_t *scope) {
+  byoc_map_deinit(&scope->values);
+  byoc_map_deinit(&scope->dtypes);
+  byoc_map_deinit(&scope->variables);
+  byoc_map_deinit(&scope->buffers);
+}
+
+byoc_status_t byoc_loop_statements_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_loop_scope_t *scope,
+                                         byoc_loop_stmt_t **out_block) {
+  *out_block = NULL;
+  parser_t parser = {.lexer = lexer, .arena = arena, .scope = scope, .is_part = true};
+  byoc_loop_builder_init(&parser.builder, arena, "part");
+  if (parser.builder.failed)
+    byoc_lexer_fail_memory(lexer);
+  else if (parse_statements(&parser, parser.builder.kernel->body, BYOC_TOKEN_END))
+    *out_block = parser.builder.kernel->body;
+  byoc_loop_builder_deinit(&parser.builder);
+  return *out_block ? BYOC_OK : lexer->status;
 }
 
 // ---- kernels ----
@@ -432,7 +482,7 @@ static bool parse_parameter(parser_t *parser, byoc_loop_buffer_kind_t kind) {
   byoc_loop_buffer_t *buffer = byoc_loop_parameter(&parser->builder, kind, name, type);
   if (!buffer) return byoc_lexer_fail_memory(lexer);
   buffer->name = name;
-  if (!byoc_text_map_put(&parser->buffers, name, buffer)) return byoc_lexer_fail_memory(lexer);
+  if (!byoc_text_map_put(&parser->scope->buffers, name, buffer)) return byoc_lexer_fail_memory(lexer);
   if (byoc_lexer_accept_word(lexer, "align")) {
     if (!byoc_lexer_expect_i64_in(lexer, 1, 1 << 20, &alignment)) return false;
     buffer->alignment = (uint64_t)alignment;
@@ -474,10 +524,10 @@ static bool parse_kernel(parser_t *parser) {
 
 byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_loop_kernel_t **out_kernel) {
   *out_kernel = NULL;
-  parser_t parser = {.lexer = lexer, .arena = arena};
+  byoc_loop_scope_t scope;
+  parser_t parser = {.lexer = lexer, .arena = arena, .scope = &scope};
   size_t offset = lexer->token.offset;
-  byoc_text_map_init(&parser.variables, arena->allocator);
-  byoc_text_map_init(&parser.buffers, arena->allocator);
+  byoc_loop_scope_init(&scope, arena->allocator);
   if (parse_kernel(&parser)) {
     // What breaks a rule here is the text, not byoc.
     byoc_diag_t verdict = {0};
@@ -489,8 +539,7 @@ byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, b
     else
       byoc_lexer_fail_at(lexer, offset, "%s", verdict.message);
   }
-  byoc_map_deinit(&parser.variables);
-  byoc_map_deinit(&parser.buffers);
+  byoc_loop_scope_deinit(&scope);
   byoc_loop_builder_deinit(&parser.builder);
   return *out_kernel ? BYOC_OK : lexer->status;
 }

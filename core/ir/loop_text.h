@@ -20,6 +20,7 @@
 #ifndef BYOC_CORE_IR_LOOP_TEXT_H_
 #define BYOC_CORE_IR_LOOP_TEXT_H_
 
+#include "core/base/map.h"
 #include "core/ir/lexer.h"
 #include "core/ir/loop.h"
 
@@ -29,5 +30,22 @@ void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byo
 void byoc_loop_kernel_print(const byoc_loop_kernel_t *kernel, byoc_string_t *out);
 // Reads one kernel at the lexer's position into `arena` and verifies it.
 byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_loop_kernel_t **out_kernel);
+
+// What the names of a text mean that is only a part of a kernel. The caller fills in what the text may use; the parser
+// adds the text's own variables and local buffers.
+typedef struct byoc_loop_scope_t {
+  byoc_map_t values;    // text map: name → const byoc_loop_expr_t *, which is read in its place
+  byoc_map_t dtypes;    // text map: name → byoc_dtype_t, cast to a pointer
+  byoc_map_t variables; // text map: name → byoc_loop_variable_info_t *
+  byoc_map_t buffers;   // text map: name → byoc_loop_buffer_t *
+} byoc_loop_scope_t;
+void byoc_loop_scope_init(byoc_loop_scope_t *scope, byoc_allocator_t allocator);
+void byoc_loop_scope_deinit(byoc_loop_scope_t *scope);
+
+// Reads statements up to the end of the text into a block in `arena`, for a caller that settles types and verifies: a
+// number with a point, and the variable of a `let` or `var`, may leave out their types (BYOC_DTYPE_NONE), and dim() is
+// not known. The scope must outlive what is read.
+byoc_status_t byoc_loop_statements_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_loop_scope_t *scope,
+                                         byoc_loop_stmt_t **out_block);
 
 #endif // BYOC_CORE_IR_LOOP_TEXT_H_

@@ -9,7 +9,7 @@ static byoc_node_t *out_of_memory(byoc_diag_t *diag) {
 byoc_node_t *byoc_op_create_with(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                                  byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
                                  const byoc_attribute_t *attributes, size_t attribute_count, byoc_diag_t *diag) {
-  const byoc_op_t *op = byoc_op_find(domain, name, BYOC_OPSET_NEWEST);
+  const byoc_op_t *op = byoc_op_newest(domain, name);
   if (!op) {
     byoc_diag_error(diag, BYOC_INTERNAL, "there is no operator '%s' to rewrite to", name);
     return NULL;

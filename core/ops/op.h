@@ -45,7 +45,8 @@ typedef enum byoc_op_work_t {
 const char *byoc_op_work_name(byoc_op_work_t work);
 
 typedef struct byoc_relations_t byoc_relations_t;
-struct byoc_axis_t; // core/ops/axes.h
+struct byoc_axis_t;         // core/ops/axes.h
+struct byoc_op_extension_t; // core/ops/extension.h
 
 // What type inference sees, and where it leaves its answer.
 typedef struct byoc_infer_t {
@@ -81,6 +82,7 @@ typedef struct byoc_op_t {
   uint32_t by_shape;       // bit i: operand i's elements are not read once the results' shapes are known
   // Along which dimensions the work can be cut into parts (core/ops/axes.h); NULL: what the traits say.
   bool (*axes)(const byoc_node_t *node, struct byoc_axis_t *axis);
+  const struct byoc_op_extension_t *extension; // what brought the row; NULL: it is byoc's own
 } byoc_op_t;
 
 // One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c
@@ -91,13 +93,14 @@ const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opse
 // The oldest row, for models that use an operator at an operator set that did not have it yet; NULL if there is none,
 // or if the operator meant something else before.
 const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name);
+const byoc_op_t *byoc_op_newest(const char *domain, const char *name); // its last version
 // The row of a node (by its since_version); NULL for calls and unknown operators.
 const byoc_op_t *byoc_op_of(const byoc_node_t *node);
 bool byoc_node_has_trait(const byoc_node_t *node, uint32_t trait);
 // Is the operator known at any version?  For messages: the nearest known name.
 bool byoc_op_known(const char *domain, const char *name);
 const char *byoc_op_nearest(const char *domain, const char *name);
-// All rows, family by family.
+// All rows, family by family, then those of extensions (core/ops/extension.h).
 size_t byoc_op_count(void);
 const byoc_op_t *byoc_op_at(size_t index);
 

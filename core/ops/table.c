@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "core/ops/op.h"
+#include "core/ops/extension.h"
 
 #define BYOC_OP_FAMILY(name)                                                                                           \
   extern const byoc_op_t byoc_ops_##name[];                                                                            \
@@ -66,13 +66,19 @@ static uint16_t first_row(const char *domain, const char *name) {
   return *find_slot(domain, name);
 }
 
+// byoc's own operators come first: no extension has an operator of the same name.
 const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset) {
   const byoc_op_t *best = NULL;
-  for (uint16_t i = first_row(domain, name); i != 0; i = index_next[i - 1]) {
+  uint16_t first = first_row(domain, name);
+  for (uint16_t i = first; i != 0; i = index_next[i - 1]) {
     const byoc_op_t *row = index_rows[i - 1];
     if (row->since_version <= opset && (!best || row->since_version > best->since_version)) best = row;
   }
-  return best;
+  return first != 0 ? best : byoc_op_find_extended(domain, name, opset);
+}
+
+const byoc_op_t *byoc_op_newest(const char *domain, const char *name) {
+  return byoc_op_find(domain, name, INT32_MAX);
 }
 
 const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name) {
@@ -112,16 +118,16 @@ bool byoc_node_has_trait(const byoc_node_t *node, uint32_t trait) {
 }
 
 bool byoc_op_known(const char *domain, const char *name) {
-  return first_row(domain, name) != 0;
+  return first_row(domain, name) != 0 || byoc_op_find_extended(domain, name, INT32_MAX) != NULL;
 }
 
 const char *byoc_op_nearest(const char *domain, const char *name) {
   const char *names[ROW_LIMIT];
   size_t count = 0;
   size_t rows = byoc_op_count();
-  for (size_t i = 0; i < rows; ++i) {
+  for (size_t i = 0; i < rows && count < ROW_LIMIT; ++i) {
     const byoc_op_t *row = byoc_op_at(i);
-    if (strcmp(row->domain, domain) != 0) continue;
+    if (!row || strcmp(row->domain, domain) != 0) continue;
     if (count > 0 && strcmp(names[count - 1], row->name) == 0) continue;
     names[count++] = row->name;
   }
@@ -130,11 +136,12 @@ const char *byoc_op_nearest(const char *domain, const char *name) {
 
 size_t byoc_op_count(void) {
   pthread_once(&index_once, build_index);
-  return index_count;
+  return index_count + byoc_op_extended_count();
 }
 
 const byoc_op_t *byoc_op_at(size_t index) {
-  return index < byoc_op_count() ? index_rows[index] : NULL;
+  pthread_once(&index_once, build_index);
+  return index < index_count ? index_rows[index] : byoc_op_extended_at(index - index_count);
 }
 
 const char *byoc_op_trait_name(uint32_t bit) {

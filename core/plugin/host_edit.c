@@ -71,7 +71,7 @@ static byoc_status_t create(byoc_codegen_t *session, byoc_function_t *function, 
   BYOC_RETURN_IF_ERROR(check_place(session, function, before, operands, operand_count, diag));
   if (op_name == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the operator's name is NULL");
   if (domain == NULL) domain = "";
-  const byoc_op_t *op = byoc_op_find(domain, op_name, BYOC_OPSET_NEWEST);
+  const byoc_op_t *op = byoc_op_newest(domain, op_name);
   if (op == NULL) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "edit: unknown operator '%s%s%s'", domain,
                                            domain[0] != '\0' ? "::" : "", op_name);
