@@ -7,9 +7,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/base/foreign.h"
 #include "core/base/group.h"
 #include "core/base/log.h"
 
@@ -59,16 +61,22 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
   memset(answer, 0, answer_size_bytes);
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "cannot make a pipe: %s", strerror(errno));
+  // Without this file the child is not contained: its end then tells less.
+  const bool is_contained = limits->contains_foreign && byoc_foreign_is_contained();
+  const int words_fd = is_contained ? memfd_create("byoc-last-words", MFD_CLOEXEC) : -1;
   pid_t pid = byoc_group_fork();
   if (pid < 0) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "cannot start a child process: %s", strerror(errno));
     close(fds[0]);
     close(fds[1]);
+    if (words_fd >= 0) close(words_fd);
     return status;
   }
   if (pid == 0) {
     close(fds[0]);
     isolate(limits);
+    // It tells of a hang before it is stopped.
+    if (words_fd >= 0) byoc_foreign_contain_in_child(words_fd, (int64_t)limits->timeout_ms * 9 / 10);
     body(self, answer);
     _exit(write_all(fds[1], answer, answer_size_bytes) ? 0 : 1);
   }
@@ -77,6 +85,7 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
   int64_t timeout_ns = (int64_t)limits->timeout_ms * 1000000;
   *out_child = (byoc_child_t){.pid = pid,
                               .fd = fds[0],
+                              .words_fd = words_fd,
                               .leads = true,
                               .deadline_ns = timeout_ns > 0 ? byoc_now_ns() + timeout_ns : INT64_MAX,
                               .timeout_ms = limits->timeout_ms,
@@ -89,6 +98,7 @@ byoc_status_t byoc_child_wait(byoc_child_t *child, byoc_diag_t *diag) {
   byoc_child_await(child);
   if (child->end == BYOC_CHILD_ANSWERED) return BYOC_OK;
   memset(child->answer, 0, child->answer_size_bytes);
+  if (child->last_words[0] != '\0') return byoc_diag_error(diag, BYOC_TOOL, "%s", child->last_words);
   const char *name = strsignal(child->number);
   switch (child->end) {
   case BYOC_CHILD_LATE:

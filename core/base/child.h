@@ -11,6 +11,7 @@
 typedef struct byoc_child_limits_t {
   uint32_t timeout_ms;   // 0: none
   bool keeps_messages;   // standard error stays that of the caller
+  bool contains_foreign; // as the caller does (core/base/foreign.h); its sentence is the reason of its end
   uint64_t memory_bytes; // beyond what this process has mapped; 0: no limit (sanitizers ignore any limit)
 } byoc_child_limits_t;
 

@@ -53,8 +53,10 @@ static void kill_groups(void) {
   }
 }
 
-// For signal handlers: kills every group and waits at most one second for its end.
+// For signal handlers: kills every group and waits at most one second for its end. Inside a group, that is left to
+// whoever ends this group.
 static void end_groups(void) {
+  if (inside) return;
   byoc_interrupt_seize(&lock);
   kill_groups();
   for (int wait_ms = 0; wait_ms < 1000; wait_ms++) {

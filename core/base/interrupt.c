@@ -31,6 +31,11 @@ static void end_stages(void) {
   }
 }
 
+void byoc_interrupt_end(void) {
+  while (atomic_exchange(&has_ended, true)) (void)pause(); // another thread ends the process
+  end_stages();
+}
+
 static void end(int number) {
   int error = errno;
   atomic_store(&has_ended, true);
@@ -48,8 +53,7 @@ static void end_by_lost_file(int number, siginfo_t *info, void *context) {
     (void)signal(number, SIG_DFL);
     return; // to the same access, which fails again
   }
-  while (atomic_exchange(&has_ended, true)) (void)pause(); // another thread ends the process
-  end_stages();
+  byoc_interrupt_end();
   ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
   (void)written; // there is nobody left to tell
   _exit(EXIT_FAILURE);

@@ -23,6 +23,10 @@ typedef enum byoc_interrupt_stage_t {
 // returns. The caller must not hold the lock that `end` takes.
 void byoc_interrupt_register(byoc_interrupt_stage_t stage, void (*end)(void));
 
+// Calls the registered functions, as the handlers do, for one who is about to end the process. Safe in a signal
+// handler. In any other thread that calls it, or that is interrupted from now on, it never returns.
+void byoc_interrupt_end(void);
+
 // Takes a lock that the handler takes too, with signals blocked, so that the handler cannot interrupt its holder.
 // *out_mask is for the release.
 void byoc_interrupt_lock(pthread_mutex_t *lock, sigset_t *out_mask);

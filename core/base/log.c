@@ -16,13 +16,23 @@
 
 static atomic_int current_level = BYOC_LOG_WARNING;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool line_drawn; // a progress line is on the terminal
+static bool line_drawn;     // a progress line is on the terminal
+static FILE *_Atomic given; // NULL: standard error
 
 static const int64_t show_after_ns = 1000000000;
 static const int64_t redraw_after_ns = 100000000;
 
 void byoc_log_set_level(byoc_log_level_t level) {
   atomic_store(&current_level, (int)level);
+}
+
+void byoc_log_set_stream(FILE *stream) {
+  atomic_store(&given, stream);
+}
+
+static FILE *log_stream(void) {
+  FILE *stream = atomic_load(&given);
+  return stream != NULL ? stream : stderr;
 }
 
 byoc_log_level_t byoc_log_level(void) {
@@ -37,7 +47,7 @@ int64_t byoc_now_ns(void) {
 
 // Call with the lock held.
 static void wipe_line(void) {
-  if (line_drawn) fputs("\r\033[K", stderr);
+  if (line_drawn) fputs("\r\033[K", log_stream());
   line_drawn = false;
 }
 
@@ -57,10 +67,10 @@ void byoc_log(byoc_log_level_t level, const char *format, ...) {
   }
   pthread_mutex_lock(&lock);
   wipe_line();
-  fputs(prefixes[level], stderr);
-  if (length >= 0) byoc_write_shown_lines(stderr, whole != NULL ? whole : line);
-  fputc('\n', stderr);
-  fflush(stderr);
+  fputs(prefixes[level], log_stream());
+  if (length >= 0) byoc_write_shown_lines(log_stream(), whole != NULL ? whole : line);
+  fputc('\n', log_stream());
+  fflush(log_stream());
   pthread_mutex_unlock(&lock);
   free(whole);
 }
@@ -71,7 +81,7 @@ void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t t
 
 static int terminal_width(void) {
   struct winsize size;
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (ioctl(fileno(log_stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
 }
 
@@ -83,14 +93,14 @@ static void write_cut(const char *line, size_t width) {
     line += byoc_show_character(line, (size_t)(end - line), shown);
     const size_t needed = byoc_shown_width(shown);
     if (needed > width) return;
-    fputs(shown, stderr);
+    fputs(shown, log_stream());
     width -= needed;
   }
 }
 
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail) {
   progress->done = done;
-  if (atomic_load(&current_level) < BYOC_LOG_WARNING || !isatty(STDERR_FILENO)) return;
+  if (atomic_load(&current_level) < BYOC_LOG_WARNING || !isatty(fileno(log_stream()))) return;
   int64_t now = byoc_now_ns();
   if (now - progress->start_ns < show_after_ns) return;
   if (progress->drawn && now - progress->drawn_ns < redraw_after_ns) return;
@@ -102,9 +112,9 @@ void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *det
   size_t used = strlen(line);
   if (detail != NULL) snprintf(line + used, sizeof(line) - used, " %s", detail);
   pthread_mutex_lock(&lock);
-  fputs("\r\033[K", stderr);
+  fputs("\r\033[K", log_stream());
   write_cut(line, (size_t)terminal_width() - 1);
-  fflush(stderr);
+  fflush(log_stream());
   line_drawn = true;
   pthread_mutex_unlock(&lock);
   progress->drawn = true;
@@ -115,7 +125,7 @@ void byoc_progress_end(byoc_progress_t *progress) {
   if (!progress->drawn) return;
   pthread_mutex_lock(&lock);
   wipe_line();
-  fflush(stderr);
+  fflush(log_stream());
   pthread_mutex_unlock(&lock);
   progress->drawn = false;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef enum byoc_log_level_t {
   BYOC_LOG_ERROR,
@@ -13,6 +14,8 @@ typedef enum byoc_log_level_t {
 } byoc_log_level_t;
 
 void byoc_log_set_level(byoc_log_level_t level);
+// Where lines and progress go from now on; NULL: to standard error, as at first.
+void byoc_log_set_stream(FILE *stream);
 byoc_log_level_t byoc_log_level(void);
 void byoc_log(byoc_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

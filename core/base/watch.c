@@ -69,6 +69,14 @@ static void note_stop(byoc_child_t *child) {
   if (found == 0 && info.si_pid == child->pid) child->was_stopped = true;
 }
 
+static void take_last_words(byoc_child_t *child) {
+  if (child->words_fd <= 0) return;
+  const ssize_t got = pread(child->words_fd, child->last_words, sizeof(child->last_words) - 1, 0);
+  child->last_words[got > 0 ? got : 0] = '\0';
+  (void)close(child->words_fd);
+  child->words_fd = -1;
+}
+
 // How a child ended is settled before its end of the pipe closes, so killing its group does not change that.
 static void reap(byoc_child_t *child, bool is_late) {
   int wait_status = 0;
@@ -83,6 +91,7 @@ static void reap(byoc_child_t *child, bool is_late) {
   if (child->leads) byoc_group_forget(child->pid);
   drain(child);
   close_pipe(child);
+  take_last_words(child);
   child->number = 0;
   if (has_answered(child) && !is_late) {
     child->end = BYOC_CHILD_ANSWERED;

@@ -22,6 +22,7 @@ typedef enum byoc_child_end_t {
 typedef struct byoc_child_t {
   pid_t pid;
   int fd;              // the reading end of the pipe; -1 once it is closed
+  int words_fd;        // the file of its last words; 0 or -1: there is none
   bool leads;          // a new process group
   bool is_program;     // only its own end ends it; otherwise a whole answer or the end of its pipe does
   bool was_stopped;    // by somebody, for a while
@@ -33,7 +34,8 @@ typedef struct byoc_child_t {
   byoc_string_t *text;
   byoc_child_end_t end;
   int number;
-  int error; // errno if how it ended could not be learnt
+  char last_words[1024]; // the sentence with which it ended itself; "": none
+  int error;             // errno if how it ended could not be learnt
 } byoc_child_t;
 
 enum { BYOC_CHILDREN_MAX = 256 };

@@ -3,7 +3,7 @@
 
 #include "core/collage/claim_rule.h"
 #include "core/collage/constraint.h"
-#include "core/plugin/hook.h"
+#include "core/plugin/accept.h"
 
 // Why a hook declined a region, by one of the region's nodes.
 typedef struct decline_t {

@@ -3,7 +3,7 @@
 
 #include "core/collage/claim_rule.h"
 #include "core/collage/place.h"
-#include "core/plugin/hook.h"
+#include "core/plugin/accept.h"
 
 typedef struct greedy_t {
   byoc_claims_t claims;

@@ -11,8 +11,8 @@
 #include "core/collage/rules_internal.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
+#include "core/plugin/accept.h"
 #include "core/plugin/accepted_match.h"
-#include "core/plugin/hook.h"
 
 typedef struct partitioner_t {
   byoc_graph_module_t *module;

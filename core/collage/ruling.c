@@ -4,8 +4,8 @@
 #include "core/base/hash.h"
 #include "core/collage/constraint.h"
 #include "core/collage/rules_internal.h"
+#include "core/plugin/accept.h"
 #include "core/plugin/accepted_match.h"
-#include "core/plugin/hook.h"
 
 byoc_status_t byoc_ruling_init(byoc_ruling_t *r, const byoc_target_t *target, const byoc_dataflow_t *flow,
                                byoc_candidates_t *list, byoc_diag_t *diag) {

@@ -65,7 +65,8 @@ void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *build
   building->status = build->folder != NULL ? byoc_make_directories(build->folder, &building->why)
                                            : byoc_diag_out_of_memory(&building->why);
   if (building->status != BYOC_OK) return;
-  const byoc_child_limits_t limits = {.timeout_ms = bench->build_timeout_ms, .memory_bytes = bench->memory_limit_bytes};
+  const byoc_child_limits_t limits = {
+      .timeout_ms = bench->build_timeout_ms, .memory_bytes = bench->memory_limit_bytes, .contains_foreign = true};
   building->status = byoc_child_start(&limits, bench->build, build, &building->answer, sizeof(building->answer),
                                       &building->why, &building->child);
 }

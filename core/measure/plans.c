@@ -95,8 +95,8 @@ static void start_build(contest_t *contest, entry_t *entry) {
   bool ok = self->output != NULL && self->folder != NULL;
   entry->status = ok ? byoc_make_directories(self->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
   int64_t timeout_ms = contest->budget_ns / 1000000 + GRACE_MS;
-  const byoc_child_limits_t limits = {.timeout_ms =
-                                          timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS};
+  const byoc_child_limits_t limits = {
+      .timeout_ms = timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS, .contains_foreign = true};
   if (entry->status != BYOC_OK) return;
   entry->status =
       byoc_child_start(&limits, build_body, self, &entry->answer, sizeof(entry->answer), &entry->why, &entry->child);

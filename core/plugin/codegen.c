@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/plugin/hook.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/session.h"
+#include "core/target/hook.h"
 
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
   *report = (byoc_codegen_report_t){0};
@@ -75,14 +75,22 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   return result;
 }
 
+// What a hook changed of the process, which goes on.
+static byoc_status_t check_hygiene(const byoc_hygiene_t *before, const char *hook, byoc_diag_t *diag) {
+  const byoc_status_t status = byoc_hygiene_check(before, diag);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "its %s hook", hook);
+}
+
 // Runs the backend's own optimisations before it generates.
 static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->prepare == NULL) return BYOC_OK;
   session->is_preparing = true;
-  const byoc_hook_t outer = byoc_hook_enter(session->target, "prepare", NULL);
+  byoc_hygiene_t before;
+  byoc_hygiene_take(&before);
+  const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook prepare", NULL, NULL);
   const int32_t said = backend->prepare(backend->self, session);
-  byoc_hook_leave(&outer);
+  byoc_foreign_leave(&outer);
   session->is_preparing = false;
   byoc_status_t status = said == BYOC_OK ? BYOC_OK : hook_failed(session, said, diag);
   if (status == BYOC_OK && session->failure.status != BYOC_OK) {
@@ -93,26 +101,29 @@ static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
     status = byoc_session_check_body(session, (int64_t)i, diag);
     if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", session->functions[i]->name);
   }
-  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "its prepare hook");
+  if (status == BYOC_OK) return check_hygiene(&before, "prepare", diag);
+  return byoc_diag_context(diag, status, "its prepare hook");
 }
 
 static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
+  byoc_hygiene_t before;
+  byoc_hygiene_take(&before);
   if (backend->generate != NULL) {
-    const byoc_hook_t outer = byoc_hook_enter(session->target, "generate", NULL);
+    const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook generate", NULL, NULL);
     const int32_t status = backend->generate(backend->self, session);
-    byoc_hook_leave(&outer);
-    return status == BYOC_OK ? BYOC_OK : hook_failed(session, status, diag);
+    byoc_foreign_leave(&outer);
+    return status == BYOC_OK ? check_hygiene(&before, "generate", diag) : hook_failed(session, status, diag);
   }
   for (size_t i = 0; i < session->function_count; ++i) {
     byoc_function_t *function = session->functions[i];
-    const byoc_hook_t outer = byoc_hook_enter(session->target, "generate_function", function->name);
+    const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook generate_function", "function", function->name);
     const int32_t status = backend->generate_function(backend->self, session, function);
-    byoc_hook_leave(&outer);
+    byoc_foreign_leave(&outer);
     if (status == BYOC_OK) continue;
     return byoc_diag_context(diag, hook_failed(session, status, diag), "function '%s'", function->name);
   }
-  return BYOC_OK;
+  return check_hygiene(&before, "generate_function", diag);
 }
 
 static byoc_status_t check_answers(const byoc_codegen_t *session, byoc_diag_t *diag) {
@@ -143,15 +154,12 @@ static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
 
 static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(remember_signatures(session, diag));
-  byoc_hygiene_t before;
-  byoc_hygiene_take(&before);
   BYOC_RETURN_IF_ERROR(call_prepare(session, diag));
   BYOC_RETURN_IF_ERROR(call_hook(session, diag));
   if (session->failure.status != BYOC_OK) {
     if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
     return session->failure.status;
   }
-  BYOC_RETURN_IF_ERROR(byoc_hygiene_check(&before, diag));
   BYOC_RETURN_IF_ERROR(check_answers(session, diag));
   const size_t results_before = session->report->results.count;
   BYOC_RETURN_IF_ERROR(fill_report(session, diag));

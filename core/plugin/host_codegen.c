@@ -1,6 +1,7 @@
 // The codegen table: answers, modules and services of one run of a generate hook.
 #include <string.h>
 
+#include "core/base/foreign.h"
 #include "core/base/log.h"
 #include "core/ir/attribute_names.h"
 #include "core/plugin/abi.h"
@@ -101,11 +102,13 @@ static int32_t codegen_error(byoc_codegen_t *codegen, int32_t status, const char
 }
 
 static void codegen_log(byoc_codegen_t *codegen, const char *message) {
+  byoc_foreign_beat();
   if (message != NULL) byoc_log(BYOC_LOG_INFO, "%s: %s", codegen->target->kind->name, message);
 }
 
 static void codegen_progress(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total) {
   const byoc_codegen_services_t *services = codegen->services;
+  byoc_foreign_beat();
   if (services->progress != NULL) services->progress(services->self, what != NULL ? what : "", done, total);
 }
 
@@ -207,8 +210,11 @@ static byoc_status_t compile_sources(byoc_codegen_t *codegen, const byoc_compile
   if (codegen->services->compile == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "there is no C compiler in this run");
   }
-  BYOC_RETURN_IF_ERROR(codegen->services->compile(codegen->services->self, read, count,
-                                                  byoc_arena_allocator(&codegen->arena), diag, objects));
+  const byoc_foreign_t hook = byoc_foreign_enter(NULL);
+  const byoc_status_t status = codegen->services->compile(codegen->services->self, read, count,
+                                                          byoc_arena_allocator(&codegen->arena), diag, objects);
+  byoc_foreign_leave(&hook);
+  if (status != BYOC_OK) return status;
   for (uint32_t i = 0; i < count; ++i) {
     out_objects[i] = objects[i].data;
     out_sizes_bytes[i] = objects[i].size_bytes;
@@ -253,7 +259,11 @@ static byoc_status_t measure_object(byoc_codegen_t *codegen, const byoc_measure_
   if (codegen->services->measure == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "nothing can be measured in this run");
   }
-  return codegen->services->measure(codegen->services->self, &read, codegen->allocator, diag, out_median_ns);
+  const byoc_foreign_t hook = byoc_foreign_enter(NULL);
+  const byoc_status_t status =
+      codegen->services->measure(codegen->services->self, &read, codegen->allocator, diag, out_median_ns);
+  byoc_foreign_leave(&hook);
+  return status;
 }
 
 static int32_t measure(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns) {

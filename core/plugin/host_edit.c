@@ -1,6 +1,7 @@
 // The edit table: how a hook rewrites the functions that it was given.
 #include <string.h>
 
+#include "core/base/foreign.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/verify.h"
 #include "core/module/c_call.h"
@@ -366,7 +367,10 @@ static byoc_status_t run_over_open(byoc_codegen_t *session, const char *passes, 
   for (size_t i = 0; i < session->function_count; ++i) {
     if (session->results[i].answer == BYOC_CODEGEN_UNANSWERED) open[count++] = session->functions[i];
   }
-  return session->services->run_passes(session->services->self, open, count, passes, diag);
+  const byoc_foreign_t hook = byoc_foreign_enter(NULL);
+  const byoc_status_t status = session->services->run_passes(session->services->self, open, count, passes, diag);
+  byoc_foreign_leave(&hook);
+  return status;
 }
 
 static int32_t run_passes(byoc_codegen_t *codegen, const char *passes) {

@@ -55,22 +55,22 @@ void byoc_hygiene_take(byoc_hygiene_t *out) {
   out->floating_point = floating_point_mode();
 }
 
-byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag) {
+const char *byoc_hygiene_changed(const byoc_hygiene_t *before) {
   byoc_hygiene_t now;
   byoc_hygiene_take(&now);
-  const char *what = NULL;
-  if (strcmp(before->folder, now.folder) != 0)
-    what = "the working folder";
-  else if (before->umask[0] != '\0' && now.umask[0] != '\0' && strcmp(before->umask, now.umask) != 0)
-    what = "the umask";
-  else if (strcmp(before->locale, now.locale) != 0)
-    what = "the locale";
-  else if (before->environment != now.environment)
-    what = "the environment";
-  else if (before->signals != now.signals)
-    what = "a signal handler";
-  else if (before->floating_point != now.floating_point)
-    what = "the floating-point mode";
-  if (what == NULL) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "it changed %s of the process", what);
+  if (strcmp(before->folder, now.folder) != 0) return "changed the working folder of the process";
+  if (before->umask[0] != '\0' && now.umask[0] != '\0' && strcmp(before->umask, now.umask) != 0) {
+    return "changed the umask of the process";
+  }
+  if (strcmp(before->locale, now.locale) != 0) return "changed the locale of the process";
+  if (before->environment != now.environment) return "changed the environment of the process";
+  if (before->signals != now.signals) return "changed a signal handler of the process";
+  if (before->floating_point != now.floating_point) return "changed the floating-point mode of the process";
+  return NULL;
+}
+
+byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag) {
+  const char *changed = byoc_hygiene_changed(before);
+  if (changed == NULL) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "it %s", changed);
 }

@@ -16,6 +16,8 @@ typedef struct byoc_hygiene_t {
 } byoc_hygiene_t;
 
 void byoc_hygiene_take(byoc_hygiene_t *out);
+// What was changed since, "changed the locale of the process"; NULL: nothing.
+const char *byoc_hygiene_changed(const byoc_hygiene_t *before);
 // Returns BYOC_INVALID_DATA, naming what was changed since, or BYOC_OK.
 byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag);
 

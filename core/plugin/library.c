@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/foreign.h"
 #include "core/base/hash.h"
 #include "core/plugin/negotiate.h"
 
@@ -43,6 +44,13 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
 
 // ---- loading ----
 
+// What the plugin does now. Its code is called by its constructors and destructors, query and destroy, besides the
+// hooks of its targets.
+static byoc_foreign_t enter(const byoc_plugin_library_t *library, const char *where) {
+  const byoc_foreign_t entered = {.kind = "plugin", .name = library->name, .version = library->version, .where = where};
+  return byoc_foreign_enter(&entered);
+}
+
 // Hashes the file when it is loaded: costs depend on its content, and versions are not always raised.
 static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path, const char **out_content,
                                byoc_diag_t *diag) {
@@ -57,7 +65,9 @@ static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path,
 
 static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
                                   byoc_diag_t *diag) {
+  const byoc_foreign_t outer = enter(library, "constructors");
   library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  byoc_foreign_leave(&outer);
   if (library->handle == NULL) {
     const char *reason = dlerror();
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "it cannot be loaded: %s", reason != NULL ? reason : "no reason");
@@ -77,7 +87,9 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
     unsigned char guard[GUARD_BYTES];
   } answer = {.plugin = {.header = BYOC_HEADER(byoc_plugin_t, 1)}};
   memset(answer.guard, GUARD, sizeof(answer.guard));
+  const byoc_foreign_t outer = enter(library, "hook query");
   const int32_t status = query(&library->host, &answer.plugin);
+  byoc_foreign_leave(&outer);
   if (status != BYOC_OK) {
     byoc_diag_error(diag, BYOC_INVALID_DATA, "its query failed (%s)%s%s", byoc_status_name(status),
                     library->error[0] != '\0' ? ": " : "", library->error);
@@ -95,8 +107,12 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
 }
 
 static void destroy_library(byoc_plugin_library_t *library) {
+  const byoc_foreign_t outer = enter(library, "hook destroy");
   if (library->queried && library->plugin.destroy != NULL) library->plugin.destroy(library->plugin.self);
+  byoc_foreign_leave(&outer);
+  (void)enter(library, "destructors");
   if (library->handle != NULL) dlclose(library->handle);
+  byoc_foreign_leave(&outer);
   byoc_arena_deinit(&library->arena);
   byoc_free(library->allocator, library);
 }
@@ -110,6 +126,8 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
   library->reference_count = 1;
   library->allocator = allocator;
   byoc_arena_init(&library->arena, allocator);
+  snprintf(library->name, sizeof(library->name), "%s", note->name);
+  snprintf(library->version, sizeof(library->version), "%s", note->version);
   fill_host(library, note);
   fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;

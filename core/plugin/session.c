@@ -2,6 +2,8 @@
 // and ending the call.
 #include "core/plugin/session.h"
 
+#include "core/base/foreign.h"
+
 #include "core/ir/attribute_names.h"
 
 const char *byoc_session_symbol(const byoc_function_t *function) {
@@ -42,6 +44,7 @@ void byoc_session_answer(byoc_codegen_t *session, int64_t index, byoc_codegen_an
 }
 
 int32_t byoc_session_settle(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag) {
+  byoc_foreign_beat();
   if (status != BYOC_OK && session->failure.status == BYOC_OK) {
     session->failure = *diag;
     if (diag->status == BYOC_OK) byoc_diag_error(&session->failure, status, "%s", byoc_status_name(status));
@@ -50,6 +53,7 @@ int32_t byoc_session_settle(byoc_codegen_t *session, byoc_status_t status, const
 }
 
 int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag) {
+  byoc_foreign_beat();
   if (status != BYOC_OK && diag->status != BYOC_OK) session->last = *diag;
   return status;
 }

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/target/hook.h"
+
 static const byoc_target_value_t *find_value(const byoc_target_t *target, const char *name,
                                              const byoc_option_schema_t **out_option) {
   if (target == NULL || name == NULL) return NULL;
@@ -128,15 +130,21 @@ const byoc_target_kind_t *byoc_target_kind_native(void) {
 
 double byoc_target_relative_error(const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
-  double error =
-      backend != NULL && backend->relative_error != NULL ? backend->relative_error(backend->self, target) : 0;
+  if (backend == NULL || backend->relative_error == NULL) return 0;
+  const byoc_foreign_t outer = byoc_hook_enter(target, "hook relative_error", NULL, NULL);
+  const double error = backend->relative_error(backend->self, target);
+  byoc_foreign_leave(&outer);
   return error > 0 ? error : 0;
 }
 
 bool byoc_target_runs_on_device(const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
   if (backend == NULL || backend->device_type == 0) return false;
-  return backend->runs_on_device == NULL || backend->runs_on_device(backend->self, target) != 0;
+  if (backend->runs_on_device == NULL) return true;
+  const byoc_foreign_t outer = byoc_hook_enter(target, "hook runs_on_device", NULL, NULL);
+  const bool runs = backend->runs_on_device(backend->self, target) != 0;
+  byoc_foreign_leave(&outer);
+  return runs;
 }
 
 const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {

@@ -37,7 +37,10 @@
 //
 // Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
 // call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
-// working folder, environment, umask or floating-point mode.
+// working folder, environment, umask or floating-point mode. Where a hook does so, or crashes, lets a C++ exception
+// out, or takes longer than BYOC_HOOK_TIMEOUT seconds (300) without calling the host, byoc ends with a sentence that
+// names the hook, and with exit code 1; a search for the cheapest plan leaves out what such a generate hook was to
+// build.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 

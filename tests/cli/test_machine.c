@@ -1,4 +1,4 @@
-// The machine that byoc runs on: closed descriptors, full disks, read-only caches, a sudden end, plugins that leave.
+// The machine that byoc runs on: closed descriptors, full disks, read-only caches and a sudden end.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -119,30 +119,6 @@ static void test_killed(void **state) {
   byoc_test_shell(0, "rmdir tmp && rm -r cache child log slow-cc tiny.so tiny.h");
 }
 
-// ---- plugins that end the process ----
-
-// exit(0) in a hook is no success: byoc says which hook it was.
-static void test_exit_in_a_hook(void **state) {
-  (void)state;
-  static const struct {
-    const char *target, *said;
-  } rows[] = {
-      {"in_accept", "called exit() in its hook accept for the target 'in_accept'\n"},
-      {"in_prepare", "called exit() in its hook prepare for the target 'in_prepare'\n"},
-      {"in_generate", "called exit() in its hook generate for the target 'in_generate'\n"},
-      {"in_function", "called exit() in its hook generate_function for the target 'in_function', function '"},
-  };
-  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-    byoc_test_shell(1,
-                    "byoc build tiny.onnx --plugin " BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_leaving.so -t '%s; "
-                    "c' --plan greedy -o left.so",
-                    rows[i].target);
-    byoc_test_printed("error: the plugin demo_leaving 1.0 ");
-    byoc_test_printed(rows[i].said);
-  }
-  byoc_test_shell(0, "[ ! -e left.so ] && [ ! -e left.h ]");
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_closed_descriptors),
@@ -151,7 +127,6 @@ int main(void) {
       cmocka_unit_test(test_read_only_cache),
       cmocka_unit_test(test_full_cache),
       cmocka_unit_test(test_killed),
-      cmocka_unit_test(test_exit_in_a_hook),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

@@ -58,7 +58,8 @@ static void run_case(void *self, void *answer) {
 static byoc_status_t start(pool_t *pool, worker_t *worker) {
   const byoc_conform_options_t *options = pool->conform->options;
   const int64_t timeout_ms = options->timeout_s < UINT32_MAX / 1000 ? options->timeout_s * 1000 : UINT32_MAX;
-  const byoc_child_limits_t limits = {.timeout_ms = (uint32_t)timeout_ms, .keeps_messages = options->session.verbose};
+  const byoc_child_limits_t limits = {
+      .timeout_ms = (uint32_t)timeout_ms, .keeps_messages = options->session.verbose, .contains_foreign = true};
   (void)fflush(stdout);
   (void)fflush(stderr);
   worker->pool = pool;
@@ -73,6 +74,7 @@ static byoc_status_t start(pool_t *pool, worker_t *worker) {
 static json_t *read_record(const worker_t *worker) {
   const byoc_child_t *child = &worker->child;
   char reason[160];
+  if (child->last_words[0] != '\0') return byoc_conform_record("failed", "crash", child->last_words);
   switch (child->end) {
   case BYOC_CHILD_ANSWERED:
     if (worker->record.text[0] == '\0') return byoc_conform_record("failed", "memory", "its process was out of memory");

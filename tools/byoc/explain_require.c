@@ -1,4 +1,5 @@
 // --require: checks that all operators are on the targets that the user named.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +54,18 @@ static bool is_required(const char *required, const char *target) {
   return false;
 }
 
+// Why none of a target's candidates for the node can be used; NULL if one can, or if there are none.
+static const char *failure_of(const byoc_plan_block_t *block, uint32_t node, uint32_t target) {
+  const char *reason = NULL;
+  for (size_t c = 0; c < block->candidates.count; ++c) {
+    const byoc_plan_candidate_t *row = &block->candidates.data[c];
+    if (row->target != target || !byoc_plan_holds(row->nodes, row->node_count, node)) continue;
+    if (isfinite(row->cost_ns)) return NULL;
+    if (reason == NULL) reason = row->reason;
+  }
+  return reason;
+}
+
 // The reason of the first required target that gave one.
 static void print_reason(const char *required, const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node,
                          byoc_string_t *out) {
@@ -66,8 +79,10 @@ static void print_reason(const char *required, const byoc_plan_t *plan, const by
       byoc_string_appendf(out, "; %s declined: %.*s", label, (int)strcspn(decline->reason, "\n"), decline->reason);
       return;
     }
-    const char *absence = byoc_plan_absence(plan, block, node, t);
-    byoc_string_appendf(out, "; %s: %s", label, absence ? absence : "costs more");
+    const char *reason = failure_of(block, node, t);
+    if (reason == NULL) reason = byoc_plan_absence(plan, block, node, t);
+    if (reason == NULL) reason = "costs more";
+    byoc_string_appendf(out, "; %s: %.*s", label, (int)strcspn(reason, "\n"), reason);
     return;
   }
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "contain.h"
 #include "core/base/file.h"
 #include "core/base/group.h"
 #include "core/base/interrupt.h"
@@ -69,7 +70,11 @@ int main(int argc, char **argv) {
          SIG_IGN); // a closed pipe becomes a write error, so that half-made files are removed before the program ends
   signal(SIGXFSZ, SIG_IGN); // and so does a file that exceeds the size limit
   int code = BYOC_EXIT_MISUSE;
-  if (argc < 2) {
+  byoc_diag_t diag = {0};
+  const byoc_status_t status = byoc_contain(&diag);
+  if (status != BYOC_OK) {
+    code = byoc_report(&diag, status);
+  } else if (argc < 2) {
     print_help(stderr);
   } else if (is_help(argv[1]) && argc == 2) {
     print_help(stdout);

@@ -1,0 +1,285 @@
+// Notes which foreign code runs, and ends the process with a sentence where that code misbehaves.
+#define _GNU_SOURCE
+#include "core/base/foreign.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/foreign_output.h"
+#include "core/base/interrupt.h"
+#include "core/base/log.h"
+#include "core/base/visible.h"
+
+// Who may touch `current`: the thread that enters and leaves while it is OUTSIDE, everybody else to tell about it once
+// it is TOLD.
+enum { OUTSIDE, INSIDE, TOLD };
+static atomic_int state;
+static byoc_foreign_t current;
+static _Atomic int64_t heard_ns; // when the foreign code began, or last called the host
+static int64_t limit_ms;
+static pid_t container;      // the process that contains foreign code; 0: none does
+static int sentence_fd = -1; // where a child's sentence goes; -1: to the terminal
+
+bool byoc_foreign_is_contained(void) {
+  return container != 0 && container == getpid();
+}
+
+// ---- the sentence: everything here is safe in a signal handler ----
+
+typedef struct sentence_t {
+  char text[4096];
+  size_t size;
+} sentence_t;
+
+static void put(sentence_t *sentence, const char *text) {
+  for (; text != NULL && *text != '\0' && sentence->size < sizeof(sentence->text); ++text) {
+    sentence->text[sentence->size++] = *text;
+  }
+}
+
+// Names and what was printed may hold anything. A child's sentence is a part of another one, on one line.
+static void put_shown(sentence_t *sentence, const char *text, size_t size) {
+  char shown[BYOC_SHOWN_BYTES];
+  for (const char *end = text + size; text < end;) {
+    if (*text == '\n') {
+      put(sentence, sentence_fd < 0 ? "\n  " : " ");
+      ++text;
+    } else {
+      text += byoc_show_character(text, (size_t)(end - text), shown);
+      put(sentence, shown);
+    }
+  }
+}
+
+static void put_named(sentence_t *sentence, const char *before, const char *name) {
+  if (name == NULL) return;
+  put(sentence, before);
+  put_shown(sentence, name, strlen(name));
+  put(sentence, "'");
+}
+
+// `state` is TOLD. Begins "error: the plugin demo 1.0 crashed in its hook accept for the target 'demo'".
+static void begin_sentence(sentence_t *sentence, const char *what, const char *preposition) {
+  sentence->size = 0;
+  if (sentence_fd < 0) put(sentence, "error: ");
+  put(sentence, "the ");
+  put(sentence, current.kind);
+  put(sentence, " ");
+  put_shown(sentence, current.name, strlen(current.name));
+  if (current.version != NULL) {
+    put(sentence, " ");
+    put_shown(sentence, current.version, strlen(current.version));
+  }
+  put(sentence, " ");
+  put(sentence, what);
+  put(sentence, preposition);
+  put(sentence, current.where);
+  put_named(sentence, " for the target '", current.target);
+  if (current.subject == NULL) return;
+  put(sentence, ", ");
+  put(sentence, current.subject_kind);
+  put_named(sentence, " '", current.subject);
+}
+
+static void put_printed(sentence_t *sentence, const char *verb) {
+  char printed[1024];
+  const size_t size = byoc_foreign_output_read(printed, sizeof(printed));
+  if (size == 0) return;
+  put(sentence, sentence_fd >= 0 && verb != NULL ? ", having printed" : verb);
+  put(sentence, sentence_fd >= 0 ? ": " : ":\n  ");
+  put_shown(sentence, printed, size);
+}
+
+_Noreturn static void end_with(sentence_t *sentence, const char *hint) {
+  if (sentence_fd < 0) {
+    put(sentence, "\nhint: ");
+    put(sentence, hint);
+    put(sentence, "\n");
+  }
+  byoc_interrupt_end();
+  const int fd = sentence_fd >= 0 ? sentence_fd : byoc_foreign_output_terminal();
+  for (size_t done = 0; done < sentence->size;) {
+    const ssize_t written = write(fd, sentence->text + done, sentence->size - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += (size_t)written;
+  }
+  _exit(EXIT_FAILURE);
+}
+
+// True if foreign code runs, in this process, and is to be told about; nobody else then does so.
+static bool seize(void) {
+  int inside = INSIDE;
+  return byoc_foreign_is_contained() && atomic_compare_exchange_strong(&state, &inside, TOLD);
+}
+
+static const char leave_out[] = "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
+
+void byoc_foreign_refuse(const char *what) {
+  sentence_t sentence;
+  if (!seize()) return;
+  begin_sentence(&sentence, what, " in its ");
+  put_printed(&sentence, NULL);
+  end_with(&sentence, leave_out);
+}
+
+// ---- crashes ----
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
+enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
+static struct sigaction former[SIGNAL_COUNT];
+
+static void crash(int number, siginfo_t *info, void *context) {
+  (void)context;
+  const bool lost_file = number == SIGBUS && info->si_code == BUS_ADRERR; // core/base/interrupt.c says so
+  if (!lost_file && seize()) {
+    sentence_t sentence;
+    begin_sentence(&sentence, "crashed", " in its ");
+    put(&sentence, ": SIG");
+    put(&sentence, sigabbrev_np(number));
+    put(&sentence, " (");
+    put(&sentence, sigdescr_np(number));
+    put(&sentence, ")");
+    put_printed(&sentence, "\nit printed");
+    end_with(&sentence, leave_out);
+  }
+  for (int i = 0; i < SIGNAL_COUNT; ++i) {
+    if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
+  }
+  if (info->si_code <= 0) (void)raise(number); // somebody sent it; otherwise the same access fails again
+}
+
+// A stack that overflowed has no room for the handler: each thread that enters foreign code has another one.
+static void give_stack(void) {
+  static _Thread_local bool is_given;
+  if (is_given) return;
+  is_given = true;
+  stack_t now;
+  if (sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  const size_t size = (size_t)1 << 16;
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const stack_t stack = {.ss_sp = memory, .ss_size = size};
+  if (memory != MAP_FAILED) (void)sigaltstack(&stack, NULL);
+}
+
+static void catch_signals(void) {
+  struct sigaction action = {.sa_sigaction = crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigfillset(&action.sa_mask);
+  for (size_t i = 0; i < SIGNAL_COUNT; ++i) (void)sigaction(signals[i], &action, &former[i]);
+}
+
+// ---- ends ----
+
+static void refuse_exit(void) {
+  byoc_foreign_refuse("called exit()");
+}
+
+// The thread's value of this key is not NULL.
+static void refuse_end_of_thread(void *value) {
+  (void)value;
+  byoc_foreign_refuse("ended the thread that it was called by");
+}
+
+static void watch_ends(void) {
+  static bool is_watched; // a child inherits it
+  static pthread_key_t key;
+  if (is_watched) return;
+  is_watched = true;
+  (void)atexit(refuse_exit);
+  (void)at_quick_exit(refuse_exit);
+  if (pthread_key_create(&key, refuse_end_of_thread) == 0) (void)pthread_setspecific(key, &key);
+}
+
+// ---- hangs ----
+
+static void *watch(void *self) {
+  (void)self;
+  for (;;) {
+    (void)poll(NULL, 0, 200);
+    if (atomic_load(&state) != INSIDE || byoc_now_ns() - atomic_load(&heard_ns) < limit_ms * 1000000) continue;
+    if (seize()) break;
+  }
+  sentence_t sentence;
+  char limit[64];
+  begin_sentence(&sentence, "has neither called the host nor come back", " from its ");
+  snprintf(limit, sizeof(limit), " within %lld s", (long long)(limit_ms + 999) / 1000);
+  put(&sentence, limit);
+  put_printed(&sentence, "\nit printed");
+  end_with(&sentence, "BYOC_HOOK_TIMEOUT=SECONDS gives hooks more time; 0: all that they want");
+}
+
+static pid_t watcher; // the process in which the watch was started: threads do not live on in children
+
+static void start_watch(void) {
+  watcher = container;
+  pthread_t thread;
+  sigset_t all, mask;
+  sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
+  if (pthread_create(&thread, NULL, watch, NULL) == 0) (void)pthread_detach(thread);
+  (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+// ---- notes ----
+
+static void contain(void) {
+  container = getpid();
+  byoc_foreign_output_init();
+  catch_signals();
+  watch_ends();
+}
+
+void byoc_foreign_contain(int64_t limit_s) {
+  limit_ms = limit_s * 1000;
+  contain();
+}
+
+void byoc_foreign_contain_in_child(int fd, int64_t most_ms) {
+  static const byoc_foreign_t host = {0};
+  current = host; // the parent may have forked in a service for a hook
+  sentence_fd = fd;
+  if (most_ms > 0 && (limit_ms == 0 || most_ms < limit_ms)) limit_ms = most_ms;
+  contain();
+}
+
+// Changes `current`. If somebody tells about it already, this thread waits for the end.
+static void become(const byoc_foreign_t *next) {
+  const bool was_foreign = current.kind != NULL, is_foreign = next->kind != NULL;
+  const char *misuse = was_foreign ? byoc_foreign_output_misuse() : NULL;
+  if (misuse != NULL) byoc_foreign_refuse(misuse);
+  int inside = INSIDE;
+  if (!atomic_compare_exchange_strong(&state, &inside, OUTSIDE) && inside == TOLD) {
+    for (;;) (void)pause();
+  }
+  if (!was_foreign && is_foreign) byoc_foreign_output_begin();
+  if (was_foreign && !is_foreign) byoc_foreign_output_end();
+  current = *next;
+  byoc_foreign_beat();
+  atomic_store(&state, is_foreign ? INSIDE : OUTSIDE);
+}
+
+byoc_foreign_t byoc_foreign_enter(const byoc_foreign_t *entered) {
+  static const byoc_foreign_t host = {0};
+  if (!byoc_foreign_is_contained()) return host;
+  const byoc_foreign_t outer = current;
+  if (limit_ms > 0 && watcher != container) start_watch();
+  give_stack();
+  become(entered != NULL ? entered : &host);
+  return outer;
+}
+
+void byoc_foreign_leave(const byoc_foreign_t *outer) {
+  if (byoc_foreign_is_contained()) become(outer);
+}
+
+void byoc_foreign_beat(void) {
+  atomic_store(&heard_ns, byoc_now_ns());
+}

@@ -1,0 +1,11 @@
+// Asks whether a target takes what one of its rules matched.
+#ifndef BYOC_CORE_PLUGIN_ACCEPT_H_
+#define BYOC_CORE_PLUGIN_ACCEPT_H_
+
+#include "core/plugin/region.h"
+#include "core/target/target.h"
+
+// Calls the rule's accept hook, which is there, for the region.
+bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region);
+
+#endif // BYOC_CORE_PLUGIN_ACCEPT_H_

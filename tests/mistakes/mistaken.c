@@ -1,0 +1,109 @@
+// The plugin of the table of mistakes: it takes Relu, rightly, but for the one mistake that BYOC_TEST_MISTAKE names:
+// "<where>:<what>".
+#define _GNU_SOURCE
+#include "mistaken.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+BYOC_PLUGIN_IDENTITY("mistaken", "1.0", "mistaken,mistaken_by_function,mistaken_device", "One mistake at a time");
+
+static const byoc_host_t *host;
+
+const byoc_host_t *mistaken_host(void) {
+  return host;
+}
+
+bool mistaken_is(const char *where, const char *what) {
+  const char *mistake = getenv("BYOC_TEST_MISTAKE");
+  if (mistake == NULL) return false;
+  const size_t size = strlen(where);
+  return strncmp(mistake, where, size) == 0 && mistake[size] == ':' && strcmp(mistake + size + 1, what) == 0;
+}
+
+// ---- hooks ----
+
+static int32_t accept(void *self, byoc_region_t *region) {
+  (void)self, (void)region;
+  mistaken_deed("accept");
+  return 1;
+}
+
+static int32_t prepare(void *self, byoc_codegen_t *codegen) {
+  (void)self, (void)codegen;
+  mistaken_deed("prepare");
+  return BYOC_OK;
+}
+
+static bool has_generated;
+
+static int32_t generate(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  mistaken_deed("generate");
+  has_generated = true;
+  for (uint64_t i = 0; i < host->codegen->function_count(codegen); ++i) {
+    const int32_t status = mistaken_answer(codegen, host->codegen->function_at(codegen, i));
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_function_t *function) {
+  (void)self;
+  mistaken_deed("generate_function");
+  return mistaken_answer(codegen, function);
+}
+
+static double relative_error(void *self, const byoc_target_t *target) {
+  (void)self, (void)target;
+  mistaken_deed("relative_error");
+  return 0;
+}
+
+static int32_t runs_on_device(void *self, const byoc_target_t *target) {
+  (void)self, (void)target;
+  mistaken_deed("runs_on_device");
+  return 0;
+}
+
+// The trial of the plugin calls it too, but nothing was generated there.
+static void destroy(void *self) {
+  (void)self;
+  if (has_generated) mistaken_deed("destroy");
+}
+
+// ---- tables ----
+
+enum { PLAIN, BY_FUNCTION, DEVICE, BACKENDS };
+static const char *const targets[BACKENDS] = {"mistaken", "mistaken_by_function", "mistaken_device"};
+static const char *const rule_names[BACKENDS] = {"mistaken.relu", "mistaken_by_function.relu", "mistaken_device.relu"};
+
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *given, byoc_plugin_t *out_plugin) {
+  static byoc_rule_t rules[BACKENDS];
+  static byoc_backend_t backends[BACKENDS];
+  static const byoc_backend_t *rows[BACKENDS];
+  host = given;
+  for (int i = 0; i < BACKENDS; ++i) {
+    rules[i] = (byoc_rule_t){
+        .header = BYOC_HEADER(byoc_rule_t, 1), .name = rule_names[i], .pattern = "Relu(%x)", .accept = accept};
+    backends[i] = (byoc_backend_t){.header = BYOC_HEADER(byoc_backend_t, 1),
+                                   .target = targets[i],
+                                   .rules = &rules[i],
+                                   .rule_count = 1,
+                                   .rule_stride = sizeof(rules[i]),
+                                   .relative_error = relative_error};
+    rows[i] = &backends[i];
+  }
+  backends[PLAIN].prepare = prepare;
+  backends[PLAIN].generate = generate;
+  backends[BY_FUNCTION].generate_function = generate_function;
+  backends[DEVICE].generate = generate;
+  backends[DEVICE].driver = "nowhere";
+  backends[DEVICE].device_type = 4; // kDLOpenCL
+  backends[DEVICE].runs_on_device = runs_on_device;
+  out_plugin->backends = rows;
+  out_plugin->backend_count = BACKENDS;
+  out_plugin->destroy = destroy;
+  mistaken_deed("query");
+  return BYOC_OK;
+}
