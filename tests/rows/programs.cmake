@@ -167,6 +167,13 @@ byoc_add_row_program(A7 needs unit_plugin_manifest test_a7_needs)
 byoc_add_row_program(A7 sizes unit_plugin_manifest test_a7_sizes)
 byoc_add_row_program(A8 no_holes unit_plugin_manifest test_a8_no_holes)
 byoc_add_row_program(A8 types unit_plugin_manifest test_a8_types)
+byoc_add_row(A8 aarch64 ${CMAKE_SOURCE_DIR}/tests/abi/aarch64.sh ${CMAKE_BINARY_DIR}/tests/abi/row_aarch64)
+set_tests_properties(row_A8_aarch64 PROPERTIES SKIP_RETURN_CODE 77)
+byoc_add_row(A9 frozen ${CMAKE_SOURCE_DIR}/tests/abi/check.sh ${CMAKE_SOURCE_DIR}/include
+             ${CMAKE_SOURCE_DIR}/tests/abi/released ${CMAKE_SOURCE_DIR}/tests/abi/constants.txt
+             ${CMAKE_BINARY_DIR}/tests/abi/row_check)
+byoc_add_row(A9 mutants ${CMAKE_SOURCE_DIR}/tests/abi/mutants.sh ${CMAKE_BINARY_DIR}/tests/abi/mutants)
+set_property(TEST row_A9_frozen row_A9_mutants APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
 byoc_add_row_program(A10 required unit_plugin_manifest test_a10_required_fields)
 byoc_add_row_program(A10 alternatives unit_plugin_manifest test_a10_alternatives)
 byoc_add_row_program(A10 tables unit_plugin_manifest test_a10_tables)
