@@ -10,7 +10,7 @@ set(byoc_package_dir lib/cmake/byoc)
 install(DIRECTORY include/byoc DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY DESTINATION ${BYOC_PLUGIN_INSTALL_DIR})
 install(DIRECTORY communicators DESTINATION share/byoc) # sources, compiled by users against their own libraries
-install(DIRECTORY examples DESTINATION share/byoc)
+install(DIRECTORY examples DESTINATION share/byoc USE_SOURCE_PERMISSIONS)
 install(TARGETS byoc_headers EXPORT byocTargets)
 install(EXPORT byocTargets NAMESPACE byoc:: DESTINATION ${byoc_package_dir})
 configure_package_config_file(
@@ -20,12 +20,9 @@ configure_package_config_file(
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/byocConfigVersion.cmake COMPATIBILITY SameMajorVersion
                                  ARCH_INDEPENDENT)
 install(FILES ${CMAKE_BINARY_DIR}/package/byocConfig.cmake ${CMAKE_BINARY_DIR}/package/byocConfigVersion.cmake
-              cmake/byocAddPlugin.cmake DESTINATION ${byoc_package_dir})
-# The prefix is known at install time only (cmake --install --prefix).
-install(CODE "
-  set(PROJECT_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
-  set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-  get_filename_component(CMAKE_INSTALL_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
-  configure_file(\"${CMAKE_SOURCE_DIR}/cmake/byoc.pc.in\"
-                 \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/pkgconfig/byoc.pc\" @ONLY)
-")
+              cmake/byocAddPlugin.cmake cmake/plugin.map DESTINATION ${byoc_package_dir})
+# They find the tree by their own place (pcfiledir), wherever it is moved.
+foreach(package byoc byoc-plugin)
+  configure_file(cmake/${package}.pc.in ${CMAKE_BINARY_DIR}/package/${package}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/package/${package}.pc DESTINATION lib/pkgconfig)
+endforeach()

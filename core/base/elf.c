@@ -214,6 +214,7 @@ static byoc_status_t visit_symbol(const byoc_elf_t *elf, const byoc_elf_symbols_
       .defined = entry->st_shndx != SHN_UNDEF,
       .global = binding != STB_LOCAL,
       .weak = binding == STB_WEAK,
+      .unique = binding == STB_GNU_UNIQUE,
       .hidden = visibility == STV_HIDDEN || visibility == STV_INTERNAL,
   };
   if (symbol.name == NULL) return byoc_elf_damaged(elf, diag, "a symbol's name lies outside its table");

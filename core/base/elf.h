@@ -40,8 +40,9 @@ byoc_status_t byoc_elf_find_section(const byoc_elf_t *elf, const char *name, byo
 typedef struct byoc_elf_symbol_t {
   const char *name;
   bool defined;
-  bool global; // global or weak binding
+  bool global; // global, weak or unique binding
   bool weak;
+  bool unique; // one for the whole process, however often it is defined (STB_GNU_UNIQUE): statics of C++ templates
   bool hidden; // hidden or internal visibility
 } byoc_elf_symbol_t;
 typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_symbol_t *symbol);

@@ -13,7 +13,8 @@
 
 typedef struct exports_t {
   bool has_query;
-  char other[128]; // the first symbol that should not be there
+  char other[256];  // the first symbol that should not be there
+  bool is_template; // which is a static variable of a C++ template or inline function
 } exports_t;
 
 // Symbols that linkers and sanitizers add by themselves.
@@ -30,13 +31,40 @@ static bool is_toolchain_symbol(const char *name) {
   return false;
 }
 
+// Is it of the C++ standard library's headers, by its mangled name? Their namespaces have default visibility, whatever
+// -fvisibility says: a plugin that uses std::map exports what the compiler makes of it.
+static bool is_standard_library_symbol(const char *name) {
+  static const char *const before[] = {"GV", "GR", "TV", "TI", "TS", "TT", "Z", "N", "K", "V", "r"};
+  static const char *const spaces[] = {"St", "Sa", "Sb", "Ss", "Si", "So", "Sd", "9__gnu_cxx"};
+  if (strncmp(name, "_Z", 2) != 0) return false;
+  name += 2;
+  for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); ++i) {
+    const size_t size = strlen(before[i]);
+    if (strncmp(name, before[i], size) != 0) continue;
+    name += size;
+    i = SIZE_MAX; // from the first one again
+  }
+  for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); ++i) {
+    if (strncmp(name, spaces[i], strlen(spaces[i])) == 0) return true;
+  }
+  return false;
+}
+
+// Weak symbols are copies of inline functions, of which RTLD_LOCAL keeps each plugin's apart. Unique ones are shared by
+// all plugins that define them, which only the standard library's may be.
+static bool may_be_exported(const byoc_elf_symbol_t *symbol) {
+  return symbol->weak || is_toolchain_symbol(symbol->name) ||
+         (symbol->unique && is_standard_library_symbol(symbol->name));
+}
+
 static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   exports_t *exports = self;
   if (!symbol->defined || !symbol->global || symbol->hidden) return BYOC_OK;
   if (strcmp(symbol->name, "byoc_plugin_query") == 0) {
     exports->has_query = true;
-  } else if (!symbol->weak && exports->other[0] == '\0' && !is_toolchain_symbol(symbol->name)) {
+  } else if (exports->other[0] == '\0' && !may_be_exported(symbol)) {
     snprintf(exports->other, sizeof(exports->other), "%s", symbol->name);
+    exports->is_template = symbol->unique;
   }
   return BYOC_OK;
 }
@@ -52,7 +80,11 @@ static byoc_status_t check_exports(const byoc_elf_t *elf, byoc_diag_t *diag) {
   if (exports.other[0] == '\0') return BYOC_OK;
   byoc_status_t status =
       byoc_diag_error(diag, BYOC_INVALID_DATA, "it exports '%s' beside byoc_plugin_query", exports.other);
-  byoc_diag_hint(diag, "compile it with -fvisibility=hidden");
+  byoc_diag_hint(diag,
+                 exports.is_template
+                     ? "all plugins of the process would share it: link with the flags of pkg-config byoc-plugin, "
+                       "or build by byoc_add_plugin"
+                     : "compile it with -fvisibility=hidden, or build it by byoc_add_plugin");
   return status;
 }
 

@@ -147,6 +147,22 @@ static void test_by_pkg_config(void **state) {
   use_stranger("$PWD/by_hand");
 }
 
+// A C++ plugin that is linked without the version script exports the standard library's templates, and is loaded; with
+// the flags of byoc-plugin it exports nothing of them.
+static void test_a2_cpp_by_hand(void **state) {
+  (void)state;
+  if (!is_here("c++ -xc++")) return;
+  byoc_test_shell(0, "mkdir -p cpp && export PKG_CONFIG_PATH=$PWD/prefix/lib/pkgconfig && "
+                     "source=prefix/share/byoc/examples/plugins/cpp/unary.cpp && "
+                     "c++ -std=c++17 -shared -fPIC -fvisibility=hidden $source $(pkg-config --cflags byoc) -o "
+                     "cpp/plain.so && nm -D --defined-only cpp/plain.so | grep -v byoc_plugin_query | grep -q . && "
+                     "byoc plugins --load --plugin cpp/plain.so | grep -A1 'loaded *unary'");
+  byoc_test_shell(1, "export PKG_CONFIG_PATH=$PWD/prefix/lib/pkgconfig && "
+                     "source=prefix/share/byoc/examples/plugins/cpp/unary.cpp && "
+                     "c++ -std=c++17 $(pkg-config --cflags byoc-plugin) $source $(pkg-config --libs byoc-plugin) -o "
+                     "cpp/flags.so && nm -D --defined-only cpp/flags.so | grep -v byoc_plugin_query");
+}
+
 // ---- refusals ----
 
 // Listed with the reason, without a word from the plugin; the good one beside it works.
@@ -167,24 +183,24 @@ static void test_refused_plugins(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p good crowd && mkdir -p -m 777 open && chmod 777 open");
   byoc_test_shell(0, "cp by_hand/stranger.so good && cp by_hand/stranger.so crowd/taken.so && cp by_hand/stranger.so "
-                     "open/writable.so && cp " BAD "/bad_constructor_traps.so " BAD
-                     "/bad_unresolved.so crowd && echo text > "
+                     "open/writable.so && cp " BAD "/bad_constructor_traps.so crowd && echo text > "
                      "crowd/text.so && head -c 3000 good/stranger.so > crowd/torn.so");
   byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc plugins");
   assert_refused("writable.so", "writable");
   assert_refused("taken.so", "stranger");
   assert_refused("text.so", "");
   assert_refused("torn.so", "");
-  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc plugins --load");
+  byoc_test_shell(1, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc plugins --load");
   assert_refused("bad_constructor_traps.so", "it crashes while it is loaded");
-  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc targets");
+  byoc_test_shell(1, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc targets");
   byoc_test_printed("stranger - ");
   byoc_test_printed("cutlass - ");
-  use_stranger("$PWD/good:$PWD/open:$PWD/crowd");
   // Asked for by name, it is an error with the reason.
   byoc_test_shell(1, "BYOC_PLUGIN_PATH=$PWD/crowd byoc build absolute.onnx -o b.so --target 'bad; c'");
   byoc_test_printed("target 'bad' cannot be used");
-  byoc_test_shell(0, "mkdir -p alone && cp " BAD
+  byoc_test_shell(0, "rm crowd/bad_constructor_traps.so");
+  use_stranger("$PWD/good:$PWD/open:$PWD/crowd");
+  byoc_test_shell(1, "mkdir -p alone && cp " BAD
                      "/bad_unresolved.so alone && BYOC_PLUGIN_PATH=$PWD/alone byoc plugins --load");
   assert_refused("bad_unresolved.so", "nobody_defines_this");
   int code = byoc_test_try_shell("byoc build absolute.onnx -o b.so --plugin open/writable.so");
@@ -200,7 +216,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_installed_tree),  cmocka_unit_test(test_headers),
       cmocka_unit_test(test_header_examples), cmocka_unit_test(test_by_cmake),
-      cmocka_unit_test(test_by_pkg_config),   cmocka_unit_test(test_refused_plugins),
+      cmocka_unit_test(test_by_pkg_config),   cmocka_unit_test(test_a2_cpp_by_hand),
+      cmocka_unit_test(test_refused_plugins),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

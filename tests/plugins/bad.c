@@ -67,6 +67,18 @@ int helper_everybody_has(void) {
   return 1;
 }
 #endif
+// Static variables of C++ templates, as g++ lays them down: one for the whole process. This one is the plugin's own
+// (Registry<Item>::all), the next one of the standard library (std::piecewise_construct), as std::map leaves it.
+#define UNIQUE_VARIABLE(name)                                                                                          \
+  __asm__(".pushsection .rodata\n.globl " name "\n.type " name ", %gnu_unique_object\n.size " name ", 4\n" name        \
+          ": .long 1\n.popsection\n")
+#ifdef BAD_shared_template
+UNIQUE_VARIABLE("_ZN8RegistryI4ItemE3allE");
+#endif
+#ifdef BAD_good_standard_template
+UNIQUE_VARIABLE("_ZSt19piecewise_construct");
+UNIQUE_VARIABLE("_ZGVZNKSt8__detail11_AnyMatcherIcEE5__nul");
+#endif
 #ifdef BAD_no_query
 #define QUERY static __attribute__((used)) int32_t query
 #endif

@@ -98,6 +98,7 @@ static void test_bad_plugins(void **state) {
       {"claims_c", "it claims the target 'c', which is the host's own"},
       {"target_name", "it announces 'not good', which cannot be a target's name"},
       {"second_symbol", "it exports 'helper_everybody_has' beside byoc_plugin_query"},
+      {"shared_template", "it exports '_ZN8RegistryI4ItemE3allE' beside byoc_plugin_query (all plugins of the process"},
       {"no_query", "it does not export byoc_plugin_query"},
       {"constructor_traps", "it crashes while it is loaded: SIG"},
       {"constructor_exits", "it ends the process while it is loaded"},
@@ -312,6 +313,17 @@ static void test_order(void **state) {
   free(explicit_path);
   free(a);
   free(b);
+}
+
+// What a C++ plugin exports of the standard library's templates is no reason to refuse it.
+static void test_a2_standard_templates(void **state) {
+  (void)state;
+  place(BAD "bad_good_standard_template.so", "plugin.so");
+  byoc_plugin_registry_t *registry = open_folder(fixture.folder);
+  (void)byoc_plugin_registry_load_all(registry);
+  const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(registry, 0);
+  if (entry->state != BYOC_PLUGIN_LOADED) fail_msg("it is refused: %s", entry->reason);
+  byoc_plugin_registry_destroy(registry);
 }
 
 static void test_explicit_paths(void **state) {
@@ -644,6 +656,7 @@ int main(void) {
       TEST(test_parent_permissions),
       TEST(test_odd_files),
       TEST(test_order),
+      TEST(test_a2_standard_templates),
       TEST(test_explicit_paths),
       TEST(test_a21_two_plugins_for_one_target),
       TEST(test_a21_the_user_chooses),
