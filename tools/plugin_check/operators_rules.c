@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/build/placing.h"
+#include "tools/plugin_check/calls.h"
 #include "tools/plugin_check/trial.h"
 
 // Enough for every operator and every choice of our own plugins' rules, in seconds.
@@ -69,18 +70,19 @@ static void take(trial_t *trial) {
 }
 
 void check_rules_take(check_t *check) {
-  trial_each(check, NULL, take);
+  trial_each(check, NULL, true, take);
 }
 
 // ---- what it computes ----
 
 static void compute_usual(trial_t *trial) {
+  const byoc_call_watch_t watch = calls_named(trial->check);
   trial_add_usual(trial, MOST_SPECIMENS);
-  trial_values(trial, (byoc_placer_t){0}, NULL, "f32");
+  trial_values(trial, (byoc_placer_t){0}, &watch, "f32");
 }
 
 void check_operators_values(check_t *check) {
-  trial_each(check, NULL, compute_usual);
+  trial_each(check, NULL, true, compute_usual);
 }
 
 static void compute_types(trial_t *trial) {
@@ -93,7 +95,7 @@ static void compute_types(trial_t *trial) {
 }
 
 void check_operators_types(check_t *check) {
-  trial_each(check, NULL, compute_types);
+  trial_each(check, NULL, false, compute_types);
 }
 
 static void compute_empty(trial_t *trial) {
@@ -103,7 +105,7 @@ static void compute_empty(trial_t *trial) {
 }
 
 void check_operators_empty(check_t *check) {
-  trial_each(check, NULL, compute_empty);
+  trial_each(check, NULL, false, compute_empty);
 }
 
 static void compute_wild(trial_t *trial) {
@@ -113,7 +115,7 @@ static void compute_wild(trial_t *trial) {
 }
 
 void check_operators_wild(check_t *check) {
-  trial_each(check, NULL, compute_wild);
+  trial_each(check, NULL, false, compute_wild);
 }
 
 static void compute_collage(trial_t *trial) {
@@ -123,5 +125,5 @@ static void compute_collage(trial_t *trial) {
 }
 
 void check_operators_collage(check_t *check) {
-  trial_each(check, NULL, compute_collage);
+  trial_each(check, NULL, false, compute_collage);
 }

@@ -22,8 +22,11 @@ static void begin(trial_t *trial, check_t *check, const byoc_target_registry_t *
   specimens_init(&trial->specimens, byoc_allocator_system());
 }
 
-void trial_each(check_t *check, const byoc_target_registry_t *kinds, void (*body)(trial_t *trial)) {
+void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial)) {
+  enum { MOST_KINDS = 64 };
   const byoc_target_registry_t own = byoc_plugin_registry_targets(check->registry);
+  const byoc_target_kind_t *seen[MOST_KINDS];
+  size_t seen_count = 0;
   const size_t count = check->targets.count > 0 ? check->targets.count : check->entry->kind_count;
   for (size_t i = 0; i < count; ++i) {
     char text[512];
@@ -31,7 +34,10 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, void (*body
     snprintf(text, sizeof(text), check->targets.count > 0 ? "%s" : "%s; c -O=0", given);
     trial_t trial;
     begin(&trial, check, kinds != NULL ? kinds : &own, text);
-    body(&trial);
+    bool is_seen = false;
+    for (size_t k = 0; k < seen_count; ++k) is_seen = is_seen || seen[k] == trial.target->kind;
+    if (!is_seen && seen_count < MOST_KINDS) seen[seen_count++] = trial.target->kind;
+    if (all || !is_seen) body(&trial);
     specimens_deinit(&trial.specimens);
     byoc_target_list_deinit(&trial.targets);
   }

@@ -26,8 +26,9 @@ typedef struct trial_t {
 } trial_t;
 
 // Calls `body` for each target list that is to be checked: those of --target, or each target of the plugin with its
-// defaults. The trial has no specimens yet. `kinds`: NULL: those of check->registry.
-void trial_each(check_t *check, const byoc_target_registry_t *kinds, void (*body)(trial_t *trial));
+// defaults. The trial has no specimens yet. `kinds`: NULL: those of check->registry. `all`: otherwise only the first
+// list for each of the plugin's targets.
+void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial));
 
 // Adds specimens of the rules, at most `limit` in all.
 void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit);

@@ -1,0 +1,3 @@
+// Writes one element too many.
+#define KERNEL_LAST "y[n] = 7;"
+#include "base.h"

@@ -1,0 +1,3 @@
+// Crashes when it runs.
+#define KERNEL_FIRST "*(volatile int *)8 = 1;"
+#include "base.h"

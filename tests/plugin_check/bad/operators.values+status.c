@@ -1,0 +1,3 @@
+// Fails without a reason.
+#define KERNEL_FIRST "return 5;"
+#include "base.h"
