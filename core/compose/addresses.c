@@ -34,6 +34,8 @@ byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const byoc_graph_mod
                             .names = files->names.data,
                             .needed = files->needed.data,
                             .needed_count = files->needed.count,
+                            .search = files->search.data,
+                            .search_count = files->search.count,
                             .exports = exports,
                             .export_count = 1,
                             .allow_undefined = true};

@@ -36,6 +36,8 @@ typedef struct byoc_link_job_t {
   const char *const *names;  // what messages call the files; NULL, as a whole or one by one: their paths
   const char *const *needed; // "libfoo.so.1"
   size_t needed_count;
+  const char *const *search; // folders that hold them, for the linker and for the loader
+  size_t search_count;
   const char *const *exports; // the only symbols left global
   size_t export_count;
   bool has_build_id;    // leaves room for one, which byoc_compose_seal fills in; without it there is none

@@ -233,6 +233,8 @@ static byoc_status_t link_artifact(build_t *build, const char *output) {
                            .names = files.names.data,
                            .needed = files.needed.data,
                            .needed_count = files.needed.count,
+                           .search = files.search.data,
+                           .search_count = files.search.count,
                            .exports = exports,
                            .export_count = 1,
                            .has_build_id = true};

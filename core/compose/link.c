@@ -50,6 +50,12 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   byoc_command_add(&command, "-Wl,--start-group");
   for (size_t i = 0; i < job->file_count; i++) byoc_command_add(&command, job->files[i]);
   byoc_command_add(&command, "-Wl,--end-group");
+  for (size_t i = 0; i < job->search_count; i++) {
+    byoc_command_addf(&command, "-L%s", job->search[i]);
+    byoc_command_add(&command, "-Xlinker");
+    byoc_command_addf(&command, "-rpath=%s", job->search[i]);
+  }
+  if (job->search_count > 0) byoc_command_add(&command, "-Wl,--enable-new-dtags");
   if (job->needed_count > 0) byoc_command_add(&command, "-Wl,--no-as-needed");
   for (size_t i = 0; i < job->needed_count; i++) byoc_command_addf(&command, "-l:%s", job->needed[i]);
   if (job->needed_count > 0) byoc_command_add(&command, "-Wl,--as-needed");

@@ -6,6 +6,8 @@
 
 #include "core/base/elf.h"
 #include "core/compose/scopes.h"
+#include "core/module/linkage.h"
+#include "core/module/outside.h"
 
 extern const unsigned char byoc_embed_artifact_runtime[];
 extern const unsigned long long byoc_embed_artifact_runtime_size;
@@ -22,7 +24,9 @@ void byoc_link_files_deinit(byoc_link_files_t *files) {
   byoc_vector_deinit(&files->reserved, files->arena.allocator);
   byoc_vector_deinit(&files->paths, files->arena.allocator);
   byoc_vector_deinit(&files->names, files->arena.allocator);
+  byoc_vector_deinit(&files->outside, files->arena.allocator);
   byoc_vector_deinit(&files->needed, files->arena.allocator);
+  byoc_vector_deinit(&files->search, files->arena.allocator);
   byoc_arena_deinit(&files->arena);
 }
 
@@ -47,11 +51,41 @@ byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *nam
   return add_file(files, NULL, name, NULL, 0, diag);
 }
 
-static byoc_status_t add_needed(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
-  for (size_t i = 0; i < files->needed.count; i++) {
-    if (strcmp(files->needed.data[i], name) == 0) return BYOC_OK;
+static bool holds(const char *const *texts, size_t count, const char *text) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(texts[i], text) == 0) return true;
   }
+  return false;
+}
+
+static byoc_status_t add_needed(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
+  if (holds(files->needed.data, files->needed.count, name)) return BYOC_OK;
   return byoc_vector_push(&files->needed, files->arena.allocator, name) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t add_search(byoc_link_files_t *files, const char *folder, byoc_diag_t *diag) {
+  if (holds(files->search.data, files->search.count, folder)) return BYOC_OK;
+  return byoc_vector_push(&files->search, files->arena.allocator, folder) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// The names of symbols from outside cannot be changed, so those of files give way.
+static byoc_status_t add_outside(byoc_link_files_t *files, const byoc_runtime_module_t *module, byoc_diag_t *diag) {
+  for (size_t i = 0; i <= module->symbols.count; i++) {
+    const char *symbol = i < module->symbols.count ? module->symbols.data[i] : module->setup_symbol;
+    if (symbol == NULL) continue;
+    for (size_t k = 0; k < files->outside.count; k++) {
+      const byoc_runtime_module_t *other = files->outside.data[k];
+      if (!byoc_runtime_module_lists(other, symbol)) continue;
+      byoc_status_t status = byoc_diag_error(
+          diag, BYOC_ALREADY_EXISTS, "the symbol '%s' comes from '%s' for target '%s' and from '%s' for target '%s'",
+          symbol, other->needed.data[0], other->target, module->needed.data[0], module->target);
+      byoc_diag_hint(diag,
+                     "a process has one symbol of that name outside of artifacts: link one of the two from files");
+      return status;
+    }
+    if (!byoc_vector_push(&files->reserved, files->arena.allocator, symbol)) return byoc_diag_out_of_memory(diag);
+  }
+  return byoc_vector_push(&files->outside, files->arena.allocator, module) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
@@ -70,7 +104,9 @@ byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_ru
   }
   for (size_t i = 0; i < module->needed.count; i++)
     BYOC_RETURN_IF_ERROR(add_needed(files, module->needed.data[i], diag));
-  return BYOC_OK;
+  for (size_t i = 0; i < module->search.count; i++)
+    BYOC_RETURN_IF_ERROR(add_search(files, module->search.data[i], diag));
+  return byoc_runtime_module_is_outside(module) ? add_outside(files, module, diag) : BYOC_OK;
 }
 
 byoc_status_t byoc_link_files_add_runtime(byoc_link_files_t *files, byoc_diag_t *diag) {

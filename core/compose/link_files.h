@@ -25,11 +25,14 @@ typedef struct byoc_link_files_t {
   byoc_arena_t arena;
   const char *folder;
   BYOC_VECTOR(byoc_link_file_t) files;
-  BYOC_VECTOR(const char *) reserved; // symbols of the files that lie in the folder already
-  byoc_map_t contents;                // hash and size of what was written → anything
-  BYOC_VECTOR(const char *) paths;    // once written, in the order of the link
-  BYOC_VECTOR(const char *) names;    // parallel to paths: what messages call them by; NULL: by the path
-  BYOC_VECTOR(const char *) needed;   // shared libraries that stay outside, each once
+  BYOC_VECTOR(const char *) reserved; // names that no file may take from whoever has them
+  // Modules whose symbols come from shared libraries.
+  BYOC_VECTOR(const byoc_runtime_module_t *) outside;
+  byoc_map_t contents;              // hash and size of what was written → anything
+  BYOC_VECTOR(const char *) paths;  // once written, in the order of the link
+  BYOC_VECTOR(const char *) names;  // parallel to paths: what messages call them by; NULL: by the path
+  BYOC_VECTOR(const char *) needed; // shared libraries that stay outside, each once
+  BYOC_VECTOR(const char *) search; // folders that may hold them, each once
 } byoc_link_files_t;
 
 void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_allocator_t allocator);
@@ -40,7 +43,8 @@ byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, si
 byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
                                        size_t symbol_count, byoc_diag_t *diag);
 // Lists the files of a library or an engine, and what it needs from outside; before them goes the object that its C
-// source was compiled into (NULL: there is none).
+// source was compiled into (NULL: there is none). BYOC_ALREADY_EXISTS if two modules without files list one symbol: a
+// process finds only one of them.
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
                                          const byoc_bytes_t *object, byoc_diag_t *diag);
 // The runtime that travels in every artifact.

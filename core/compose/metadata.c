@@ -131,6 +131,7 @@ static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(&hasher, module->flags.data[i]);
   for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(&hasher, module->symbols.data[i]);
   for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_text(&hasher, module->needed.data[i]);
+  for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_text(&hasher, module->search.data[i]);
   for (size_t i = 0; i < module->files.count; i++) {
     byoc_hasher_update(&hasher, module->files.data[i].data, module->files.data[i].size_bytes);
   }

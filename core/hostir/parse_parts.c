@@ -209,8 +209,8 @@ static bool parse_list_field(byoc_host_parser_t *parser, byoc_runtime_module_t *
   byoc_allocator_t allocator = byoc_arena_allocator(&module->arena);
   const bool is_user = strcmp(word, "user") == 0, is_symbol = strcmp(word, "symbol") == 0;
   const bool is_flag = strcmp(word, "flag") == 0, is_import = strcmp(word, "import") == 0;
-  const bool is_entry = strcmp(word, "entry") == 0;
-  *out_found = is_user || is_symbol || is_flag || is_import || is_entry || strcmp(word, "needed") == 0;
+  const bool is_entry = strcmp(word, "entry") == 0, is_search = strcmp(word, "search") == 0;
+  *out_found = is_user || is_symbol || is_flag || is_import || is_entry || is_search || strcmp(word, "needed") == 0;
   if (!*out_found) return true;
   const size_t offset = lexer->token.offset;
   const char *text = NULL;
@@ -218,9 +218,10 @@ static bool parse_list_field(byoc_host_parser_t *parser, byoc_runtime_module_t *
   if (is_import) {
     return byoc_host_parse_later(parser, &(byoc_host_pending_t){.importer = module, .name = text, .offset = offset});
   }
-  if (is_symbol || is_entry) {
-    byoc_status_t status = is_symbol ? byoc_runtime_module_add_symbol(module, text, lexer->diag)
-                                     : byoc_runtime_module_add_entry(module, text, lexer->diag);
+  if (is_symbol || is_entry || is_search) {
+    byoc_status_t status = is_symbol  ? byoc_runtime_module_add_symbol(module, text, lexer->diag)
+                           : is_entry ? byoc_runtime_module_add_entry(module, text, lexer->diag)
+                                      : byoc_runtime_module_add_search(module, text, lexer->diag);
     return status == BYOC_OK || byoc_lexer_fail_status(lexer, status, offset);
   }
   bool ok = is_user   ? byoc_vector_push(&module->users, allocator, text)

@@ -203,6 +203,7 @@ static void print_module(byoc_host_printer_t *printer, const byoc_runtime_module
   for (size_t i = 0; i < module->symbols.count; ++i) print_field("symbol", module->symbols.data[i], out);
   for (size_t i = 0; i < module->flags.count; ++i) print_field("flag", module->flags.data[i], out);
   for (size_t i = 0; i < module->needed.count; ++i) print_field("needed", module->needed.data[i], out);
+  for (size_t i = 0; i < module->search.count; ++i) print_field("search", module->search.data[i], out);
   for (size_t i = 0; i < module->imports.count; ++i) print_field("import", module->imports.data[i]->name, out);
   print_files(printer, "file", module->files.data, module->files.count);
   print_files(printer, "blob", module->blobs.data, module->blobs.count);

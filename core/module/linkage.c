@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/module/outside.h"
+
 static bool is_text(const char *text, const char *symbol) {
   return text != NULL && strcmp(text, symbol) == 0;
 }
@@ -33,10 +35,19 @@ const byoc_runtime_module_t *byoc_linkage_find(const byoc_graph_module_t *graph,
   return NULL;
 }
 
+// The module whose symbol keeps its name: one outside of artifacts, which has to, otherwise the first that lists it.
+static const byoc_runtime_module_t *find_keeper(const byoc_graph_module_t *graph, const char *symbol) {
+  for (size_t i = 0; graph != NULL && i < graph->runtime_modules.count; i++) {
+    const byoc_runtime_module_t *module = graph->runtime_modules.data[i];
+    if (byoc_runtime_module_is_outside(module) && byoc_runtime_module_lists(module, symbol)) return module;
+  }
+  return byoc_linkage_find(graph, NULL, symbol);
+}
+
 const char *byoc_linkage_name(const byoc_graph_module_t *graph, const byoc_runtime_module_t *module, const char *symbol,
                               byoc_arena_t *arena) {
-  const byoc_runtime_module_t *first = byoc_linkage_find(graph, NULL, symbol);
-  if (first == NULL || first == module || !byoc_runtime_module_lists(module, symbol)) return symbol;
+  const byoc_runtime_module_t *keeper = find_keeper(graph, symbol);
+  if (keeper == NULL || keeper == module || !byoc_runtime_module_lists(module, symbol)) return symbol;
   size_t index = 0;
   while (index < graph->runtime_modules.count && graph->runtime_modules.data[index] != module) index++;
   return byoc_arena_format(arena, "%s__of_module%zu", symbol, index);

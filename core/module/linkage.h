@@ -13,7 +13,8 @@ bool byoc_runtime_module_serves(const byoc_runtime_module_t *module, const char 
 const byoc_runtime_module_t *byoc_linkage_find(const byoc_graph_module_t *graph, const char *target,
                                                const char *symbol);
 // The name by which the rest of a program calls a listed symbol, from `arena`. It is the symbol's own name if `module`
-// is the first of `graph` (may be NULL) that lists it, otherwise one that no other module has. NULL if out of memory.
+// is the first of `graph` (may be NULL) that lists it, or gets it from a shared library; otherwise one that no other
+// module has. NULL if out of memory.
 const char *byoc_linkage_name(const byoc_graph_module_t *graph, const byoc_runtime_module_t *module, const char *symbol,
                               byoc_arena_t *arena);
 

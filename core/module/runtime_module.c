@@ -148,6 +148,23 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
   return BYOC_OK;
 }
 
+byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, const char *folder, byoc_diag_t *diag) {
+  static const char origin[] = "$ORIGIN";
+  const bool is_origin = strncmp(folder, origin, sizeof(origin) - 1) == 0;
+  const char next = is_origin ? folder[sizeof(origin) - 1] : '/';
+  // A colon separates the folders of a search path in an ELF file.
+  if ((!is_origin && folder[0] != '/') || (next != '/' && next != '\0') || strchr(folder, ':') != NULL) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is not a folder to look for shared libraries in", folder);
+    byoc_diag_hint(diag,
+                   "give its whole path, or one that begins with $ORIGIN, the artifact's folder; without a colon");
+    return status;
+  }
+  const char *copy = byoc_arena_copy_string(&module->arena, folder);
+  if (copy != NULL && byoc_vector_push(&module->search, byoc_arena_allocator(&module->arena), copy)) return BYOC_OK;
+  return byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_runtime_module_add_variant(byoc_runtime_module_t *module, const byoc_device_form_t *form,
                                               byoc_diag_t *diag) {
   byoc_arena_t *arena = &module->arena;

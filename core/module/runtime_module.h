@@ -77,6 +77,7 @@ struct byoc_runtime_module_t {
   // STATIC_LIBRARY, ENGINE
   BYOC_VECTOR(byoc_file_bytes_t) files;
   BYOC_VECTOR(const char *) needed;
+  BYOC_VECTOR(const char *) search; // STATIC_LIBRARY: folders that may hold what is needed
   const char *setup_symbol;
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
   void *open_self;
@@ -127,6 +128,9 @@ byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_run
 byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const byoc_file_content_t *content,
                                            bool is_blob, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag);
+// Adds a folder in which the linker and the artifact look for shared libraries: a whole path, or one that begins with
+// "$ORIGIN", the artifact's own folder. BYOC_INVALID_ARGUMENT for anything else.
+byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, const char *folder, byoc_diag_t *diag);
 // Notes that this target handed back an equal module, too.
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
@@ -138,7 +142,8 @@ byoc_status_t byoc_runtime_module_add_entry(byoc_runtime_module_t *module, const
 bool byoc_runtime_module_has_entry(const byoc_runtime_module_t *module, const char *entry);
 // The driver that a device module imports; NULL if there is none.
 const byoc_runtime_module_t *byoc_runtime_module_driver(const byoc_runtime_module_t *module);
-// Checks that an object or archive member of the module defines every listed symbol globally.
+// Checks that an object or archive member of the module defines every listed symbol globally. Shared libraries that a
+// static library needs must be there, and define the symbols if it has no files (core/module/outside.h).
 byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag);
 // Appends to the graph module's list and keeps a reference. BYOC_ALREADY_EXISTS if the name is taken.
 byoc_status_t byoc_graph_module_add_runtime_module(byoc_graph_module_t *graph, byoc_runtime_module_t *module,

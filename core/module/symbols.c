@@ -5,6 +5,7 @@
 
 #include "core/base/elf.h"
 #include "core/base/map.h"
+#include "core/module/outside.h"
 
 // The wanted symbols, with a mark for each that was found.
 typedef struct search_t {
@@ -77,6 +78,10 @@ byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *mod
   // C source has no object yet: compose and the resolver check it once it is compiled.
   if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE) || module->kind == BYOC_RUNTIME_MODULE_C_SOURCE) {
     return BYOC_OK;
+  }
+  if (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY) {
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_outside(module, diag));
+    if (byoc_runtime_module_is_outside(module)) return BYOC_OK;
   }
   size_t count = module->files.count;
   byoc_bytes_t *objects = byoc_allocate(module->allocator, count, sizeof(*objects));

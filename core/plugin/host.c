@@ -5,9 +5,18 @@
 
 static const void *find_extension(const byoc_host_t *host, const char *name, uint32_t version) {
   (void)host;
-  if (name == NULL || strcmp(name, BYOC_DEVICE_EXTENSION) != 0) return NULL;
-  const byoc_device_api_t *device = byoc_host_device_api();
-  return version == device->header.struct_version ? device : NULL;
+  const struct {
+    const char *name;
+    const void *table;
+    uint32_t version;
+  } extensions[] = {
+      {BYOC_DEVICE_EXTENSION, byoc_host_device_api(), byoc_host_device_api()->header.struct_version},
+      {BYOC_TABLE_EXTENSION, byoc_host_table_api(), byoc_host_table_api()->header.struct_version},
+  };
+  for (size_t i = 0; name != NULL && i < sizeof(extensions) / sizeof(extensions[0]); ++i) {
+    if (strcmp(name, extensions[i].name) == 0 && version == extensions[i].version) return extensions[i].table;
+  }
+  return NULL;
 }
 
 void byoc_host_fill_tables(byoc_host_t *host) {

@@ -4,6 +4,7 @@
 #define BYOC_CORE_PLUGIN_HOST_H_
 
 #include "byoc/device_plugin.h"
+#include "byoc/table.h"
 
 // All of them have static storage.
 const byoc_target_api_t *byoc_host_target_api(void);
@@ -12,6 +13,8 @@ const byoc_region_api_t *byoc_host_region_api(void);
 const byoc_edit_api_t *byoc_host_edit_api(void);       // for a codegen session
 const byoc_codegen_api_t *byoc_host_codegen_api(void); // for a codegen session
 const byoc_device_api_t *byoc_host_device_api(void);   // the extension BYOC_DEVICE_EXTENSION
+
+const byoc_table_api_t *byoc_host_table_api(void); // the extension BYOC_TABLE_EXTENSION
 
 // Puts all tables into the host that a library sees. Whatever loads a library is given this function, because the
 // tables themselves need the library: the modules that its code makes hold it.

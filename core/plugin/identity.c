@@ -178,6 +178,11 @@ static byoc_status_t check_texts(const byoc_plugin_note_t *note, byoc_diag_t *di
   return BYOC_OK;
 }
 
+byoc_status_t byoc_plugin_note_check(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_texts(note, diag));
+  return check_targets(note, diag);
+}
+
 static byoc_status_t check_abi(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
   if (note->abi_major != BYOC_ABI_MAJOR) {
     byoc_status_t status =
@@ -220,8 +225,7 @@ static byoc_status_t read_note(const byoc_elf_t *elf, byoc_diag_t *diag, byoc_pl
   byoc_status_t texts = check_texts(out_note, NULL);
   *out_has_note = texts == BYOC_OK;
   BYOC_RETURN_IF_ERROR(check_abi(out_note, diag));
-  BYOC_RETURN_IF_ERROR(check_texts(out_note, diag));
-  return check_targets(out_note, diag);
+  return byoc_plugin_note_check(out_note, diag);
 }
 
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,

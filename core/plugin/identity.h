@@ -12,6 +12,8 @@
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
                                         bool *out_has_note);
 
+// Checks a note's texts and targets; the versions of the ABI are not looked at.
+byoc_status_t byoc_plugin_note_check(const byoc_plugin_note_t *note, byoc_diag_t *diag);
 // Says whether `kind` is in the note's list of targets.
 bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind);
 // The first target that both `a` and `b` have, in `buffer`; false if there is none.

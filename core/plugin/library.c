@@ -11,18 +11,18 @@
 
 // ---- the host table ----
 
-static byoc_plugin_library_t *library_of(const byoc_host_t *host) {
+byoc_plugin_library_t *byoc_plugin_library_of(const byoc_host_t *host) {
   return (byoc_plugin_library_t *)(uintptr_t)host; // its first member; the library itself is not const
 }
 
 static void *host_resize(const byoc_host_t *host, void *memory, uint64_t size_bytes) {
-  const byoc_allocator_t allocator = library_of(host)->allocator;
+  const byoc_allocator_t allocator = byoc_plugin_library_of(host)->allocator;
   if (size_bytes > SIZE_MAX) return NULL;
   return allocator.resize(allocator.self, memory, (size_t)size_bytes);
 }
 
 static int32_t host_error(const byoc_host_t *host, int32_t status, const char *message) {
-  byoc_plugin_library_t *library = library_of(host);
+  byoc_plugin_library_t *library = byoc_plugin_library_of(host);
   snprintf(library->error, sizeof(library->error), "%s", message != NULL ? message : "");
   return status;
 }
@@ -51,16 +51,24 @@ static byoc_foreign_t enter(const byoc_plugin_library_t *library, const char *wh
   return byoc_foreign_enter(&entered);
 }
 
-// Hashes the file when it is loaded: costs depend on its content, and versions are not always raised.
-static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path, const char **out_content,
-                               byoc_diag_t *diag) {
+// Hashes a file when it is loaded: costs depend on its content, and versions are not always raised.
+static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
-  char text[33];
-  byoc_content_hash_format(byoc_content_hash(view.data, view.size_bytes), text);
+  byoc_hasher_update(&library->content, view.data, view.size_bytes);
   byoc_file_view_close(&view);
-  *out_content = byoc_arena_copy_string(&library->arena, text);
-  return *out_content != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return BYOC_OK;
+}
+
+static byoc_status_t read_table(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
+  if (path == NULL) return BYOC_OK;
+  const byoc_allocator_t arena = byoc_arena_allocator(&library->arena);
+  char *text = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_file_read(path, arena, diag, &text, &library->table_size_bytes));
+  library->table = text;
+  library->folder = byoc_path_directory(arena, path);
+  byoc_hasher_update(&library->content, text, library->table_size_bytes);
+  return library->folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
@@ -90,6 +98,9 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
   const byoc_foreign_t outer = enter(library, "hook query");
   const int32_t status = query(&library->host, &answer.plugin);
   byoc_foreign_leave(&outer);
+  if (status != BYOC_OK && library->table != NULL && library->error[0] != '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", library->error); // what is wrong with the table
+  }
   if (status != BYOC_OK) {
     byoc_diag_error(diag, BYOC_INVALID_DATA, "its query failed (%s)%s%s", byoc_status_name(status),
                     library->error[0] != '\0' ? ": " : "", library->error);
@@ -113,13 +124,27 @@ static void destroy_library(byoc_plugin_library_t *library) {
   (void)enter(library, "destructors");
   if (library->handle != NULL) dlclose(library->handle);
   byoc_foreign_leave(&outer);
+  (void)byoc_hasher_finish(&library->content); // frees what it holds, unless the kinds have been labelled
   byoc_arena_deinit(&library->arena);
   byoc_free(library->allocator, library);
 }
 
-byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
-                                       byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                       byoc_plugin_library_t **out_library) {
+// What the kinds say of the plugin's content.
+static byoc_status_t label_kinds(byoc_plugin_library_t *library, byoc_diag_t *diag) {
+  char text[33];
+  byoc_content_hash_format(byoc_hasher_finish(&library->content), text);
+  const char *content = byoc_arena_copy_string(&library->arena, text);
+  if (content == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < library->kind_count; ++i) {
+    library->kinds[i].library = library;
+    library->kinds[i].plugin_content = content;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table, const byoc_plugin_note_t *note,
+                                             byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
+                                             byoc_diag_t *diag, byoc_plugin_library_t **out_library) {
   *out_library = NULL;
   byoc_plugin_library_t *library = byoc_allocate(allocator, 1, sizeof(*library));
   if (library == NULL) return byoc_diag_out_of_memory(diag);
@@ -128,27 +153,31 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
   byoc_arena_init(&library->arena, allocator);
   snprintf(library->name, sizeof(library->name), "%s", note->name);
   snprintf(library->version, sizeof(library->version), "%s", note->version);
+  byoc_hasher_init(&library->content);
   fill_host(library, note);
   fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;
-  const char *content = NULL;
-  byoc_status_t status = hash_file(library, path, &content, diag);
+  byoc_status_t status = hash_file(library, path, diag);
+  if (status == BYOC_OK) status = read_table(library, table, diag);
   if (status == BYOC_OK) status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);
   if (status == BYOC_OK) {
     status =
         byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
   }
+  if (status == BYOC_OK) status = label_kinds(library, diag);
   if (status != BYOC_OK) {
     destroy_library(library);
     return status;
   }
-  for (size_t i = 0; i < library->kind_count; ++i) {
-    library->kinds[i].library = library;
-    library->kinds[i].plugin_content = content;
-  }
   *out_library = library;
   return BYOC_OK;
+}
+
+byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
+                                       byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                       byoc_plugin_library_t **out_library) {
+  return byoc_plugin_library_load_table(path, NULL, note, fill_tables, allocator, diag, out_library);
 }
 
 void byoc_plugin_library_retain(byoc_plugin_library_t *library) {

@@ -4,6 +4,7 @@
 #define BYOC_CORE_PLUGIN_LIBRARY_H_
 
 #include "core/base/arena.h"
+#include "core/base/hash.h"
 #include "core/target/target.h"
 
 typedef struct byoc_plugin_library_t {
@@ -15,6 +16,10 @@ typedef struct byoc_plugin_library_t {
   byoc_arena_t arena; // owns everything below
   void *handle;       // of dlopen
   bool queried;       // query succeeded: destroy must be called
+  // The table that a reader is loaded for; NULL: none.
+  const char *table, *folder; // its text, and the folder that its file names are relative to
+  size_t table_size_bytes;
+  byoc_hasher_t content; // of the files that make the backend
   byoc_plugin_t plugin;
   byoc_target_kind_t *kinds; // in the order of the plugin's backends
   size_t kind_count;
@@ -28,6 +33,12 @@ typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
 byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
                                        byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
                                        byoc_plugin_library_t **out_library);
+// The same for a table, by the reader's shared object: the backend is the one that the table describes.
+byoc_status_t byoc_plugin_library_load_table(const char *reader, const char *table, const byoc_plugin_note_t *note,
+                                             byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
+                                             byoc_diag_t *diag, byoc_plugin_library_t **out_library);
+// The library whose host table it is.
+byoc_plugin_library_t *byoc_plugin_library_of(const byoc_host_t *host);
 void byoc_plugin_library_retain(byoc_plugin_library_t *library);
 void byoc_plugin_library_release(byoc_plugin_library_t *library); // accepts NULL
 

@@ -10,8 +10,10 @@
 #include "core/base/log.h"
 #include "core/base/string.h"
 #include "core/plugin/identity.h"
+#include "core/plugin/installation.h"
 #include "core/plugin/library.h"
 #include "core/plugin/rivals.h"
+#include "core/plugin/table.h"
 #include "core/plugin/trust.h"
 
 enum { LOAD_TIMEOUT_MS = 20000 };
@@ -29,6 +31,7 @@ struct byoc_plugin_registry_t {
   byoc_allocator_t allocator;
   byoc_arena_t arena;
   int64_t load_timeout_ms;
+  const char *table_reader; // NULL: none is installed
   BYOC_VECTOR(slot_t *) slots;
   BYOC_VECTOR(const char *) folders;   // real paths of the folders that were searched
   BYOC_VECTOR(const char *) preferred; // real paths of files and folders, in the order of the options
@@ -41,6 +44,7 @@ static slot_t *add_slot(byoc_plugin_registry_t *registry, const char *path, byoc
   if (slot == NULL) return NULL;
   slot->entry.path = byoc_arena_copy_string(&registry->arena, path);
   slot->entry.source = source;
+  slot->entry.is_table = byoc_plugin_is_table(path);
   slot->entry.reason = "";
   if (slot->entry.path == NULL || !byoc_vector_push(&registry->slots, registry->allocator, slot)) return NULL;
   return slot;
@@ -81,7 +85,7 @@ static bool is_preferred(const byoc_plugin_registry_t *registry, const char *rea
 }
 
 static byoc_rival_t as_rival(const slot_t *slot) {
-  byoc_rival_t rival = {.real_path = slot->real_path, .note = &slot->entry.note};
+  byoc_rival_t rival = {.real_path = slot->real_path, .note = &slot->entry.note, .names_files = slot->entry.is_table};
   if (slot->entry.source == BYOC_PLUGIN_FROM_OPTION) rival.choice = BYOC_PLUGIN_NAMED;
   if (slot->is_preferred) rival.choice = BYOC_PLUGIN_PREFERRED;
   return rival;
@@ -150,6 +154,11 @@ static byoc_status_t check_rivals(byoc_plugin_registry_t *registry, slot_t *slot
 
 // ---- candidates ----
 
+static byoc_status_t read_identity(byoc_plugin_entry_t *entry, const char *path, byoc_diag_t *diag) {
+  return entry->is_table ? byoc_plugin_table_identity(path, diag, &entry->note, &entry->has_note)
+                         : byoc_plugin_identity_read(path, diag, &entry->note, &entry->has_note);
+}
+
 static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
   byoc_plugin_entry_t *entry = &slot->entry;
   char *real = NULL;
@@ -162,9 +171,9 @@ static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *s
   }
   byoc_free(registry->allocator, real);
   // An untrusted file's own statements are shown too: they explain why its targets are missing.
-  if (status != BYOC_OK && is_file) (void)byoc_plugin_identity_read(entry->path, NULL, &entry->note, &entry->has_note);
+  if (status != BYOC_OK && is_file) (void)read_identity(entry, entry->path, NULL);
   BYOC_RETURN_IF_ERROR(status);
-  BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(slot->real_path, diag, &entry->note, &entry->has_note));
+  BYOC_RETURN_IF_ERROR(read_identity(entry, slot->real_path, diag));
   return check_rivals(registry, slot, diag);
 }
 
@@ -232,7 +241,8 @@ static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char 
   if (status == BYOC_NOT_FOUND && source == BYOC_PLUGIN_FROM_INSTALLATION) return BYOC_OK;
   if (status != BYOC_OK) return refuse_folder(registry, folder, source, &reason, diag);
   for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
-    if (!byoc_ends_with(names[i], ".so") || names[i][0] == '.') continue;
+    const bool is_plugin = byoc_ends_with(names[i], ".so") || byoc_plugin_is_table(names[i]);
+    if (!is_plugin || names[i][0] == '.') continue;
     char *path = byoc_path_join(registry->allocator, folder, names[i]);
     status = path != NULL ? add_candidate(registry, path, source, diag) : byoc_diag_out_of_memory(diag);
     byoc_free(registry->allocator, path);
@@ -286,6 +296,18 @@ static byoc_status_t check_preferred(const byoc_plugin_registry_t *registry, con
   return BYOC_OK;
 }
 
+// The reader that is named, or the one beside this program.
+static byoc_status_t find_reader(byoc_plugin_registry_t *registry, const char *named, byoc_diag_t *diag) {
+  char *found = NULL;
+  if (named == NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_installation_find(BYOC_TABLE_READER, registry->allocator, diag, &found));
+    if (found == NULL) return BYOC_OK;
+  }
+  registry->table_reader = byoc_arena_copy_string(&registry->arena, named != NULL ? named : found);
+  byoc_free(registry->allocator, found);
+  return registry->table_reader != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
                                           byoc_diag_t *diag, byoc_plugin_registry_t **out_registry) {
   *out_registry = NULL;
@@ -296,7 +318,7 @@ byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, 
   byoc_arena_init(&registry->arena, allocator);
   // Empty if the process has more rights than its user: the environment is under the user's control.
   const char *environment = options->environment != NULL ? options->environment : secure_getenv("BYOC_PLUGIN_PATH");
-  byoc_status_t status = BYOC_OK;
+  byoc_status_t status = find_reader(registry, options->table_reader, diag);
   for (size_t i = 0; i < options->preferred_count && status == BYOC_OK; ++i) {
     status = add_preferred(registry, options->preferred[i], diag);
   }
@@ -336,16 +358,45 @@ const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t 
 
 // ---- loading ----
 
+static byoc_status_t load_object(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
+  byoc_plugin_entry_t *entry = &slot->entry;
+  BYOC_RETURN_IF_ERROR(byoc_plugin_try(slot->real_path, &entry->note, registry->load_timeout_ms, diag));
+  return byoc_plugin_library_load(slot->real_path, &entry->note, byoc_host_fill_tables, registry->allocator, diag,
+                                  &entry->library);
+}
+
+// The reader is the host's own and is not tried in a child process.
+static byoc_status_t load_table(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
+  byoc_plugin_entry_t *entry = &slot->entry;
+  if (registry->table_reader == NULL) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_NOT_FOUND, "this byoc has no " BYOC_TABLE_READER ", which reads tables");
+    byoc_diag_hint(diag, "it belongs into lib/byoc of the installation");
+    return status;
+  }
+  byoc_plugin_note_t reader;
+  bool has_note = false, is_file = false;
+  char *real = NULL;
+  byoc_status_t status = byoc_plugin_check_trust(registry->table_reader, registry->allocator, diag, &real, &is_file);
+  if (status == BYOC_OK) status = byoc_plugin_identity_read(real, diag, &reader, &has_note);
+  if (status == BYOC_OK) {
+    entry->note.abi_minor_built = reader.abi_minor_built;
+    entry->note.abi_minor_needed = reader.abi_minor_needed;
+    status = byoc_plugin_library_load_table(real, slot->real_path, &entry->note, byoc_host_fill_tables,
+                                            registry->allocator, diag, &entry->library);
+  } else {
+    byoc_diag_context(diag, status, "the reader of tables, '%s'", registry->table_reader);
+  }
+  byoc_free(registry->allocator, real);
+  return status;
+}
+
 // Leaves the entry either LOADED or REFUSED.
 static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_plugin_entry_t *entry = &slot->entry;
   if (entry->state != BYOC_PLUGIN_FOUND) return;
   byoc_diag_t reason = {0};
-  byoc_status_t status = byoc_plugin_try(slot->real_path, &entry->note, registry->load_timeout_ms, &reason);
-  if (status == BYOC_OK) {
-    status = byoc_plugin_library_load(slot->real_path, &entry->note, byoc_host_fill_tables, registry->allocator,
-                                      &reason, &entry->library);
-  }
+  byoc_status_t status = entry->is_table ? load_table(registry, slot, &reason) : load_object(registry, slot, &reason);
   if (status != BYOC_OK) {
     if (status == BYOC_OUT_OF_MEMORY) {
       entry->state = BYOC_PLUGIN_REFUSED;
@@ -374,6 +425,12 @@ size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
     ++refused_count;
   }
   return refused_count;
+}
+
+void byoc_plugin_registry_read_tables(byoc_plugin_registry_t *registry) {
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    if (registry->slots.data[i]->entry.is_table) load_slot(registry, registry->slots.data[i]);
+  }
 }
 
 // ---- targets ----

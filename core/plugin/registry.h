@@ -24,6 +24,7 @@ typedef enum byoc_plugin_source_t {
 typedef struct byoc_plugin_entry_t {
   const char *path;
   byoc_plugin_source_t source;
+  bool is_table; // a JSON file, of which the installed reader makes a backend
   byoc_plugin_state_t state;
   const char *reason;  // REFUSED: what is wrong and how to mend it; else ""
   bool is_passed_over; // REFUSED: not for a fault, but because it was found twice or the user chose another
@@ -42,16 +43,17 @@ typedef struct byoc_plugin_options_t {
   size_t preferred_count;
   const char *environment;  // colon-separated folders; NULL: $BYOC_PLUGIN_PATH (ignored when privileged)
   const char *installation; // folder; NULL: none
+  const char *table_reader; // shared object that makes backends of tables; NULL: the one beside the program
   int64_t load_timeout_ms;  // limit for the trial in a child process; 0: 20000
 } byoc_plugin_options_t;
 
 typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
 
-// Finds plugins in the order explicit, environment, installation; files ending in ".so", sorted within a folder. It is
-// an error if a path that was given explicitly is refused; every other refused file is only listed. Of two plugins that
-// announce the same target or have the same name, the one is used that the user preferred, or else named; without such
-// a choice both are refused, unless they are copies of one file. BYOC_NOT_FOUND if nothing is found at a preferred
-// path.
+// Finds plugins in the order explicit, environment, installation; files ending in ".so" or ".json", sorted within a
+// folder. It is an error if a path that was given explicitly is refused; every other refused file is only listed. Of
+// two plugins that announce the same target or have the same name, the one is used that the user preferred, or else
+// named; without such a choice both are refused, unless they are copies of one file. BYOC_NOT_FOUND if nothing is found
+// at a preferred path.
 byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
                                           byoc_diag_t *diag, byoc_plugin_registry_t **out_registry);
 // Unloads everything. Runtime modules that a plugin made keep its code loaded until the last of them is released.
@@ -66,6 +68,8 @@ byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *regi
 // The reason of a refused plugin that announces a kind of that name, or may do so but could not be read; otherwise
 // NULL.
 const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
+// Loads the tables, which runs no code but the host's own reader.
+void byoc_plugin_registry_read_tables(byoc_plugin_registry_t *registry);
 // Loads every plugin that was found (for byoc targets). Warns of those that are refused by that, could not be read, or
 // announce the same as another, and returns their number.
 size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry);

@@ -40,7 +40,7 @@ byoc_status_t byoc_plugin_compare(const byoc_rival_t *earlier, const byoc_rival_
     *out_rivalry = earlier->choice > later->choice ? BYOC_RIVALRY_EARLIER : BYOC_RIVALRY_LATER;
   } else {
     bool same = false;
-    BYOC_RETURN_IF_ERROR(have_same_bytes(earlier->real_path, later->real_path, diag, &same));
+    if (!later->names_files) BYOC_RETURN_IF_ERROR(have_same_bytes(earlier->real_path, later->real_path, diag, &same));
     *out_rivalry = same ? BYOC_RIVALRY_SAME_BYTES : BYOC_RIVALRY_UNDECIDED;
   }
   return BYOC_OK;

@@ -16,6 +16,7 @@ typedef struct byoc_rival_t {
   const char *real_path;
   const byoc_plugin_note_t *note;
   byoc_plugin_choice_t choice;
+  bool names_files; // relative to its own folder, so that a copy is not the same
 } byoc_rival_t;
 
 typedef enum byoc_rivalry_t {

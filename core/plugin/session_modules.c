@@ -137,6 +137,16 @@ byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_l
   return BYOC_OK;
 }
 
+static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t folders, byoc_diag_t *diag) {
+  byoc_text_list_t copy;
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
+                                           &module->arena, diag, &copy));
+  for (uint64_t i = 0; i < copy.count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_search(module, copy.items[i], diag));
+  }
+  return BYOC_OK;
+}
+
 // ---- equal modules ----
 
 static bool same_files(const byoc_file_bytes_t *a, size_t a_count, const byoc_file_bytes_t *b, size_t b_count) {
@@ -183,6 +193,7 @@ static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_modu
          same_texts(a->entries.data, a->entries.count, b->entries.data, b->entries.count) &&
          same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
          same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
+         same_texts(a->search.data, a->search.count, b->search.data, b->search.count) &&
          same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
          same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
 }
@@ -293,8 +304,8 @@ byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_so
   return byoc_session_end_shared(session, module, fill_c_source(module, source, diag), diag);
 }
 
-static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
-                                         const byoc_static_library_t *library, byoc_diag_t *diag) {
+byoc_status_t byoc_session_fill_library(byoc_runtime_module_t *module, const byoc_static_library_t *library,
+                                        byoc_diag_t *diag) {
   if (library->file_count == 0 && library->needed.count == 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   }
@@ -303,9 +314,9 @@ static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_m
       byoc_session_add_files(module, library->files, library->file_count, library->file_stride, false, diag));
   BYOC_RETURN_IF_ERROR(add_symbols(module, library->symbols, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, library->needed, diag));
+  BYOC_RETURN_IF_ERROR(add_search(module, library->search, diag));
   BYOC_RETURN_IF_ERROR(copy_optional(library->setup_symbol, "its setup symbol", module, diag, &module->setup_symbol));
   module->open_in_process = library->open_in_process;
-  module->open_self = session->target->kind->backend->self;
   return byoc_runtime_module_check_symbols(module, diag);
 }
 
@@ -316,7 +327,8 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
       byoc_abi_copy_text(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
-  return byoc_session_end_shared(session, module, fill_static_library(session, module, library, diag), diag);
+  module->open_self = session->target->kind->backend->self;
+  return byoc_session_end_shared(session, module, byoc_session_fill_library(module, library, diag), diag);
 }
 
 static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engine_module_t *engine, byoc_diag_t *diag) {

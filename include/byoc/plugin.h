@@ -352,7 +352,8 @@ typedef struct byoc_c_source_t {
 } byoc_c_source_t;
 
 // Objects or archives, linked as they are. Their symbols are local to the module: another module of the artifact may
-// have different symbols with the same names.
+// have different symbols with the same names. Without files it stands for shared libraries: then `needed` is not empty,
+// and one of those libraries defines the symbols (since minor 4).
 typedef struct byoc_static_library_t {
   byoc_header_t header;
   const char *name;
@@ -367,6 +368,9 @@ typedef struct byoc_static_library_t {
   // Gives the evaluator a dlopen handle in which dlsym finds the symbols without a linker (the plugin closes it at
   // destroy). NULL: the files are linked into a temporary shared object.
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
+  // Since minor 4. Folders that hold needed libraries, beside the system's: whole paths, or paths that begin with
+  // "$ORIGIN", the artifact's own folder. The linker looks there, and so does the loader of the artifact.
+  byoc_text_list_t search;
 } byoc_static_library_t;
 
 // A JSON engine; added once, however many functions use it.

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,6 +41,58 @@ static bool fill_in(const byoc_host_t *host, const byoc_target_t *target, const 
   return true;
 }
 
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+// The whole file with a NUL behind it; NULL with the reason in errno. Free it with free().
+static char *read_source(const char *path) {
+  FILE *file = fopen(path, "rbe");
+  char *text = NULL;
+  size_t size = 0;
+  while (file != NULL) {
+    char *longer = realloc(text, size + 4097);
+    if (longer == NULL) break;
+    text = longer;
+    const size_t count = fread(text + size, 1, 4096, file);
+    size += count;
+    text[size] = '\0';
+    if (count == 0) break;
+  }
+  const bool failed = file == NULL || text == NULL || ferror(file) != 0;
+  const int reason = errno;
+  if (file != NULL) (void)fclose(file);
+  if (!failed) return text;
+  free(text);
+  errno = reason;
+  return NULL;
+}
+
+// Compiles a source of the table; its folder is searched for headers.
+static int32_t compile_source(const byoc_shim_library_t *library, byoc_codegen_t *codegen, const char *path,
+                              byoc_file_content_t *out_object) {
+  const byoc_shim_table_t *table = &library->table;
+  const byoc_codegen_api_t *api = library->host->codegen;
+  char include[4096 + 8], message[4096 + 256];
+  const char *flags[BYOC_SHIM_MAX_FILES + 1] = {include};
+  memcpy(flags + 1, table->flags, table->flag_count * sizeof(*flags));
+  snprintf(include, sizeof(include), "-I%.*s", (int)(base_name(path) - path), path);
+  char *source = read_source(path);
+  if (source == NULL) {
+    snprintf(message, sizeof(message), "the source '%s' cannot be read: %s", path, strerror(errno));
+    return api->error(codegen, BYOC_IO, message);
+  }
+  const byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
+                                          .name = base_name(path),
+                                          .source = source,
+                                          .flags = {flags, table->flag_count + 1}};
+  *out_object = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1), .name = base_name(path)};
+  const int32_t status = api->compile(codegen, &request, &out_object->data, &out_object->size_bytes);
+  free(source);
+  return status;
+}
+
 int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *codegen) {
   const byoc_host_t *host = library->host;
   const byoc_shim_table_t *table = &library->table;
@@ -47,17 +100,19 @@ int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *code
   if (!fill_in(host, host->codegen->target(codegen), setup, library->setup, sizeof(library->setup))) {
     return host->codegen->error(codegen, BYOC_INVALID_DATA, "the table's setup symbol is too long");
   }
-  byoc_file_content_t files[BYOC_SHIM_MAX_FILES];
+  byoc_file_content_t files[2 * BYOC_SHIM_MAX_FILES];
   for (uint32_t i = 0; i < table->file_count; ++i) {
-    const char *slash = strrchr(table->files[i], '/');
-    files[i] = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1),
-                                     .name = slash != NULL ? slash + 1 : table->files[i],
-                                     .path = table->files[i]};
+    files[i] = (byoc_file_content_t){
+        .header = BYOC_HEADER(byoc_file_content_t, 1), .name = base_name(table->files[i]), .path = table->files[i]};
     if (strcmp(table->files[i], "embedded") != 0) continue;
     files[i].name = "shim.a";
     files[i].path = NULL;
     files[i].data = BYOC_SHIM_ARCHIVE;
     files[i].size_bytes = BYOC_SHIM_ARCHIVE_SIZE;
+  }
+  for (uint32_t i = 0; i < table->source_count; ++i) {
+    const int32_t status = compile_source(library, codegen, table->sources[i], &files[table->file_count + i]);
+    if (status != BYOC_OK) return status;
   }
   const char *symbols[BYOC_SHIM_MAX_SYMBOLS + 1];
   uint32_t symbol_count = table->symbol_count;
@@ -66,12 +121,13 @@ int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *code
   const byoc_static_library_t module = {.header = BYOC_HEADER(byoc_static_library_t, 1),
                                         .name = table->library_name,
                                         .files = files,
-                                        .file_count = table->file_count,
+                                        .file_count = table->file_count + table->source_count,
                                         .file_stride = sizeof(*files),
                                         .symbols = {symbols, symbol_count},
                                         .needed = {table->needed, table->needed_count},
+                                        .search = {table->search, table->search_count},
                                         .setup_symbol = library->setup[0] != '\0' ? library->setup : NULL,
-                                        .open_in_process = byoc_shim_library_open};
+                                        .open_in_process = table->shared != NULL ? byoc_shim_library_open : NULL};
   return host->codegen->add_static_library(codegen, &module);
 }
 

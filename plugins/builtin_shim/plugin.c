@@ -15,8 +15,16 @@
 
 BYOC_PLUGIN_IDENTITY_NEEDS(BYOC_SHIM_TARGET, BYOC_SHIM_VERSION, BYOC_SHIM_TARGET, BYOC_SHIM_DESCRIPTION, 4);
 
+// The table that the build put into the plugin; the reader has none, and gets those that the host loads.
+#ifdef BYOC_SHIM_TABLE
 extern const unsigned char BYOC_SHIM_TABLE[];
 extern const unsigned long long BYOC_SHIM_TABLE_SIZE;
+#define OF_TABLE "the table of '" BYOC_SHIM_TARGET "': "
+#else
+static const unsigned char BYOC_SHIM_TABLE[1];
+static const unsigned long long BYOC_SHIM_TABLE_SIZE;
+#define OF_TABLE ""
+#endif
 
 typedef struct shim_plugin_t {
   byoc_shim_library_t library; // first: the backend's self is the library's too
@@ -91,18 +99,30 @@ static void destroy(void *self) {
   host->resize(host, plugin, 0);
 }
 
+static const char *find_table(const byoc_host_t *host, uint64_t *out_size_bytes) {
+  const byoc_table_api_t *api = byoc_shim_table_api(host);
+  if (api != NULL) return api->text(host, out_size_bytes);
+  *out_size_bytes = BYOC_SHIM_TABLE_SIZE;
+  return BYOC_SHIM_TABLE_SIZE > 0 ? (const char *)BYOC_SHIM_TABLE : NULL;
+}
+
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
+  uint64_t size_bytes = 0;
+  const char *text = find_table(host, &size_bytes);
+  if (text == NULL) {
+    return host->error(host, BYOC_UNSUPPORTED, "it makes backends of tables: give it NAME.json instead");
+  }
   shim_plugin_t *plugin = host->resize(host, NULL, sizeof(*plugin));
   if (plugin == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "no memory for the plugin");
   memset(plugin, 0, sizeof(*plugin));
   plugin->library.host = host;
   byoc_shim_table_t *table = &plugin->library.table;
   char error[400];
-  if (!byoc_shim_table_read(host, (const char *)BYOC_SHIM_TABLE, (size_t)BYOC_SHIM_TABLE_SIZE, table, error,
-                            sizeof(error))) {
+  if (!byoc_shim_table_read(host, text, (size_t)size_bytes, table, error, sizeof(error))) {
     host->resize(host, plugin, 0);
     char message[480];
-    snprintf(message, sizeof(message), "the table of '" BYOC_SHIM_TARGET "': %s", error);
+    if (error[0] == '\0') return BYOC_INVALID_DATA;
+    snprintf(message, sizeof(message), OF_TABLE "%s", error);
     return host->error(host, BYOC_INVALID_DATA, message);
   }
   for (uint32_t i = 0; i < table->rule_count; ++i) {

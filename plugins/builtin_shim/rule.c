@@ -16,7 +16,8 @@ typedef struct walk_t {
   byoc_shim_scope_t *scope;
   const byoc_host_t *host;
   const byoc_shim_rewrite_t *rewrite;
-  uint32_t dtype; // element type of calls: their results, `real` arguments and steps through memory
+  const char *root; // the name of the pattern's root node
+  uint32_t dtype;   // element type of calls: their results, `real` arguments and steps through memory
   result_t results[MAX_NAMES];
   size_t result_count;
   int64_t turn; // of a step repeated by `for`, named i
@@ -47,6 +48,17 @@ bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const cha
     if (at == NULL) return byoc_shim_fail(scope, "unknown member '%.64s', there are: %s", key, known);
   }
   return true;
+}
+
+// What a result is called if the table does not say.
+#define DEFAULT_RESULT "result"
+
+// A text that may be left out.
+static bool may_have_text(walk_t *w, const json_t *object, const char *key, const char *fallback,
+                          const char **out_text) {
+  const json_t *member = json_object_get(object, key);
+  *out_text = member == NULL ? fallback : json_string_value(member);
+  return *out_text != NULL || byoc_shim_fail(w->scope, "'%s' is not a text", key);
 }
 
 static bool read_text(walk_t *w, const json_t *object, const char *key, const char **out_text) {
@@ -351,6 +363,21 @@ static bool read_arguments(walk_t *w, const json_t *step, const char *result, ca
   return true;
 }
 
+// The dimensions of what the match computes.
+static bool read_root_dims(walk_t *w, call_t *call) {
+  if (is_checking(w)) return true;
+  const byoc_graph_api_t *graph = w->host->graph;
+  const byoc_value_t *value = byoc_shim_bound(w->scope, w->root);
+  const int32_t rank = value != NULL ? graph->value_rank(value) : -1;
+  if (rank < 0 || rank > BYOC_SHIM_MAX_DIMS) return byoc_shim_fail(w->scope, "the rank of '%s' is not known", w->root);
+  call->rank = (uint32_t)rank;
+  for (int32_t i = 0; i < rank; ++i) {
+    call->dims[i] = graph->value_dim(value, i);
+    if (call->dims[i] < 0) return byoc_shim_fail(w->scope, "dimension %d of '%s' is not constant", (int)i, w->root);
+  }
+  return true;
+}
+
 // One call; `previous` is the result of the previous turn, into which this one writes too.
 static bool walk_turn(walk_t *w, json_t *step, const char *result, byoc_value_t **previous) {
   call_t call = {.c = {.header = BYOC_HEADER(byoc_c_call_t, 1), .result_from_operand = -1}};
@@ -365,7 +392,8 @@ static bool walk_turn(walk_t *w, json_t *step, const char *result, byoc_value_t 
     if (name == NULL || !call_operand(w, &call, name, &index)) return byoc_shim_fail_in(w->scope, "'accumulate'");
     call.c.result_from_operand = (int32_t)index;
   }
-  if (!byoc_shim_evaluate_ints(w->scope, json_object_get(step, "dims"), call.dims, &call.rank)) {
+  const json_t *dims = json_object_get(step, "dims");
+  if (!(dims != NULL ? byoc_shim_evaluate_ints(w->scope, dims, call.dims, &call.rank) : read_root_dims(w, &call))) {
     return byoc_shim_fail_in(w->scope, "'dims'");
   }
   if (w->rewrite == NULL) return true;
@@ -400,7 +428,8 @@ static bool walk_step(walk_t *w, json_t *step) {
   const char *result = NULL;
   byoc_value_t *value = NULL;
   bool wanted = true;
-  if (!read_text(w, step, "result", &result) || !read_condition(w, step, "when", &wanted)) return false;
+  if (!may_have_text(w, step, "result", DEFAULT_RESULT, &result) || !read_condition(w, step, "when", &wanted))
+    return false;
   const bool is_call = json_object_get(step, "call") != NULL;
   if ((wanted || is_checking(w)) && !(is_call ? walk_call(w, step, result, &value) : walk_operator(w, step, &value))) {
     return false;
@@ -448,11 +477,11 @@ static bool walk_conditions(walk_t *w, const json_t *conditions) {
   return true;
 }
 
-// The element type that `dtype` (a name of the pattern) has.
+// The element type that `dtype` (a name of the pattern; left out: its root) has.
 static bool read_dtype(walk_t *w, const json_t *rule) {
   const char *name = NULL;
   byoc_value_t *value = NULL;
-  if (!read_text(w, rule, "dtype", &name)) return false;
+  if (!may_have_text(w, rule, "dtype", w->root, &name)) return false;
   if (!find_value(w, name, &value)) return byoc_shim_fail_in(w->scope, "'dtype'");
   w->dtype = is_checking(w) ? (uint32_t)BYOC_DTYPE_F32 : w->host->graph->value_dtype(value);
   return true;
@@ -479,14 +508,15 @@ const char *byoc_shim_rule_root(const char *target, const json_t *rule) {
 
 bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const json_t *rule,
                          const byoc_shim_rewrite_t *rewrite) {
-  walk_t w = {.scope = scope, .host = scope->host, .rewrite = rewrite};
-  const char *result = NULL;
+  walk_t w = {.scope = scope, .host = scope->host, .rewrite = rewrite, .root = byoc_shim_rule_root(target, rule)};
+  const char *result = NULL, *root = w.root;
   byoc_value_t *value = NULL;
   scope->variable_count = 0;
-  if (!read_text(&w, rule, "pattern", &scope->pattern) || !read_text(&w, rule, "result", &result)) return false;
+  if (root == NULL) return byoc_shim_fail(scope, "its name does not begin with '%s.'", target);
+  if (!read_text(&w, rule, "pattern", &scope->pattern) || !may_have_text(&w, rule, "result", DEFAULT_RESULT, &result)) {
+    return false;
+  }
   if (is_checking(&w)) {
-    const char *root = byoc_shim_rule_root(target, rule);
-    if (root == NULL) return byoc_shim_fail(scope, "its name does not begin with '%s.'", target);
     if (!byoc_shim_check_members(scope, (json_t *)rule, "name pattern dtype let where steps result")) return false;
     if (!byoc_shim_in_pattern(scope->pattern, root)) {
       return byoc_shim_fail(scope, "the root of its pattern must be named '%s'", root);

@@ -33,6 +33,7 @@ static bool check_members(table_reader_t *r, json_t *object, const char *what, c
 static bool read_texts(table_reader_t *r, const json_t *object, const char *key, const char **out,
                        uint32_t *out_count) {
   const json_t *list = json_object_get(object, key);
+  if (list != NULL && !json_is_array(list)) return fail(r, "it is not a list", key);
   if (json_array_size(list) > BYOC_SHIM_MAX_FILES) return fail(r, "the list is too long", key);
   for (size_t i = 0; i < json_array_size(list); ++i) {
     out[i] = json_string_value(json_array_get(list, i));
@@ -96,21 +97,98 @@ static bool read_rule(table_reader_t *r, const json_t *rule) {
   return true;
 }
 
+// ---- the library ----
+
+// The host has recorded why.
+static bool host_refused(table_reader_t *r) {
+  r->error[0] = '\0';
+  return false;
+}
+
+static bool may_have_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
+  const json_t *member = json_object_get(object, key);
+  *out_text = json_string_value(member);
+  return member == NULL || *out_text != NULL || fail(r, "it is not a text", key);
+}
+
+// Names of files are relative to the table; a table inside a plugin has none of its own.
+static bool find_file(table_reader_t *r, const char **path) {
+  const byoc_table_api_t *api = byoc_shim_table_api(r->host);
+  if (api == NULL || strcmp(*path, "embedded") == 0) return true;
+  return api->find_file(r->host, *path, path) == BYOC_OK || host_refused(r);
+}
+
+static bool find_files(table_reader_t *r, const char **paths, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!find_file(r, &paths[i])) return false;
+  }
+  return true;
+}
+
+// Folders are relative to the table, too, but for those of the artifact ($ORIGIN).
+static bool find_folders(table_reader_t *r, json_t *list) {
+  const byoc_table_api_t *api = byoc_shim_table_api(r->host);
+  for (uint32_t i = 0; i < r->table->search_count && api != NULL; ++i) {
+    const char *folder = r->table->search[i];
+    if (folder[0] == '/' || folder[0] == '$') continue;
+    json_t *whole = json_sprintf("%s/%s", api->folder(r->host), folder);
+    if (whole == NULL || json_array_set_new(list, i, whole) != 0) return fail(r, "out of memory", NULL);
+    r->table->search[i] = json_string_value(whole);
+  }
+  return true;
+}
+
 static bool read_library(table_reader_t *r, json_t *library) {
   byoc_shim_table_t *table = r->table;
-  if (!check_members(r, library, "'library'", "name files needed shared setup") ||
-      !need_text(r, library, "name", &table->library_name) || !need_text(r, library, "shared", &table->shared)) {
+  if (library == NULL) return fail(r, "the object 'library' is missing", NULL);
+  if (!check_members(r, library, "'library'", "name files sources flags needed search shared setup") ||
+      !may_have_text(r, library, "name", &table->library_name) ||
+      !may_have_text(r, library, "shared", &table->shared) || !may_have_text(r, library, "setup", &table->setup) ||
+      !read_texts(r, library, "files", table->files, &table->file_count) ||
+      !read_texts(r, library, "sources", table->sources, &table->source_count) ||
+      !read_texts(r, library, "flags", table->flags, &table->flag_count) ||
+      !read_texts(r, library, "needed", table->needed, &table->needed_count) ||
+      !read_texts(r, library, "search", table->search, &table->search_count)) {
     return false;
   }
-  table->setup = json_string_value(json_object_get(library, "setup"));
-  return read_texts(r, library, "files", table->files, &table->file_count) &&
-         read_texts(r, library, "needed", table->needed, &table->needed_count);
+  if (table->library_name == NULL) table->library_name = table->target;
+  if (table->file_count + table->source_count + table->needed_count == 0) {
+    return fail(r, "'library' has nothing to call: it needs files, sources or needed", NULL);
+  }
+  if (table->flag_count > 0 && table->source_count == 0) return fail(r, "'flags' are for 'sources'", NULL);
+  if (table->shared != NULL && strchr(table->shared, '/') != NULL && !find_file(r, &table->shared)) return false;
+  return find_files(r, table->files, table->file_count) && find_files(r, table->sources, table->source_count) &&
+         find_folders(r, json_object_get(library, "search"));
 }
+
+// What is compiled or carried defines the functions only later; everything else can be looked at now.
+static bool check_library(table_reader_t *r) {
+  const byoc_shim_table_t *table = r->table;
+  const byoc_table_api_t *api = byoc_shim_table_api(r->host);
+  if (api == NULL || table->source_count > 0) return true;
+  byoc_file_content_t files[BYOC_SHIM_MAX_FILES];
+  for (uint32_t i = 0; i < table->file_count; ++i) {
+    files[i] = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1), .path = table->files[i]};
+  }
+  const bool has_setup = table->setup != NULL && strchr(table->setup, '{') == NULL;
+  const byoc_static_library_t library = {.header = BYOC_HEADER(byoc_static_library_t, 1),
+                                         .name = table->library_name,
+                                         .files = files,
+                                         .file_count = table->file_count,
+                                         .file_stride = sizeof(*files),
+                                         .symbols = {table->symbols, table->symbol_count},
+                                         .needed = {table->needed, table->needed_count},
+                                         .search = {table->search, table->search_count},
+                                         .setup_symbol = has_setup ? table->setup : NULL};
+  return api->check_library(r->host, &library) == BYOC_OK || host_refused(r);
+}
+
+// ---- the whole ----
 
 static bool read_table(table_reader_t *r) {
   byoc_shim_table_t *table = r->table;
   const json_t *options = json_object_get(table->json, "options");
-  if (!check_members(r, table->json, "the table", "target description library options rules") ||
+  if (!check_members(r, table->json, "the table", "target version description library options rules") ||
       !need_text(r, table->json, "target", &table->target) ||
       !need_text(r, table->json, "description", &table->description) ||
       !read_library(r, json_object_get(table->json, "library"))) {
@@ -127,7 +205,13 @@ static bool read_table(table_reader_t *r) {
   for (uint32_t i = 0; i < table->rule_count; ++i) {
     if (!read_rule(r, json_array_get(table->rules, i))) return false;
   }
-  return true;
+  return check_library(r);
+}
+
+const byoc_table_api_t *byoc_shim_table_api(const byoc_host_t *host) {
+  const byoc_table_api_t *api = host->extension != NULL ? host->extension(host, BYOC_TABLE_EXTENSION, 1) : NULL;
+  uint64_t size_bytes = 0;
+  return api != NULL && api->text(host, &size_bytes) != NULL ? api : NULL;
 }
 
 bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size_bytes, byoc_shim_table_t *out_table,

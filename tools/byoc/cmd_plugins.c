@@ -112,6 +112,7 @@ int byoc_main_plugins(int argc, char **argv) {
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, NULL, &done);
   if (status == BYOC_OK && !done) {
     status = byoc_session_open(&options, &diag, &session);
+    if (status == BYOC_OK) byoc_plugin_registry_read_tables(session.registry);
     if (status == BYOC_OK && load) (void)byoc_plugin_registry_load_all(session.registry);
     if (status == BYOC_OK) status = list(&session, json, &diag);
     if (status == BYOC_OK && load) status = check_refused(&session, &diag);

@@ -10,32 +10,8 @@
 #include "core/base/log.h"
 #include "core/base/visible.h"
 #include "core/pass/shard_spec.h"
+#include "core/plugin/installation.h"
 #include "dim_option.h"
-
-// The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
-// (build/bin/byoc → build/plugins). *out_folder is NULL if there is none.
-static byoc_status_t find_plugin_folder(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_folder) {
-  *out_folder = NULL;
-  static const char *const folders[] = {"../lib/byoc/plugins", "../plugins"};
-  char program[PATH_MAX];
-  ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
-  if (size <= 0) return BYOC_OK;
-  program[size] = '\0';
-  char *directory = byoc_path_directory(allocator, program);
-  bool has_memory = directory != NULL;
-  for (size_t i = 0; has_memory && *out_folder == NULL && i < sizeof(folders) / sizeof(folders[0]); ++i) {
-    char *candidate = byoc_path_join(allocator, directory, folders[i]);
-    char resolved[PATH_MAX];
-    has_memory = candidate != NULL;
-    if (has_memory && realpath(candidate, resolved) != NULL && byoc_is_directory(resolved)) {
-      *out_folder = byoc_copy_string(allocator, resolved);
-      has_memory = *out_folder != NULL;
-    }
-    byoc_free(allocator, candidate);
-  }
-  byoc_free(allocator, directory);
-  return has_memory ? BYOC_OK : byoc_diag_out_of_memory(diag);
-}
 
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
   *session = (byoc_session_t){.allocator = byoc_allocator_system()};
@@ -46,7 +22,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
   }
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   char *folder = NULL;
-  BYOC_RETURN_IF_ERROR(find_plugin_folder(session->allocator, diag, &folder));
+  BYOC_RETURN_IF_ERROR(byoc_installation_find("plugins", session->allocator, diag, &folder));
   const byoc_plugin_options_t plugins = {.paths = options->plugins.items,
                                          .path_count = options->plugins.count,
                                          .preferred = options->preferred.items,

@@ -1,0 +1,204 @@
+// Tables as plugins: a JSON file in a folder of plugins, or given by --plugin, is a backend. Nothing is compiled for it
+// but the C sources that it names.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "tests/support/command.h"
+
+static void write_file(const char *path, const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(path, text, strlen(text), &diag), &diag);
+}
+
+// y = relu(-a), b: f32[2,3].
+static const char relu_model[] = "module {\n"
+                                 "  func @main(%a : f32[2,3]) -> (%y : f32[2,3]) {\n"
+                                 "    %0 = Neg@13(%a) : f32[2,3]\n"
+                                 "    %y = Relu@14(%0) : f32[2,3]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "}\n";
+
+// A function that differs from relu: a test sees who computed. y = max(x, 0) + 1000.
+static const char marked_relu[] = "#include <stdint.h>\n"
+                                  "#include \"mark.h\"\n"
+                                  "void FUNCTION(const float *x, float *y, int64_t count);\n"
+                                  "void FUNCTION(const float *x, float *y, int64_t count) {\n"
+                                  "  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] > 0 ? x[i] : 0) + MARK;\n"
+                                  "}\n";
+
+// A table for Relu whose `library` and symbol are given.
+static void write_table(const char *path, const char *target, const char *library, const char *symbol) {
+  char text[2048];
+  snprintf(text, sizeof(text),
+           "{\"target\": \"%s\", \"description\": \"one C function\", \"library\": %s,\n"
+           " \"rules\": [{\"name\": \"%s.relu\", \"pattern\": \"relu:Relu(%%x)\",\n"
+           "   \"where\": [[\"dtype(x) == 'f32'\", \"its elements are not f32\"]],\n"
+           "   \"steps\": [{\"call\": \"%s\", \"arguments\": [\"&x\", \"&result\", \"i64 count(x)\"]}]}]}\n",
+           target, library, target, symbol);
+  write_file(path, text);
+}
+
+static int enter(void **state) {
+  if (byoc_test_enter_folder(state) != 0) return -1;
+  // Costs of a test have nothing to do with those of another.
+  return setenv("BYOC_PLUGIN_PATH", "", 1);
+}
+
+static void write_library(void) {
+  write_file("relu.byoc", relu_model);
+  write_file("relu.c", marked_relu);
+  write_file("mark.h", "#define MARK 1000\n#ifndef FUNCTION\n#define FUNCTION mine_relu\n#endif\n");
+}
+
+// Builds and runs the model, compiled and evaluated; all elements are marked.
+static void expect_marked(const char *options, int mark) {
+  char expected[64];
+  snprintf(expected, sizeof(expected), "(from %d to %d, mean %d)", mark, mark, mark);
+  for (int i = 0; i < 2; ++i) {
+    byoc_test_shell(0, "byoc run relu.byoc %s --random %s", options, i == 0 ? "" : "--evaluate");
+    byoc_test_printed(expected);
+  }
+}
+
+// ---- what a table may name ----
+
+static void test_a_source(void **state) {
+  (void)state;
+  write_library();
+  write_table("mine.json", "mine", "{\"sources\": [\"relu.c\"]}", "mine_relu");
+  expect_marked("--plugin mine.json --target 'mine; c'", 1000);
+  byoc_test_shell(0, "byoc plugins --plugin mine.json");
+  byoc_test_printed("loaded   mine 1: targets mine - one C function\n         mine.json  (--plugin)");
+  // With flags of its own, in a folder of plugins, with a version.
+  byoc_test_shell(0, "mkdir -p dropped && cp relu.c mark.h dropped/");
+  write_table("dropped/other.json", "other", "{\"sources\": [\"relu.c\"], \"flags\": [\"-DFUNCTION=by_flag\"]}",
+              "by_flag");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/dropped byoc plugins");
+  byoc_test_printed("loaded   other 1: targets other");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/dropped byoc run relu.byoc --target 'other; c' --random");
+  byoc_test_printed("mean 1000)");
+  byoc_test_shell(0, "byoc build relu.byoc --plugin mine.json --target 'mine; c' -o relu.so && readelf -d relu.so | "
+                     "grep -v 'lib[cm]\\.so' > dynamic; ! grep 'NEEDED\\|PATH' dynamic");
+  byoc_test_shell(0, "byoc inspect relu.so --json");
+  byoc_test_printed("\"mine\"");
+}
+
+static void test_an_archive(void **state) {
+  (void)state;
+  write_library();
+  byoc_test_shell(0, "mkdir -p lib && cc -O1 -fPIC -c relu.c -o lib/relu.o && ar crs lib/librelu.a lib/relu.o");
+  write_table("archive.json", "archive", "{\"files\": [\"lib/librelu.a\"]}", "mine_relu");
+  write_table("object.json", "object", "{\"files\": [\"./lib/relu.o\"]}", "mine_relu");
+  expect_marked("--plugin archive.json --target 'archive; c'", 1000);
+  expect_marked("--plugin object.json --target 'object; c'", 1000);
+  // The evaluator may be given a shared object, which needs no linker.
+  byoc_test_shell(0, "mkdir -p seven && cp relu.c seven/ && sed 's/1000/7/' mark.h > seven/mark.h && "
+                     "cc -shared -fPIC seven/relu.c -o lib/relu.so");
+  write_table("both.json", "both", "{\"files\": [\"lib/relu.o\"], \"shared\": \"lib/relu.so\"}", "mine_relu");
+  byoc_test_shell(0, "byoc run relu.byoc --plugin both.json --target 'both; c' --random --evaluate");
+  byoc_test_printed("mean 7)");
+}
+
+// Libraries that stay outside: nothing of them is in the artifact but their name and where they lie.
+static void test_shared_libraries(void **state) {
+  (void)state;
+  write_library();
+  byoc_test_shell(0, "mkdir -p outside && cc -shared -fPIC relu.c -Wl,-soname,librelu.so.1 -o outside/librelu.so.1 && "
+                     "ln -sf librelu.so.1 outside/librelu.so");
+  write_table("outside.json", "outside", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"outside\"]}", "mine_relu");
+  expect_marked("--plugin outside.json --target 'outside; c'", 1000);
+  byoc_test_shell(0,
+                  "byoc build relu.byoc --plugin outside.json --target 'outside; c' -o relu.so && readelf -d relu.so");
+  byoc_test_printed("[librelu.so.1]");
+  byoc_test_printed("/outside]");
+  byoc_test_shell(0, "cd / && byoc run $OLDPWD/relu.so --random");
+  // Beside the artifact.
+  write_table("origin.json", "origin", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"outside\", \"$ORIGIN\"]}",
+              "mine_relu");
+  byoc_test_shell(0,
+                  "byoc build relu.byoc --plugin origin.json --target 'origin; c' -o relu.so && mkdir -p moved && "
+                  "cp relu.so outside/librelu.so.1 moved/ && mv outside elsewhere && byoc run moved/relu.so --random; "
+                  "code=$?; mv elsewhere outside; exit $code");
+  byoc_test_printed("mean 1000)");
+
+  // One that is not there, has another name, or lacks the function.
+  write_table("missing.json", "missing", "{\"needed\": [\"librelu.so.2\"], \"search\": [\"outside\"]}", "mine_relu");
+  byoc_test_shell(0, "byoc plugins --plugin missing.json");
+  byoc_test_printed("needs the shared library 'librelu.so.2', which is neither in '");
+  byoc_test_printed(
+      "/outside' nor in the system's folders (install it, or name its folder in the module's search list)");
+  write_table("link.json", "link", "{\"needed\": [\"librelu.so\"], \"search\": [\"outside\"]}", "mine_relu");
+  byoc_test_shell(0, "byoc plugins --plugin link.json");
+  byoc_test_printed("outside/librelu.so' calls itself 'librelu.so.1' (an artifact finds it by that name: need "
+                    "'librelu.so.1')");
+  write_table("lacks.json", "lacks", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"outside\"]}", "yours_relu");
+  byoc_test_shell(0, "byoc plugins --plugin lacks.json");
+  byoc_test_printed("lists the symbol 'yours_relu', but 'librelu.so.1' does not define it");
+}
+
+// y = relu(relu(a)), where each target computes one.
+static void write_two(const char *first, const char *second) {
+  char text[1024];
+  snprintf(text, sizeof(text),
+           "module {\n"
+           "  func @main(%%a : f32[2,3]) -> (%%x : f32[2,3], %%y : f32[2,3]) {\n"
+           "    %%x = Relu@14(%%a) : f32[2,3] on {target = \"%s\"}\n"
+           "    %%y = Relu@14(%%a) : f32[2,3] on {target = \"%s\"}\n"
+           "    return %%x, %%y\n"
+           "  }\n"
+           "}\n",
+           first, second);
+  write_file("two.byoc", text);
+}
+
+// The same name from a shared library and from an archive are two functions. The same name from two shared libraries
+// cannot be: a process has one of them.
+static void test_one_name_from_two_libraries(void **state) {
+  (void)state;
+  write_library();
+  byoc_test_shell(0, "mkdir -p one two && cc -shared -fPIC relu.c -Wl,-soname,librelu.so.1 -o one/librelu.so.1 && "
+                     "sed 's/1000/2000/' mark.h > two/mark.h && cp relu.c two/ && "
+                     "cc -fPIC -c two/relu.c -o two/relu.o && "
+                     "cc -shared -fPIC two/relu.c -Wl,-soname,librelu2.so.1 -o two/librelu2.so.1");
+  write_table("one.json", "one", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"one\"]}", "mine_relu");
+  write_table("two.json", "two", "{\"files\": [\"two/relu.o\"]}", "mine_relu");
+  write_table("three.json", "three", "{\"needed\": [\"librelu2.so.1\"], \"search\": [\"two\"]}", "mine_relu");
+  static const char *const orders[][2] = {{"one", "two"}, {"two", "one"}};
+  for (size_t i = 0; i < 2; ++i) {
+    write_two(orders[i][0], orders[i][1]);
+    for (size_t e = 0; e < 2; ++e) {
+      byoc_test_shell(0, "byoc run two.byoc --plugin one.json --plugin two.json --target '%s; %s; c' --random %s",
+                      orders[i][0], orders[i][1], e == 0 ? "" : "--evaluate");
+      byoc_test_printed(i == 0 ? "x : f32[2,3] = 1000" : "x : f32[2,3] = 2000");
+      byoc_test_printed(i == 0 ? "y : f32[2,3] = 2000" : "y : f32[2,3] = 1000");
+    }
+  }
+  // An archive that keeps a function of that name to itself does not lend it to the others.
+  byoc_test_shell(0,
+                  "mkdir -p inner && cp two/mark.h relu.c inner/ && "
+                  "printf '%s' > inner/four.c && cc -fPIC -c inner/relu.c -o inner/relu.o && "
+                  "cc -fPIC -c inner/four.c -o inner/four.o",
+                  "void mine_relu(const float *x, float *y, long n);\n"
+                  "void four_relu(const float *x, float *y, long n) { mine_relu(x, y, n); }\n");
+  write_table("four.json", "four", "{\"files\": [\"inner/relu.o\", \"inner/four.o\"]}", "four_relu");
+  write_two("one", "four");
+  byoc_test_shell(0, "byoc run two.byoc --plugin one.json --plugin four.json --target 'four; one; c' --random");
+  byoc_test_printed("x : f32[2,3] = 1000");
+  byoc_test_printed("y : f32[2,3] = 2000");
+  write_two("one", "three");
+  byoc_test_shell(1, "byoc build two.byoc --plugin one.json --plugin three.json --target 'one; three; c' -o two.so");
+  byoc_test_printed("the symbol 'mine_relu' comes from 'librelu.so.1' for target 'one' and from 'librelu2.so.1' for "
+                    "target 'three'");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_source),
+      cmocka_unit_test(test_an_archive),
+      cmocka_unit_test(test_shared_libraries),
+      cmocka_unit_test(test_one_name_from_two_libraries),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}
