@@ -55,6 +55,7 @@ static void test_refusals(void **state) {
   if (!has_numpy()) skip();
   byoc_test_shell(1, BENCH_PEERS "--models nothing");
   byoc_test_printed("there is no model 'nothing'");
+  byoc_test_printed("left out: byoc xnnpack: no plugin has the target 'xnnpack'"); // one of the usual ways
   byoc_test_shell(1, BENCH_PEERS "mlp.onnx --byoc target");
   byoc_test_printed("LABEL=ARGUMENTS");
   byoc_test_shell(1, BENCH_PEERS "mlp.onnx --peers nobody");
