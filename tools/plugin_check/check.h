@@ -74,8 +74,12 @@ struct check_t {
   byoc_text_items_t targets;        // target lists, as given by --target; see check_target
   byoc_text_items_t needs;          // libraries that the plugin may link to
   byoc_text_items_t waivers;        // "id" or "id:reason"
+  const char *case_folder;          // of other case tables; NULL: those of the program
+  byoc_text_items_t case_filters;   // only the cases whose "file/name" holds one of these texts; empty: all
+  byoc_text_items_t refused;        // target lists that the plugin must refuse
   bool keeps_messages;              // standard error of the children is that of the program
   const char *folder;               // for temporary files: empty when a rule begins, removed after it
+  const char *cache_folder;         // of the compile cache; removed with the last rule. $BYOC_CACHE_DIR goes first.
   const check_rule_t *rule;         // the running one
   byoc_plugin_registry_t *registry; // CHECK_LOADED
   const byoc_plugin_entry_t *entry; // CHECK_LOADED
@@ -110,6 +114,9 @@ void check_doing(check_t *check, const char *format, ...) __attribute__((format(
 void check_fact(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Was the rule, or this part of it ("operators.values/nan"), waived by --waive?
 bool check_is_waived(const check_t *check, const char *id);
+
+// `count` elements of `size` bytes, cleared; they live until the rule ends.
+void *check_allocate(check_t *check, size_t count, size_t size);
 
 // The plugin alone in a registry, loaded. Ends the rule if it is refused.
 byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator);

@@ -1,5 +1,8 @@
 // Rules about loading the plugin, one step after the other; they do so themselves.
+#include <dirent.h>
 #include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
 
 #include "core/plugin/host.h"
 #include "core/plugin/identity.h"
@@ -42,4 +45,86 @@ void check_load_clean(check_t *check) {
   read_note(check, &note);
   check_doing(check, "the host tries it in a process of its own");
   check_ok(check, byoc_plugin_try(check->plugin, &note, TIMEOUT_MS, &diag), &diag, "it is refused");
+}
+
+// ---- again and again ----
+
+// What a process has. A sanitizer's own tables may grow, and its memory is not told by mallinfo2.
+typedef struct holdings_t {
+  size_t files, mappings, threads, heap_bytes;
+} holdings_t;
+
+static size_t count_entries(check_t *check, const char *path) {
+  DIR *folder = opendir(path);
+  if (folder == NULL) check_stop(check, NULL, "%s cannot be read", path);
+  size_t count = 0;
+  while (readdir(folder) != NULL) ++count;
+  closedir(folder);
+  return count;
+}
+
+static holdings_t take_stock(check_t *check) {
+  holdings_t holdings = {.files = count_entries(check, "/proc/self/fd"),
+                         .threads = count_entries(check, "/proc/self/task"),
+                         .heap_bytes = mallinfo2().uordblks};
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) check_stop(check, NULL, "/proc/self/maps cannot be read");
+  for (int c = fgetc(maps); c != EOF; c = fgetc(maps)) holdings.mappings += c == '\n';
+  fclose(maps);
+  return holdings;
+}
+
+// Without a trial each time, which costs a process.
+static byoc_status_t load_once(check_t *check, const byoc_plugin_note_t *note, byoc_allocator_t allocator,
+                               byoc_diag_t *diag) {
+  byoc_plugin_library_t *library = NULL;
+  byoc_status_t status =
+      byoc_plugin_library_load(check->plugin, note, byoc_host_fill_tables, allocator, diag, &library);
+  byoc_plugin_library_release(library);
+  return status;
+}
+
+static void compare(check_t *check, const char *what, size_t before, size_t after, size_t slack) {
+  if (after > before + slack)
+    check_fail(check, "%zu %s after a thousand loads, %zu at the beginning", after, what, before);
+}
+
+void check_load_thousand(check_t *check) {
+  enum { COUNT = 1000, SETTLED = 20, SLACK_BYTES = 4096 };
+  byoc_plugin_note_t note;
+  holdings_t before = {0};
+  read_note(check, &note);
+  byoc_plugin_registry_destroy(check->registry);
+  for (int i = 0; i < COUNT; ++i) {
+    byoc_diag_t diag = {0};
+    check_doing(check, "loading it and unloading it for the %d. time", i + 1);
+    check_ok(check, load_once(check, &note, byoc_allocator_system(), &diag), &diag, "it is refused");
+    if (i == SETTLED) before = take_stock(check); // the first rounds settle the C library's own heaps
+  }
+  const holdings_t after = take_stock(check);
+  compare(check, "open files", before.files, after.files, 0);
+  compare(check, "mappings", before.mappings, after.mappings, 2);
+  compare(check, "threads", before.threads, after.threads, 0);
+  compare(check, "bytes in use", before.heap_bytes, after.heap_bytes, SLACK_BYTES);
+}
+
+void check_load_memory(check_t *check) {
+  byoc_plugin_note_t note;
+  byoc_failing_allocator_t counter = {.base = byoc_allocator_system()};
+  const byoc_allocator_t allocator = byoc_failing_allocator(&counter);
+  read_note(check, &note);
+  byoc_plugin_registry_destroy(check->registry);
+  byoc_status_t status = BYOC_OUT_OF_MEMORY;
+  for (int64_t n = 0; status != BYOC_OK; ++n) {
+    byoc_diag_t diag = {0};
+    check_doing(check, "loading it while request %lld for memory fails", (long long)n);
+    counter.count = 0;
+    counter.fail_at = n;
+    status = load_once(check, &note, allocator, &diag);
+    if (counter.live_count != 0) {
+      check_stop(check, NULL, "%lld blocks are left after request %lld failed", (long long)counter.live_count,
+                 (long long)n);
+    }
+    if (status != BYOC_OK && counter.count <= n) check_stop(check, &diag, "it is refused with all the memory it wants");
+  }
 }

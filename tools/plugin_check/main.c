@@ -27,10 +27,13 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
   check_t *check = &arguments->check;
   const byoc_option_row_t rows[] = {
       {"target", 't', BYOC_OPT_LIST, &check->targets, "TARGETS",
-       "check with these targets too: 'mine -O=3; c' (default: each target of the plugin, without options)"},
+       "check with these targets: 'mine -O=3; c' (default: each target of the plugin, without options)"},
+      {"refuses", 0, BYOC_OPT_LIST, &check->refused, "TARGETS", "the plugin must refuse these targets, with a reason"},
       {"needs", 0, BYOC_OPT_LIST, &check->needs, "LIBRARY", "the plugin may link to this library: libfoo.so.1"},
       {"rule", 0, BYOC_OPT_LIST, &arguments->rules, "RULE", "run this rule only; 'load' means all rules 'load.*'"},
       {"waive", 0, BYOC_OPT_LIST, &check->waivers, "RULE[:WHY]", "this rule may fail"},
+      {"case", 0, BYOC_OPT_LIST, &check->case_filters, "TEXT", "only the cases whose 'file/name' holds this text"},
+      {"cases", 0, BYOC_OPT_TEXT, &check->case_folder, "FOLDER", "other tables of cases: FOLDER/*.cases"},
       {"format", 0, BYOC_OPT_TEXT, &arguments->format_name, "FORMAT", "text (default), json or tap"},
       {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
       {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "list the rules, and check nothing"},
@@ -45,9 +48,12 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
       .more_operands = &arguments->words,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Each rule runs in a process of its own: a crash, an exit or a hang is a failure of that rule.\n"
-              "Exit codes: 0 no rule failed, other than those that --waive names; 1 a rule failed; 2 the command line "
-              "is wrong.\n",
+      .more =
+          "Targets may begin with what they need of the processor: 'x86-64-v3? mine -O=3; c' is left out elsewhere.\n"
+          "Rules about building use the first of the targets, rules about results all of them.\n"
+          "Each rule runs in a process of its own: a crash, an exit or a hang is a failure of that rule.\n"
+          "Exit codes: 0 no rule failed, other than those that --waive names; 1 a rule failed; 2 the command line "
+          "is wrong.\n",
   };
   arguments->seconds = 600;
   return byoc_options_parse(&usage, argc, argv, diag, NULL, &arguments->done);
@@ -140,15 +146,18 @@ static byoc_status_t check_plugin(arguments_t *arguments, byoc_diag_t *diag, int
   if (realpath(arguments->words.items[0], path) == NULL) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot find the plugin '%s'", arguments->words.items[0]);
   }
-  char *folder = NULL, *inner = NULL;
+  char *folder = NULL, *inner = NULL, *cache = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("plugin-check", byoc_allocator_system(), diag, &folder));
   inner = byoc_path_join(byoc_allocator_system(), folder, "rule");
-  byoc_status_t status = inner != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  cache = byoc_path_join(byoc_allocator_system(), folder, "cache");
+  byoc_status_t status = inner != NULL && cache != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   arguments->check.plugin = path;
   arguments->check.folder = inner;
+  arguments->check.cache_folder = cache;
   if (status == BYOC_OK) status = report_rules(arguments, diag, out_code);
   byoc_status_t removed = byoc_remove_tree(folder, diag);
   byoc_free(byoc_allocator_system(), inner);
+  byoc_free(byoc_allocator_system(), cache);
   byoc_free(byoc_allocator_system(), folder);
   return status != BYOC_OK ? status : removed;
 }

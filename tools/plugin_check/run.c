@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
+#include "core/target/cpu.h"
 #include "tools/plugin_check/check.h"
 
 #define RULE(id, function, stage, rows, text) {id, function, stage, rows, text},
@@ -105,6 +106,12 @@ bool check_is_waived(const check_t *check, const char *id) {
   return false;
 }
 
+void *check_allocate(check_t *check, size_t count, size_t size) {
+  void *memory = byoc_allocate(byoc_allocator_system(), count, size);
+  if (memory == NULL) check_stop(check, NULL, "out of memory");
+  return memory;
+}
+
 byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator) {
   byoc_diag_t diag = {0};
   const byoc_plugin_options_t options = {.paths = &check->plugin, .path_count = 1, .environment = ""};
@@ -123,16 +130,42 @@ static void leave(void) {
   _exit(EXITED); // without the exit handlers of the parent
 }
 
+// The target lists that this processor can run: "x86-64-v3? TARGETS" is left out on an older one. If the user named
+// none: each target of the plugin.
+static void settle_targets(check_t *check) {
+  byoc_text_items_t all = check->targets;
+  check->targets.count = 0;
+  for (size_t i = 0; i < all.count; ++i) {
+    const char *mark = strchr(all.items[i], '?');
+    char name[64];
+    uint64_t features = 0;
+    snprintf(name, sizeof(name), "%.*s", mark != NULL ? (int)(mark - all.items[i]) : 0, all.items[i]);
+    const char *targets = mark != NULL ? mark + 1 + strspn(mark + 1, " ") : all.items[i];
+    if (mark != NULL && (byoc_cpu_parse(name, NULL, &features) != BYOC_OK || (features & ~byoc_cpu_detect()) != 0)) {
+      check_fact(check, "'%s' is left out: this processor is not %s", targets, name);
+      continue;
+    }
+    check->targets.items[check->targets.count++] = targets;
+  }
+  for (size_t i = 0; i < check->entry->kind_count && all.count == 0; ++i) {
+    char *targets = check_allocate(check, 256, 1);
+    snprintf(targets, 256, "%s; c -O=0", check->entry->kinds[i].name);
+    check->targets.items[check->targets.count++] = targets;
+  }
+  if (check->targets.count == 0) check_skip(check, "this processor can run none of the targets");
+}
+
 // Runs in the child. What the rule says is in memory that the parent sees too.
 static void run_in_child(void *self, void *answer) {
   check_t *check = self;
   *(int32_t *)answer = 1;
   if (atexit(leave) != 0) _exit(EXITED);
   (void)setenv("TMPDIR", check->folder, 1);
-  (void)setenv("BYOC_CACHE_DIR", check->folder, 1);
+  (void)setenv("BYOC_CACHE_DIR", check->cache_folder, 0);
   if (check->rule->stage == CHECK_LOADED || check->rule->stage == CHECK_GATE) {
     check->registry = check_load(check, byoc_allocator_system());
     check->entry = byoc_plugin_registry_at(check->registry, 0);
+    settle_targets(check);
   }
   check->rule->run(check);
   check_end(check);

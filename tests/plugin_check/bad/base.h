@@ -52,6 +52,12 @@
 #ifndef KERNEL_LAST
 #define KERNEL_LAST ""
 #endif
+#ifndef KERNEL_NUMBER // a number that the kernel keeps
+#define KERNEL_NUMBER 0
+#endif
+#ifndef DESCRIPTION // of the backend
+#define DESCRIPTION "Relu and Neg as C source"
+#endif
 #ifndef KERNEL_VALUE // format of an expression, given Relu's or Neg's
 #define KERNEL_VALUE "%s"
 #endif
@@ -88,17 +94,18 @@ static int32_t write_kernel(byoc_codegen_t *codegen, byoc_function_t *function, 
   snprintf(source, sizeof(source),
            "#include \"byoc/call.h\"\n"
            "%s\n"
+           "static const volatile int number = %d;\n"
            "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
            "  const float *x = (const float *)call->tensors[0].data;\n"
            "  float *y = (float *)call->tensors[1].data;\n"
            "  const long long n = %lld;\n"
-           "  (void)x, (void)y;\n"
+           "  (void)x, (void)y, (void)number;\n"
            "  %s\n"
            "  for (long long i = 0; i < n; ++i) y[i] = %s;\n"
            "  %s\n"
            "  return BYOC_OK;\n"
            "}\n",
-           KERNEL_BEFORE, symbol, count, KERNEL_FIRST, value, KERNEL_LAST);
+           KERNEL_BEFORE, KERNEL_NUMBER, symbol, count, KERNEL_FIRST, value, KERNEL_LAST);
   const byoc_c_source_t module = {
       .header = BYOC_HEADER(byoc_c_source_t, 1), .name = "bad", .source = source, .symbols = {&symbol, 1}};
   const byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
@@ -124,7 +131,7 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
 
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .target = "bad",
-                                       .description = "Relu and Neg as C source",
+                                       .description = DESCRIPTION,
                                        .options = options,
                                        .option_count = sizeof(options) / sizeof(options[0]),
                                        .option_stride = sizeof(options[0]),

@@ -1,15 +1,27 @@
-// Reads the files of cases of the plugin suite.
-#include "tests/conformance/cases.h"
+// Reads the tables of cases and makes models of them.
+#include "tools/plugin_check/cases.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/string.h"
-#include "tests/support/support.h"
 
 enum { MAX_DIMS = 8, MAX_VALUES = 64, NAME_SIZE = 64, LIST_SIZE = 64 };
+
+// splitmix64
+uint64_t check_random_next(check_random_t *random) {
+  uint64_t z = (random->state += 0x9E3779B97F4A7C15u);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+double check_random_value(check_random_t *random) {
+  return (double)(int64_t)(check_random_next(random) >> 40) / (double)(1 << 23) - 1.0;
+}
 
 // ---- reading ----
 
@@ -20,107 +32,119 @@ static char *trim(char *text) {
   return text;
 }
 
-static bool is_wanted(const case_file_t *file, const case_t *entry, const char *filter) {
-  char name[256];
-  snprintf(name, sizeof(name), "%s/%s", file->name, entry->name);
-  return filter == NULL || strstr(name, filter) != NULL;
+static bool is_wanted(const check_t *check, const char *file, const char *name) {
+  char text[256];
+  snprintf(text, sizeof(text), "%s/%s", file, name);
+  for (size_t i = 0; i < check->case_filters.count; ++i) {
+    if (strstr(text, check->case_filters.items[i]) != NULL) return true;
+  }
+  return check->case_filters.count == 0;
 }
 
-static void read_line(case_file_t *file, const char *line, size_t size, int line_number, const char *filter) {
-  case_t entry = {.line_number = line_number, .line = strndup(line, size)};
-  assert_non_null(entry.line);
-  char *fields[4], *at = entry.line;
+// Cuts the line, which stays in use, into its fields.
+static void read_line(check_t *check, check_case_file_t *file, char *line, int line_number) {
+  char *fields[4], *at = line;
   for (size_t i = 0; i < 4; ++i) {
     char *bar = i < 3 && at != NULL ? strchr(at, '|') : NULL;
-    if (at == NULL || (i < 3 && bar == NULL)) fail_msg("%s:%d: not four fields", file->path, line_number);
+    if (at == NULL || (i < 3 && bar == NULL))
+      check_stop(check, NULL, "%s:%d: not four fields", file->name, line_number);
     if (bar != NULL) *bar = '\0';
     fields[i] = trim(at);
     at = bar != NULL ? bar + 1 : NULL;
   }
-  entry.name = fields[0], entry.demands = fields[1], entry.operands = fields[2], entry.nodes = fields[3];
-  if (!is_wanted(file, &entry, filter)) {
-    free(entry.line);
-    return;
-  }
-  case_t *cases = realloc(file->cases, (file->count + 1) * sizeof(*cases));
-  assert_non_null(cases);
-  file->cases = cases;
-  file->cases[file->count++] = entry;
+  if (!is_wanted(check, file->name, fields[0])) return;
+  file->cases[file->count++] = (check_case_t){
+      .name = fields[0], .demands = fields[1], .operands = fields[2], .nodes = fields[3], .line_number = line_number};
 }
 
-static void read_file(const char *folder, const char *name, const char *filter, case_file_t *out_file) {
-  byoc_diag_t diag = {0};
-  char *text = NULL;
-  size_t size = 0;
-  *out_file = (case_file_t){.path = byoc_path_join(byoc_allocator_system(), folder, name)};
-  assert_non_null(out_file->path);
-  out_file->name = byoc_path_base(out_file->path);
-  byoc_test_ok(byoc_file_read(out_file->path, byoc_allocator_system(), &diag, &text, &size), &diag);
+static void add_file(check_t *check, const char *name, char *text, check_cases_t *cases) {
+  check_case_file_t *file = &cases->files[cases->file_count];
+  size_t line_count = 1;
+  for (const char *c = text; *c != '\0'; ++c) line_count += *c == '\n';
+  *file = (check_case_file_t){.name = name, .cases = check_allocate(check, line_count, sizeof(check_case_t))};
   int number = 1;
-  for (const char *line = text; *line != '\0'; ++number) {
-    size_t length = strcspn(line, "\n");
-    if (length > 0 && line[0] != '#') read_line(out_file, line, length, number, filter);
-    line += length + (line[length] == '\n');
+  for (char *line = text; *line != '\0'; ++number) {
+    const size_t length = strcspn(line, "\n");
+    const bool is_last = line[length] == '\0';
+    line[length] = '\0';
+    if (length > 0 && line[0] != '#') read_line(check, file, line, number);
+    line += length + !is_last;
   }
-  byoc_free(byoc_allocator_system(), text);
+  cases->file_count += file->count > 0;
 }
 
-void case_table_read(const char *folder, const char *filter, case_table_t *out_table) {
+static void read_folder(check_t *check, check_cases_t *cases) {
+  const byoc_allocator_t allocator = byoc_allocator_system();
   byoc_diag_t diag = {0};
   char **names = NULL;
   size_t count = 0;
-  *out_table = (case_table_t){0};
-  byoc_test_ok(byoc_list_directory(folder, byoc_allocator_system(), &diag, &names, &count), &diag);
-  out_table->files = calloc(count + 1, sizeof(*out_table->files));
-  assert_non_null(out_table->files);
+  check_ok(check, byoc_list_directory(check->case_folder, allocator, &diag, &names, &count), &diag, "reading --cases");
+  cases->files = check_allocate(check, count, sizeof(*cases->files));
   for (size_t i = 0; i < count; ++i) {
-    case_file_t *file = &out_table->files[out_table->file_count];
+    char *path = byoc_path_join(allocator, check->case_folder, names[i]), *text = NULL;
+    size_t size = 0;
+    if (path == NULL) check_stop(check, NULL, "out of memory");
     if (!byoc_ends_with(names[i], ".cases")) continue;
-    read_file(folder, names[i], filter, file);
-    if (file->count > 0) {
-      out_table->file_count += 1;
-    } else {
-      byoc_free(byoc_allocator_system(), file->path);
-    }
+    check_ok(check, byoc_file_read(path, allocator, &diag, &text, &size), &diag, "reading --cases");
+    add_file(check, names[i], text, cases);
   }
-  byoc_free_names(byoc_allocator_system(), names, count);
 }
 
-void case_table_deinit(case_table_t *table) {
-  for (size_t f = 0; f < table->file_count; ++f) {
-    for (size_t i = 0; i < table->files[f].count; ++i) free(table->files[f].cases[i].line);
-    free(table->files[f].cases);
-    byoc_free(byoc_allocator_system(), table->files[f].path);
+// The tables of the folder `cases`, with a NUL behind each: BYOC_EMBEDDED_CASES is CASES(conv) CASES(gemm) ...
+#define CASES(NAME) extern const char byoc_embed_cases_##NAME[];
+BYOC_EMBEDDED_CASES
+#undef CASES
+
+void check_cases_read(check_t *check, check_cases_t *out_cases) {
+#define CASES(NAME) {#NAME ".cases", byoc_embed_cases_##NAME},
+  static const struct { const char *name, *text; } own[] = {BYOC_EMBEDDED_CASES};
+#undef CASES
+  enum { OWN_COUNT = sizeof(own) / sizeof(own[0]) };
+  *out_cases = (check_cases_t){0};
+  if (check->case_folder != NULL) {
+    read_folder(check, out_cases);
+    return;
   }
-  free(table->files);
+  out_cases->files = check_allocate(check, OWN_COUNT, sizeof(*out_cases->files));
+  for (size_t i = 0; i < OWN_COUNT; ++i) {
+    char *text = check_allocate(check, strlen(own[i].text) + 1, 1);
+    memcpy(text, own[i].text, strlen(own[i].text));
+    add_file(check, own[i].name, text, out_cases);
+  }
 }
 
-demand_t case_demand(const case_t *entry, const char *kind) {
+check_demand_t check_case_demand(const check_case_t *entry, const char *kind) {
   size_t size = strlen(kind);
   for (const char *word = entry->demands; *word != '\0';) {
     size_t length = strcspn(word, " ");
     if (length >= size && strncmp(word, kind, size) == 0) {
-      if (length == size) return DEMAND_ALL;
-      if (strncmp(word + size, ":some", length - size) == 0) return DEMAND_SOME;
+      if (length == size) return CHECK_DEMAND_ALL;
+      if (strncmp(word + size, ":some", length - size) == 0) return CHECK_DEMAND_SOME;
     }
     word += length + strspn(word + length, " ");
   }
-  return DEMAND_NONE;
+  return CHECK_DEMAND_NONE;
 }
 
-int case_of_name(const char *name) {
+int check_case_of_name(const char *name) {
   char *end = NULL;
   if (name == NULL || name[0] != 'k' || !isdigit((unsigned char)name[1])) return -1;
   long index = strtol(name + 1, &end, 10);
   return *end == '_' ? (int)index : -1;
 }
 
+const char *check_case_name(const check_case_file_t *file, const char *name) {
+  const int index = check_case_of_name(name);
+  return index >= 0 && index < (int)file->count ? file->cases[index].name : "?";
+}
+
 // ---- writing ----
 
 // One case on its way into a model.
 typedef struct writer_t {
-  const case_file_t *file;
-  const case_t *entry;
+  check_t *check;
+  const check_case_file_t *file;
+  const check_case_t *entry;
   int index;
   byoc_onnx_graph_t *graph;
   struct {
@@ -129,11 +153,11 @@ typedef struct writer_t {
   } values[MAX_VALUES];
   size_t value_count;
   byoc_dtype_t result_dtype; // f64 where an operand is
-  byoc_test_random_t random;
+  check_random_t random;
 } writer_t;
 
-static void refuse(const writer_t *w, const char *what, const char *where) {
-  fail_msg("%s:%d: %s, at '%.40s'", w->file->path, w->entry->line_number, what, where);
+static noreturn void refuse(const writer_t *w, const char *what, const char *where) {
+  check_stop(w->check, NULL, "%s:%d: %s, at '%.40s'", w->file->name, w->entry->line_number, what, where);
 }
 
 static size_t add_value(writer_t *w, const char *name, size_t size, bool is_result) {
@@ -183,7 +207,7 @@ static void fill(writer_t *w, void *data, byoc_dtype_t dtype, int64_t count, con
     p += strcspn(p, ", ") + 1;
   }
   for (int64_t i = 0; i < count; ++i) {
-    double value = (double)byoc_test_float(&w->random);
+    double value = check_random_value(&w->random);
     if (is_positive) value = 0.75 + value / 2;
     store(data, dtype, i, listed > 0 ? list[(size_t)i % listed] : value);
   }
@@ -293,9 +317,13 @@ static const char *write_node(writer_t *w, const char *at, int number) {
   return at + strspn(at, " ");
 }
 
-static void write_case(const case_file_t *file, int index, byoc_onnx_graph_t *graph) {
-  writer_t w = {
-      .file = file, .entry = &file->cases[index], .index = index, .graph = graph, .result_dtype = BYOC_DTYPE_F32};
+static void write_case(check_t *check, const check_case_file_t *file, int index, byoc_onnx_graph_t *graph) {
+  writer_t w = {.check = check,
+                .file = file,
+                .entry = &file->cases[index],
+                .index = index,
+                .graph = graph,
+                .result_dtype = BYOC_DTYPE_F32};
   for (const char *p = w.entry->name; *p != '\0'; ++p) w.random.state = w.random.state * 31 + (unsigned char)*p;
   for (const char *at = w.entry->operands; *at != '\0';) at = write_operand(&w, at);
   int number = 0;
@@ -308,13 +336,13 @@ static void write_case(const case_file_t *file, int index, byoc_onnx_graph_t *gr
   }
 }
 
-void case_file_model(const case_file_t *file, int which, uint8_t **out_data, size_t *out_size) {
+check_model_t check_case_file_model(check_t *check, const check_case_file_t *file) {
   byoc_diag_t diag = {0};
+  check_model_t out = {0};
   byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "cases", 24);
-  assert_non_null(model);
-  for (int i = 0; i < (int)file->count; ++i) {
-    if (which == ALL_CASES || which == i) write_case(file, i, byoc_onnx_model_graph(model));
-  }
-  byoc_test_ok(byoc_onnx_model_pack(model, &diag, out_data, out_size), &diag);
+  if (model == NULL) check_stop(check, NULL, "out of memory");
+  for (int i = 0; i < (int)file->count; ++i) write_case(check, file, i, byoc_onnx_model_graph(model));
+  check_ok(check, byoc_onnx_model_pack(model, &diag, &out.data, &out.size_bytes), &diag, file->name);
   byoc_onnx_model_destroy(model);
+  return out;
 }

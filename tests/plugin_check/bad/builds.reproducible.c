@@ -1,0 +1,4 @@
+// The number of the process is in what it generates.
+#include <unistd.h>
+#define KERNEL_NUMBER getpid()
+#include "base.h"

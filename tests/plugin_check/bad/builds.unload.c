@@ -1,0 +1,2 @@
+// Cannot be unloaded (see CMakeLists.txt).
+#include "base.h"

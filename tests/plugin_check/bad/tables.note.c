@@ -1,0 +1,3 @@
+// Its backend has no description.
+#define DESCRIPTION ""
+#include "base.h"

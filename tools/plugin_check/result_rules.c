@@ -1,0 +1,181 @@
+// Rules about results: what the backend takes of the cases gives what the target "c" gives, in both executors, and the
+// same on several threads.
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/target/cpu.h"
+#include "tools/plugin_check/road.h"
+
+static char *path_in(check_t *check, const char *name) {
+  char *path = byoc_path_join(byoc_allocator_system(), check->folder, name);
+  if (path == NULL) check_stop(check, NULL, "out of memory");
+  return path;
+}
+
+// Builds the cases of a file and loads the artifact.
+static byoc_status_t build(check_t *check, const check_case_file_t *file, const char *targets, const char *path,
+                           check_road_t *road, byoc_loaded_artifact_t *out_artifact, byoc_diag_t *diag) {
+  const check_model_t model = check_case_file_model(check, file);
+  *out_artifact = (byoc_loaded_artifact_t){0};
+  check_doing(check, "generating code for %s with '%s'", file->name, targets);
+  byoc_status_t status =
+      check_road_open(road, check->registry, &model, targets, BYOC_BUILD_ALL, byoc_allocator_system(), diag);
+  if (status == BYOC_OK) status = check_road_compose(road, path, diag);
+  if (status == BYOC_OK) status = byoc_artifact_load(path, diag, out_artifact);
+  return status;
+}
+
+// A file that failed as a whole is tried case by case, so that the message names the case.
+static void find_culprits(check_t *check, const check_case_file_t *file, const char *targets, const char *path) {
+  for (size_t i = 0; i < file->count; ++i) {
+    const check_case_file_t one = {.name = file->name, .cases = &file->cases[i], .count = 1};
+    byoc_diag_t diag = {0};
+    check_road_t road;
+    byoc_loaded_artifact_t artifact;
+    byoc_status_t status = build(check, &one, targets, path, &road, &artifact, &diag);
+    if (status == BYOC_OK) {
+      const check_ports_t inputs = check_inputs(check, &road), outputs = check_outputs(check, &road);
+      check_doing(check, "running %s/%s, built with '%s'", file->name, one.cases[0].name, targets);
+      status = check_artifact_run(&artifact, 1, 1, inputs.data, outputs.data, &diag);
+      byoc_artifact_unload(&artifact);
+    }
+    if (status != BYOC_OK) check_fail_diag(check, &diag, "%s/%s", file->name, one.cases[0].name);
+    check_road_close(&road);
+  }
+}
+
+// ---- compiled ----
+
+typedef struct worker_t {
+  const byoc_loaded_artifact_t *artifact;
+  const check_ports_t *inputs;
+  check_ports_t outputs;
+  pthread_barrier_t *start; // so that both run at the same time
+  byoc_status_t status;
+  byoc_diag_t diag;
+} worker_t;
+
+static void *run_worker(void *self) {
+  worker_t *worker = self;
+  (void)pthread_barrier_wait(worker->start);
+  worker->status =
+      check_artifact_run(worker->artifact, 1, 3, worker->inputs->data, worker->outputs.data, &worker->diag);
+  return NULL;
+}
+
+// Two contexts at once on two threads: each gives the result that one alone gives.
+static void run_side_by_side(check_t *check, const check_case_file_t *file, const check_road_t *road,
+                             const byoc_loaded_artifact_t *artifact, const check_ports_t *inputs,
+                             const check_ports_t *alone) {
+  worker_t workers[2];
+  pthread_t threads[2];
+  pthread_barrier_t start;
+  (void)pthread_barrier_init(&start, NULL, 2);
+  for (int i = 0; i < 2; ++i) {
+    workers[i] =
+        (worker_t){.artifact = artifact, .inputs = inputs, .outputs = check_outputs(check, road), .start = &start};
+    if (pthread_create(&threads[i], NULL, run_worker, &workers[i]) != 0) check_stop(check, NULL, "no thread starts");
+  }
+  for (int i = 0; i < 2; ++i) {
+    (void)pthread_join(threads[i], NULL);
+    if (workers[i].status != BYOC_OK) check_fail_diag(check, &workers[i].diag, "%s, two contexts at once", file->name);
+    if (workers[i].status == BYOC_OK) {
+      check_compare_bytes(check, file, &workers[i].outputs, alone, "of two contexts at once and alone");
+    }
+  }
+  (void)pthread_barrier_destroy(&start);
+}
+
+static byoc_status_t run_on_threads(check_t *check, const check_case_file_t *file, const check_road_t *road,
+                                    byoc_loaded_artifact_t *artifact, byoc_diag_t *diag) {
+  const check_ports_t inputs = check_inputs(check, road), alone = check_outputs(check, road);
+  const check_ports_t two = check_outputs(check, road);
+  check_doing(check, "running the artifact of %s on several threads", file->name);
+  BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 1, 1, inputs.data, alone.data, diag));
+  // Before a context of two threads: a library may share its threads among contexts, and so round differently then.
+  run_side_by_side(check, file, road, artifact, &inputs, &alone);
+  BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 2, 2, inputs.data, two.data, diag));
+  check_compare(check, file, &two, &alone, "2 threads against 1");
+  return BYOC_OK;
+}
+
+static byoc_status_t run_both_ways(check_t *check, const check_case_file_t *file, const check_road_t *road,
+                                   byoc_loaded_artifact_t *artifact, byoc_diag_t *diag) {
+  const check_ports_t expected = check_expected(check, file), inputs = check_inputs(check, road);
+  const check_ports_t outputs = check_outputs(check, road);
+  check_doing(check, "running the artifact of %s", file->name);
+  BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 1, 2, inputs.data, outputs.data, diag));
+  check_compare(check, file, &outputs, &expected, "compiled");
+  byoc_artifact_unload(artifact); // so that only one of the two is there at a time
+  *artifact = (byoc_loaded_artifact_t){0};
+  const check_ports_t evaluated = check_outputs(check, road);
+  check_doing(check, "evaluating %s", file->name);
+  BYOC_RETURN_IF_ERROR(check_road_evaluate(road, inputs.data, evaluated.data, diag));
+  check_compare(check, file, &evaluated, &expected, "evaluated");
+  return BYOC_OK;
+}
+
+typedef byoc_status_t (*run_fn_t)(check_t *check, const check_case_file_t *file, const check_road_t *road,
+                                  byoc_loaded_artifact_t *artifact, byoc_diag_t *diag);
+
+// Builds what is taken of the cases with each of the targets, and runs it. `run` may unload the artifact and clear it.
+static void run_all(check_t *check, run_fn_t run) {
+  char *path = path_in(check, "cases.so");
+  for (size_t t = 0; t < check->targets.count; ++t) {
+    const char *targets = check->targets.items[t];
+    const check_cases_t cases = check_taken_cases(check, targets);
+    for (size_t f = 0; f < cases.file_count; ++f) {
+      byoc_diag_t diag = {0};
+      check_road_t road;
+      byoc_loaded_artifact_t artifact;
+      byoc_status_t status = build(check, &cases.files[f], targets, path, &road, &artifact, &diag);
+      if (status == BYOC_OK) status = run(check, &cases.files[f], &road, &artifact, &diag);
+      if (artifact.library != NULL) byoc_artifact_unload(&artifact);
+      check_road_close(&road);
+      if (status == BYOC_OK) continue;
+      check_fail_diag(check, &diag, "%s, with '%s'", cases.files[f].name, targets);
+      find_culprits(check, &cases.files[f], targets, path);
+    }
+  }
+}
+
+void check_results_cases(check_t *check) {
+  run_all(check, run_both_ways);
+}
+
+void check_results_threads(check_t *check) {
+  run_all(check, run_on_threads);
+}
+
+// ---- the processor ----
+
+// The backend may not ask for more than the target "c" of the list allows.
+static void check_features(check_t *check, const check_case_file_t *file, const check_road_t *road) {
+  byoc_diag_t diag = {0};
+  uint64_t allowed = 0, required = 0;
+  const byoc_target_t *native = byoc_target_list_native(&road->targets);
+  const char *asked = road->build.result.required_cpu_features.data;
+  check_ok(check, byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag, native->text);
+  check_ok(check, byoc_cpu_parse_list(asked, &diag, &required), &diag, asked);
+  if ((required & ~allowed) == 0) return;
+  check_fail(check, "%s requires '%s', more than '%s' allows", file->name, asked, native->text);
+}
+
+void check_results_features(check_t *check) {
+  for (size_t t = 0; t < check->targets.count; ++t) {
+    const check_cases_t cases = check_taken_cases(check, check->targets.items[t]);
+    for (size_t f = 0; f < cases.file_count; ++f) {
+      const check_model_t model = check_case_file_model(check, &cases.files[f]);
+      byoc_diag_t diag = {0};
+      check_road_t road;
+      check_doing(check, "generating code for %s with '%s'", cases.files[f].name, check->targets.items[t]);
+      check_ok(check,
+               check_road_open(&road, check->registry, &model, check->targets.items[t], BYOC_BUILD_ALL,
+                               byoc_allocator_system(), &diag),
+               &diag, cases.files[f].name);
+      check_features(check, &cases.files[f], &road);
+      check_road_close(&road);
+    }
+  }
+}
