@@ -125,16 +125,16 @@ static void test_shared_libraries(void **state) {
 
   // One that is not there, has another name, or lacks the function.
   write_table("missing.json", "missing", "{\"needed\": [\"librelu.so.2\"], \"search\": [\"outside\"]}", "mine_relu");
-  byoc_test_shell(0, "byoc plugins --plugin missing.json");
+  byoc_test_shell(1, "byoc plugins --plugin missing.json");
   byoc_test_printed("needs the shared library 'librelu.so.2', which is neither in '");
   byoc_test_printed(
       "/outside' nor in the system's folders (install it, or name its folder in the module's search list)");
   write_table("link.json", "link", "{\"needed\": [\"librelu.so\"], \"search\": [\"outside\"]}", "mine_relu");
-  byoc_test_shell(0, "byoc plugins --plugin link.json");
+  byoc_test_shell(1, "byoc plugins --plugin link.json");
   byoc_test_printed("outside/librelu.so' calls itself 'librelu.so.1' (an artifact finds it by that name: need "
                     "'librelu.so.1')");
   write_table("lacks.json", "lacks", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"outside\"]}", "yours_relu");
-  byoc_test_shell(0, "byoc plugins --plugin lacks.json");
+  byoc_test_shell(1, "byoc plugins --plugin lacks.json");
   byoc_test_printed("lists the symbol 'yours_relu', but 'librelu.so.1' does not define it");
 }
 

@@ -74,12 +74,14 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
   return BYOC_OK;
 }
 
-// What was refused, but not for a fault, is no reason to fail.
-static byoc_status_t check_refused(const byoc_session_t *session, byoc_diag_t *diag) {
+// What was refused, but not for a fault, is no reason to fail. Without --load only tables have been read; those that
+// the user named count.
+static byoc_status_t check_refused(const byoc_session_t *session, bool load, byoc_diag_t *diag) {
   size_t count = 0;
   for (size_t i = 0; i < byoc_plugin_registry_count(session->registry); ++i) {
     const byoc_plugin_entry_t *entry = byoc_plugin_registry_at(session->registry, i);
-    if (entry->state == BYOC_PLUGIN_REFUSED && !entry->is_passed_over) ++count;
+    const bool counts = load || (entry->is_table && entry->source == BYOC_PLUGIN_FROM_OPTION);
+    if (counts && entry->state == BYOC_PLUGIN_REFUSED && !entry->is_passed_over) ++count;
   }
   if (count == 0) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "%zu of these plugins %s refused", count, count == 1 ? "is" : "are");
@@ -102,10 +104,9 @@ int byoc_main_plugins(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more =
-          "Looked for in this order: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
-          "Listing reads files only; no plugin's code runs unless --load is given. With --load the exit code is 1 if "
-          "one is refused for a fault.\n",
+      .more = "Looked for in this order: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
+              "Listing reads files only, and tables (NAME.json) whole; no plugin's code runs unless --load is given.\n"
+              "With --load the exit code is 1 if one is refused for a fault.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};
@@ -115,7 +116,7 @@ int byoc_main_plugins(int argc, char **argv) {
     if (status == BYOC_OK) byoc_plugin_registry_read_tables(session.registry);
     if (status == BYOC_OK && load) (void)byoc_plugin_registry_load_all(session.registry);
     if (status == BYOC_OK) status = list(&session, json, &diag);
-    if (status == BYOC_OK && load) status = check_refused(&session, &diag);
+    if (status == BYOC_OK) status = check_refused(&session, load, &diag);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
