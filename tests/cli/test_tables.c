@@ -42,7 +42,6 @@ static void write_table(const char *path, const char *target, const char *librar
 
 static int enter(void **state) {
   if (byoc_test_enter_folder(state) != 0) return -1;
-  // Costs of a test have nothing to do with those of another.
   return setenv("BYOC_PLUGIN_PATH", "", 1);
 }
 
@@ -193,12 +192,96 @@ static void test_one_name_from_two_libraries(void **state) {
                     "target 'three'");
 }
 
+// A changed file of the library is another backend: its costs are measured again.
+static void test_a_changed_library_is_measured_again(void **state) {
+  (void)state;
+  write_library();
+  write_table("changing.json", "changing", "{\"sources\": [\"relu.c\"]}", "mine_relu");
+  const char *build =
+      "byoc build relu.byoc --plugin changing.json --target 'changing; c' --plan collage -o r.so -v 2>&1 | "
+      "grep 'of them known'";
+  (void)byoc_test_try_shell("%s", build);
+  char known[256], changed[256];
+  byoc_test_shell(0, "%s", build);
+  snprintf(known, sizeof(known), "%s", byoc_test_output());
+  byoc_test_shell(0, "%s", build);
+  assert_string_equal(byoc_test_output(), known);
+  byoc_test_shell(0, "echo '// changed' >> relu.c");
+  byoc_test_shell(0, "%s", build);
+  snprintf(changed, sizeof(changed), "%s", byoc_test_output());
+  assert_string_not_equal(changed, known);
+}
+
+// ---- a library that is not ours ----
+
+// One matrix product by BLIS, outside of the artifact or linked into it, and one by OpenBLAS.
+static void test_blis_beside_openblas(void **state) {
+  (void)state;
+  static const char model[] = "module {\n"
+                              "  func @main(%a : f32[30,40], %b : f32[40,50], %c : f32[50,60]) -> (%y : f32[30,60]) {\n"
+                              "    %0 = MatMul@13(%a, %b) : f32[30,50] on {target = \"blis\"}\n"
+                              "    %y = MatMul@13(%0, %c) : f32[30,60] on {target = \"cblas\"}\n"
+                              "    return %y\n"
+                              "  }\n"
+                              "}\n";
+  const char *table = BYOC_TEST_SOURCE_DIR "/plugins/builtin_shim/tables/blis.json";
+  if (byoc_test_try_shell("echo 'int main(void) { return 0; }' > m.c && cc m.c -l:libblis.so.4 -o m") != 0) {
+    print_message("skipped: no libblis.so.4 here (libblis-dev)\n");
+    return;
+  }
+  write_file("blis.byoc", model);
+  byoc_test_shell(0, "sed 's/ on {[^}]*}//' blis.byoc > plain.byoc && byoc run plain.byoc --random --output-dir r");
+  byoc_test_shell(
+      0,
+      "archive=$(cc -print-file-name=libblis.a) && "
+      "sed \"s#\\\"needed\\\": .*#\\\"files\\\": [\\\"$archive\\\"], \\\"needed\\\": [\\\"libgomp.so.1\\\"]},#\" %s > "
+      "linked.json",
+      table);
+  for (int i = 0; i < 2; ++i) {
+    const char *plugin = i == 0 ? table : "linked.json";
+    byoc_test_shell(0, "byoc build blis.byoc --plugin %s --target 'blis; cblas; c' -o blis.so", plugin);
+    byoc_test_printed("blis 1 operator in 1 region, cblas 1 operator in 1 region, c 0 operators");
+    byoc_test_shell(0, "byoc run blis.so --random --expect y=r/y.npy");
+    byoc_test_shell(
+        0, "byoc run blis.byoc --plugin %s --target 'blis; cblas; c' --random --evaluate --expect y=r/y.npy", plugin);
+    byoc_test_shell(0, "readelf -d blis.so | grep NEEDED");
+    byoc_test_printed(i == 0 ? "[libblis.so.4]" : "[libgomp.so.1]");
+    if (strstr(byoc_test_output(), "openblas") != NULL) fail_msg("%s", byoc_test_output());
+  }
+}
+
+// Its other rule: Gemm, with and without a summand, turned operands and a scale.
+static void test_blis_gemm(void **state) {
+  (void)state;
+  static const char *const gemms[] = {"Gemm@13(%a, %b)", "Gemm@13(%a, %b, %c)",
+                                      "Gemm@13(%a, %b, %c) {alpha = 0.5, transA = 1, transB = 1}",
+                                      "Gemm@13(%a, %b) {transB = 1}"};
+  if (byoc_test_try_shell("test -e m") != 0) return; // no BLIS
+  for (size_t i = 0; i < sizeof(gemms) / sizeof(gemms[0]); ++i) {
+    const bool a_turned = strstr(gemms[i], "transA") != NULL, b_turned = strstr(gemms[i], "transB") != NULL;
+    char text[512];
+    snprintf(text, sizeof(text),
+             "module {\n  func @main(%%a : f32[%s], %%b : f32[%s], %%c : f32[5]) -> (%%y : f32[3,5]) {\n"
+             "    %%y = %s : f32[3,5]\n    return %%y\n  }\n}\n",
+             a_turned ? "4,3" : "3,4", b_turned ? "5,4" : "4,5", gemms[i]);
+    write_file("gemm.byoc", text);
+    byoc_test_shell(0, "byoc run gemm.byoc --random --output-dir r");
+    byoc_test_shell(0,
+                    "byoc run gemm.byoc --plugin " BYOC_TEST_SOURCE_DIR
+                    "/plugins/builtin_shim/tables/blis.json --target 'blis; c' --random --expect y=r/y.npy -v 2>&1 | "
+                    "grep 'placed blis 1'");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_source),
       cmocka_unit_test(test_an_archive),
       cmocka_unit_test(test_shared_libraries),
       cmocka_unit_test(test_one_name_from_two_libraries),
+      cmocka_unit_test(test_a_changed_library_is_measured_again),
+      cmocka_unit_test(test_blis_beside_openblas),
+      cmocka_unit_test(test_blis_gemm),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }
