@@ -12,6 +12,7 @@
 #include "core/plugin/identity.h"
 #include "core/plugin/installation.h"
 #include "core/plugin/library.h"
+#include "core/plugin/lint.h"
 #include "core/plugin/rivals.h"
 #include "core/plugin/table.h"
 #include "core/plugin/trust.h"
@@ -391,6 +392,20 @@ static byoc_status_t load_table(byoc_plugin_registry_t *registry, slot_t *slot, 
   return status;
 }
 
+static void log_oddity(void *self, const char *sentence) {
+  byoc_log(BYOC_LOG_INFO, "rule '%s': %s", (const char *)self, sentence);
+}
+
+// With --verbose, tells which rules are well-formed and yet can match nothing.
+static void lint(const byoc_plugin_entry_t *entry, byoc_allocator_t allocator) {
+  for (size_t i = 0; i < entry->kind_count && byoc_log_level() >= BYOC_LOG_INFO; ++i) {
+    const byoc_backend_t *backend = entry->kinds[i].backend;
+    for (uint32_t r = 0; r < backend->rule_count; ++r) {
+      byoc_plugin_lint_rule(&backend->rules[r], allocator, log_oddity, (void *)(uintptr_t)backend->rules[r].name);
+    }
+  }
+}
+
 // Leaves the entry either LOADED or REFUSED.
 static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_plugin_entry_t *entry = &slot->entry;
@@ -411,6 +426,7 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   entry->kinds = entry->library->kinds;
   entry->kind_count = entry->library->kind_count;
   byoc_log(BYOC_LOG_INFO, "plugin '%s' %s loaded from '%s'", entry->note.name, entry->note.version, entry->path);
+  lint(entry, registry->allocator);
 }
 
 size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {

@@ -1,8 +1,9 @@
-// Rules about what the loaded plugin announces: that its note says the same, and its options.
+// Rules about what the loaded plugin announces: that its note says the same, its options, its patterns.
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/plugin/identity.h"
+#include "core/plugin/lint.h"
 #include "core/target/option.h"
 #include "tools/plugin_check/check.h"
 
@@ -102,5 +103,27 @@ void check_options_strict(check_t *check) {
     snprintf(text, sizeof(text), "%s -no_such_option=1", kind->name);
     expect_refused(check, text, "no_such_option");
     for (size_t k = 0; k < kind->option_count; ++k) misuse_option(check, kind, &kind->options[k]);
+  }
+}
+
+// ---- patterns ----
+
+typedef struct lint_t {
+  check_t *check;
+  const char *rule;
+} lint_t;
+
+static void add_oddity(void *self, const char *sentence) {
+  const lint_t *lint = self;
+  check_fail(lint->check, "%s: %s", lint->rule, sentence);
+}
+
+void check_patterns_known(check_t *check) {
+  for (size_t i = 0; i < check->entry->kind_count; ++i) {
+    const byoc_backend_t *backend = check->entry->kinds[i].backend;
+    for (uint32_t r = 0; r < backend->rule_count; ++r) {
+      lint_t lint = {check, backend->rules[r].name};
+      byoc_plugin_lint_rule(&backend->rules[r], byoc_allocator_system(), add_oddity, &lint);
+    }
   }
 }

@@ -1,0 +1,192 @@
+// Holds the rules of plugins against the operator table.
+#include "core/plugin/lint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/string.h"
+#include "core/ops/op.h"
+#include "core/plugin/pattern_internal.h"
+
+typedef struct lint_t {
+  void (*report)(void *self, const char *sentence);
+  void *self;
+} lint_t;
+
+static void tell(const lint_t *lint, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void tell(const lint_t *lint, const char *format, ...) {
+  char sentence[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof(sentence), format, arguments);
+  va_end(arguments);
+  lint->report(lint->self, sentence);
+}
+
+// "Conv", "byoc::ToBlocked"
+static const char *full_name(const char *domain, const char *name, char buffer[160]) {
+  snprintf(buffer, 160, "%s%s%s", domain, domain[0] != '\0' ? "::" : "", name);
+  return buffer;
+}
+
+// ---- names ----
+
+// An operator of that name in another domain.
+static const byoc_op_t *find_elsewhere(const char *name) {
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (op != NULL && strcmp(op->name, name) == 0) return op;
+  }
+  return NULL;
+}
+
+static bool is_known(const lint_t *lint, const char *domain, const char *name) {
+  char asked[160], meant[160];
+  if (byoc_op_known(domain, name)) return true;
+  full_name(domain, name, asked);
+  const byoc_op_t *elsewhere = find_elsewhere(name);
+  const char *nearest = byoc_op_nearest(domain, name);
+  if (elsewhere != NULL) {
+    tell(lint, "there is no operator '%s'; did you mean '%s'?", asked, full_name(elsewhere->domain, name, meant));
+  } else if (nearest != NULL) {
+    tell(lint, "there is no operator '%s'; did you mean '%s'?", asked, full_name(domain, nearest, meant));
+  } else {
+    tell(lint, "there is no operator '%s'; byoc ops lists them", asked);
+  }
+  return false;
+}
+
+// ---- numbers of operands and results ----
+
+static bool is_row_of(const byoc_op_t *op, const char *domain, const char *name) {
+  return op != NULL && strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0;
+}
+
+// The least and the greatest numbers over all versions; -1: any number.
+typedef struct arity_t {
+  int32_t least_operands, most_operands, most_results;
+} arity_t;
+
+static void widen(int32_t *most, int32_t count) {
+  *most = *most < 0 || count < 0 ? -1 : *most > count ? *most : count;
+}
+
+static arity_t arity_of(const char *domain, const char *name) {
+  arity_t arity = {.least_operands = INT32_MAX};
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (!is_row_of(op, domain, name)) continue;
+    if (op->min_inputs < arity.least_operands) arity.least_operands = op->min_inputs;
+    widen(&arity.most_operands, op->max_inputs);
+    widen(&arity.most_results, op->max_outputs);
+  }
+  return arity;
+}
+
+static void lint_arity(const lint_t *lint, const byoc_pattern_t *pattern, const char *domain, const char *name) {
+  const arity_t arity = arity_of(domain, name);
+  const int64_t count = (int64_t)pattern->child_count;
+  char full[160];
+  full_name(domain, name, full);
+  if (arity.most_operands >= 0 && count > arity.most_operands) {
+    tell(lint, "%s is written with %lld operand%s and has at most %d", full, (long long)count,
+         byoc_plural((uint64_t)count), (int)arity.most_operands);
+  }
+  if (!pattern->open_ended && count < arity.least_operands) {
+    tell(lint, "%s is written with %lld operand%s and has at least %d; '...' stands for those that do not matter", full,
+         (long long)count, byoc_plural((uint64_t)count), (int)arity.least_operands);
+  }
+  if (pattern->result != PATTERN_ANY_RESULT && arity.most_results >= 0 && pattern->result >= arity.most_results) {
+    tell(lint, "%s has no result #%d: its results are numbered from 0 and it has at most %d", full,
+         (int)pattern->result, (int)arity.most_results);
+  }
+}
+
+// ---- attributes ----
+
+// The attribute in any version of the operator, and the nearest name where it has none; both may be NULL.
+static const byoc_op_attribute_t *find_attribute(const char *domain, const char *name, const char *attribute,
+                                                 const char **out_nearest) {
+  enum { MAX_NAMES = 64 };
+  const char *names[MAX_NAMES];
+  size_t count = 0;
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (!is_row_of(op, domain, name) || op->attributes == NULL) continue;
+    for (const byoc_op_attribute_t *a = op->attributes; a->value.name != NULL; ++a) {
+      if (strcmp(a->value.name, attribute) == 0) return a;
+      if (count < MAX_NAMES) names[count++] = a->value.name;
+    }
+  }
+  *out_nearest = byoc_nearest_match(attribute, names, count);
+  return NULL;
+}
+
+static bool is_allowed(const byoc_op_attribute_t *attribute, const char *text) {
+  bool allowed = attribute->allowed == NULL;
+  for (const char *const *word = attribute->allowed; !allowed && *word != NULL; ++word) {
+    allowed = strcmp(*word, text) == 0;
+  }
+  return allowed;
+}
+
+static void lint_test(const lint_t *lint, const attribute_test_t *test, const char *domain, const char *name) {
+  char full[160];
+  const char *nearest = NULL;
+  const byoc_op_attribute_t *attribute = find_attribute(domain, name, test->name, &nearest);
+  full_name(domain, name, full);
+  if (attribute == NULL) {
+    tell(lint, "%s has no attribute '%s'%s%s%s", full, test->name, nearest != NULL ? "; did you mean '" : "",
+         nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return;
+  }
+  const byoc_attribute_kind_t kind = attribute->value.kind;
+  const bool is_text = kind == BYOC_ATTRIBUTE_STRING;
+  const bool is_number = kind == BYOC_ATTRIBUTE_INT || kind == BYOC_ATTRIBUTE_FLOAT;
+  const bool wants_text = test->kind == BYOC_ATTRIBUTE_STRING;
+  if (attribute->is_block || (!is_text && !is_number)) {
+    tell(lint, "attribute '%s' of %s is neither a number nor a text: a predicate has to look at it", test->name, full);
+  } else if (is_text != wants_text) {
+    tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is_text ? "text" : "number",
+         wants_text ? "text" : "number");
+  } else if (wants_text && !is_allowed(attribute, test->s)) {
+    const char *meant = NULL;
+    size_t count = 0;
+    while (attribute->allowed[count] != NULL) ++count;
+    meant = byoc_nearest_match(test->s, attribute->allowed, count);
+    tell(lint, "attribute '%s' of %s is never \"%s\"%s%s%s", test->name, full, test->s,
+         meant != NULL ? "; did you mean \"" : "", meant != NULL ? meant : "", meant != NULL ? "\"?" : "");
+  }
+}
+
+// ---- patterns ----
+
+static void lint_pattern(const lint_t *lint, const byoc_pattern_t *pattern) {
+  for (size_t i = 0; i < pattern->operator_count; ++i) {
+    const char *domain = pattern->operators[i].domain, *name = pattern->operators[i].name;
+    if (!is_known(lint, domain, name)) continue;
+    lint_arity(lint, pattern, domain, name);
+    for (size_t t = 0; t < pattern->test_count; ++t) lint_test(lint, &pattern->tests[t], domain, name);
+  }
+  for (size_t i = 0; i < pattern->child_count; ++i) lint_pattern(lint, pattern->children[i]);
+}
+
+// "Conv" or "domain::Op", of a list of operators.
+static void lint_name(const lint_t *lint, const char *text) {
+  char domain[128] = "";
+  const char *colons = strstr(text, "::");
+  if (colons != NULL) snprintf(domain, sizeof(domain), "%.*s", (int)(colons - text), text);
+  (void)is_known(lint, domain, colons != NULL ? colons + 2 : text);
+}
+
+void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
+                           void (*report)(void *self, const char *sentence), void *self) {
+  const lint_t lint = {report, self};
+  for (uint64_t i = 0; i < rule->operators.count; ++i) lint_name(&lint, rule->operators.items[i]);
+  if (rule->pattern == NULL) return;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, allocator);
+  const byoc_pattern_t *pattern = NULL;
+  if (byoc_pattern_parse(rule->pattern, rule->name, &arena, NULL, &pattern) == BYOC_OK) lint_pattern(&lint, pattern);
+  byoc_arena_deinit(&arena);
+}

@@ -1,0 +1,3 @@
+// One of its operators is misspelt.
+#define PATTERN "op:{Relu|Neg|Tanhh}(%x)"
+#include "base.h"
