@@ -130,11 +130,42 @@ static void test_a22_options(void **state) {
   byoc_test_printed("bytes, not 5000");
 }
 
+// ---- a plugin to start from ----
+
+static void test_new_plugin(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc new-plugin my-backend");
+  byoc_test_printed("my-backend/my-backend.c\nmy-backend/CMakeLists.txt\n");
+  byoc_test_shell(1, "grep -r hello my-backend");
+  byoc_test_shell(0,
+                  "cd my-backend && cc -shared -fPIC -fvisibility=hidden -I" BYOC_TEST_SOURCE_DIR
+                  "/include my-backend.c -o my-backend.so && "
+                  "BYOC_PLUGIN_PATH= byoc run model.byoc --plugin my-backend.so --target 'my-backend; c' --random -v "
+                  "2>&1 | grep 'placed my-backend 1 operator'");
+  byoc_test_shell(0, "byoc new-plugin other_one --table");
+  byoc_test_shell(1, "grep -rw shrink other_one");
+  byoc_test_shell(0, "cd other_one && BYOC_PLUGIN_PATH= byoc run model.byoc --plugin other_one.json --target "
+                     "'other_one; c' --random -v 2>&1 | grep 'placed other_one 2 operators'");
+  byoc_test_shell(1, "byoc new-plugin my-backend");
+  byoc_test_printed("the folder 'my-backend' cannot be made: File exists");
+  byoc_test_shell(0, "test -s my-backend/my-backend.c");
+  byoc_test_shell(2, "byoc new-plugin c");
+  byoc_test_printed("'c' is the host's own target");
+  byoc_test_shell(2, "byoc new-plugin ../there");
+  byoc_test_printed("'../there' cannot be a plugin's name: a letter, then letters, digits, '_' and '-', at most 31");
+  byoc_test_shell(2, "byoc new-plugin");
+  byoc_test_printed("the plugin's name");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a19_never_the_working_folder),   cmocka_unit_test(test_a19_privileged_processes),
-      cmocka_unit_test(test_a21_two_plugins_for_one_target), cmocka_unit_test(test_a21_unknown_targets),
-      cmocka_unit_test(test_exit_codes_of_refusals),         cmocka_unit_test(test_a22_options),
+      cmocka_unit_test(test_a19_never_the_working_folder),
+      cmocka_unit_test(test_a19_privileged_processes),
+      cmocka_unit_test(test_a21_two_plugins_for_one_target),
+      cmocka_unit_test(test_a21_unknown_targets),
+      cmocka_unit_test(test_exit_codes_of_refusals),
+      cmocka_unit_test(test_a22_options),
+      cmocka_unit_test(test_new_plugin),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

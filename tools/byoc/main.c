@@ -18,7 +18,7 @@ typedef struct command_row_t {
   int (*run)(int argc, char **argv);
 } command_row_t;
 
-#define COMMAND_ROW(NAME, text) {#NAME, text, byoc_main_##NAME},
+#define COMMAND_ROW(NAME, word, text) {word, text, byoc_main_##NAME},
 static const command_row_t commands[] = {BYOC_COMMAND_LIST(COMMAND_ROW)};
 #undef COMMAND_ROW
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
