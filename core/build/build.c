@@ -56,6 +56,36 @@ static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, file_form_
                 : BYOC_OK;
 }
 
+typedef struct domains_t {
+  const byoc_op_source_t *source;
+  byoc_diag_t *diag;
+  byoc_status_t status;
+} domains_t;
+
+static bool load_domain(void *self, byoc_node_t *node) {
+  domains_t *domains = self;
+  const byoc_op_source_t *source = domains->source;
+  if (node->callee != NULL || byoc_op_domain_is_reserved(node->domain)) return true;
+  domains->status = source->load(source->self, node->domain, domains->diag);
+  const char *refusal = source->refusal(source->self, node->domain);
+  if (domains->status == BYOC_OK && refusal != NULL && !byoc_op_known(node->domain, node->op)) {
+    domains->status = byoc_diag_error(domains->diag, BYOC_UNSUPPORTED, "operator '%s' of domain '%s' is not known",
+                                      node->op, node->domain);
+    byoc_diag_hint(domains->diag, "%s", refusal);
+  }
+  return domains->status == BYOC_OK;
+}
+
+// A text says only by its nodes which domains it uses.
+static byoc_status_t load_domains(const byoc_build_t *build, byoc_diag_t *diag) {
+  domains_t domains = {.source = &build->options.operators, .diag = diag};
+  if (domains.source->load == NULL) return BYOC_OK;
+  for (size_t i = 0; i < build->module->functions.count && domains.status == BYOC_OK; ++i) {
+    (void)byoc_block_walk(build->module->functions.data[i]->body, load_domain, &domains);
+  }
+  return domains.status;
+}
+
 static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_t form,
                                const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   if (options != NULL && options->binding_count + options->shape_count > 0) {
@@ -71,7 +101,14 @@ static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_
   BYOC_RETURN_IF_ERROR(byoc_file_read(path, build->allocator, diag, &text, &size));
   byoc_status_t status = byoc_graph_parse(text, path, build->allocator, diag, &build->module);
   byoc_free(build->allocator, text);
-  return status;
+  return status == BYOC_OK ? load_domains(build, diag) : status;
+}
+
+// Models find the operators of other domains where the build does.
+static byoc_onnx_read_options_t complete_read(const byoc_build_t *build, const byoc_onnx_read_options_t *options) {
+  byoc_onnx_read_options_t read = options != NULL ? *options : (byoc_onnx_read_options_t){0};
+  if (build->options.operators.load != NULL) read.operators = &build->options.operators;
+  return read;
 }
 
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
@@ -81,7 +118,8 @@ byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_
   BYOC_RETURN_IF_ERROR(look_inside(path, diag, &form));
   if (form != FORM_ONNX) return read_text(build, path, form, options, diag);
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(path, options, build->allocator, diag, &build->module));
+  const byoc_onnx_read_options_t read = complete_read(build, options);
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(path, &read, build->allocator, diag, &build->module));
   byoc_log(BYOC_LOG_INFO, "read %s in %.0f ms", path, (double)(byoc_now_ns() - start_ns) / 1e6);
   return BYOC_OK;
 }
@@ -89,7 +127,8 @@ byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_
 byoc_status_t byoc_build_read_memory(byoc_build_t *build, const void *data, size_t size_bytes, const char *name,
                                      const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
-  return byoc_onnx_read_memory(data, size_bytes, name, options, build->allocator, diag, &build->module);
+  const byoc_onnx_read_options_t read = complete_read(build, options);
+  return byoc_onnx_read_memory(data, size_bytes, name, &read, build->allocator, diag, &build->module);
 }
 
 void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_simplified) {

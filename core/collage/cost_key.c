@@ -9,6 +9,7 @@
 #include "core/collage/outline_regions.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
+#include "core/ops/extension.h"
 #include "core/plugin/accepted_match.h"
 #include "core/target/cpu.h"
 
@@ -19,10 +20,10 @@ enum { MAX_LISTED_OPERATORS = 8 };
 
 // ---- the function ----
 
-typedef struct constant_hasher_t {
+typedef struct hasher_t {
   uint64_t hash;
   int depth;
-} constant_hasher_t;
+} hasher_t;
 
 static bool is_small(const byoc_constant_t *constant) {
   switch (constant->type->dtype) {
@@ -38,19 +39,24 @@ static bool is_small(const byoc_constant_t *constant) {
   }
 }
 
-static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *function);
+static void hash_content(hasher_t *hasher, const byoc_function_t *function);
 
-static bool hash_callee(void *self, byoc_node_t *node) {
-  constant_hasher_t *hasher = self;
+// What an operator of a plugin computes is in the plugin's file, which the function does not show.
+static bool hash_node(void *self, byoc_node_t *node) {
+  hasher_t *hasher = self;
+  const byoc_op_t *op = byoc_op_of(node);
+  if (op != NULL && op->extension != NULL) {
+    hasher->hash = byoc_hash_combine(hasher->hash, byoc_hash_text(op->extension->content));
+  }
   if (node->callee != NULL && hasher->depth < BYOC_COMPOSITE_MAX_DEPTH) {
     hasher->depth += 1;
-    hash_constants(hasher, node->callee);
+    hash_content(hasher, node->callee);
     hasher->depth -= 1;
   }
   return true;
 }
 
-static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *function) {
+static void hash_content(hasher_t *hasher, const byoc_function_t *function) {
   for (size_t i = 0; i < function->constants.count; ++i) {
     const byoc_value_t *value = function->constants.entries[i].value;
     const byoc_constant_t *constant = value->constant;
@@ -58,19 +64,19 @@ static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *fun
     uint64_t content = byoc_hash_bytes(constant->data, constant->size_bytes, byoc_type_hash(constant->type, 1));
     hasher->hash = byoc_hash_combine(hasher->hash, content);
   }
-  (void)byoc_block_walk(function->body, hash_callee, hasher);
+  (void)byoc_block_walk(function->body, hash_node, hasher);
 }
 
 uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA | BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
-  constant_hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
+  hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
   // Of the region's own attributes only two count: the rule that made it, and which of several ways to match was taken.
   const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
   hasher.hash =
       byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, "")));
   int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
   if (match != 0) hasher.hash = byoc_hash_combine(hasher.hash, (uint64_t)match);
-  hash_constants(&hasher, function);
+  hash_content(&hasher, function);
   return hasher.hash;
 }
 

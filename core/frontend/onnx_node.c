@@ -69,8 +69,11 @@ static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_c
   }
   byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s of domain %s (operator set %lld) is not known", what,
                   name, shown, (long long)version);
+  const byoc_op_source_t *source = reader->options ? reader->options->operators : NULL;
+  const char *refusal = source ? source->refusal(source->self, domain) : NULL;
+  if (refusal) byoc_diag_hint(reader->diag, "%s", refusal);
   const char *nearest = byoc_op_nearest(domain, name);
-  if (nearest) byoc_diag_hint(reader->diag, "the nearest known operator is %s", nearest);
+  if (nearest && !refusal) byoc_diag_hint(reader->diag, "the nearest known operator is %s", nearest);
   return BYOC_UNSUPPORTED;
 }
 

@@ -55,6 +55,10 @@ static byoc_status_t check_imports(byoc_onnx_reader_t *reader, Onnx__OperatorSet
                                what, (long long)imports[k]->version, (long long)version, shown);
       }
     }
+    const byoc_op_source_t *source = reader->options ? reader->options->operators : NULL;
+    if (source && !byoc_op_domain_is_reserved(domain)) {
+      BYOC_RETURN_IF_ERROR(source->load(source->self, domain, reader->diag));
+    }
   }
   return BYOC_OK;
 }

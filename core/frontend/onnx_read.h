@@ -22,7 +22,7 @@
 #ifndef BYOC_CORE_FRONTEND_ONNX_READ_H_
 #define BYOC_CORE_FRONTEND_ONNX_READ_H_
 
-#include "core/ir/graph.h"
+#include "core/ops/extension.h"
 
 // The newest version that onnx 1.23 writes. Operator sets newer than BYOC_OPSET_NEWEST are refused: they might give a
 // known operator another meaning.
@@ -50,6 +50,7 @@ typedef struct byoc_onnx_read_options_t {
   // The folder in which external data files are looked for. NULL: the model file's folder; a model in memory then has
   // none.
   const char *folder;
+  const byoc_op_source_t *operators; // of domains that are not byoc's own; NULL: there are none
 } byoc_onnx_read_options_t;
 
 // `options` may be NULL. The caller destroys the module. Statuses: BYOC_INVALID_DATA for a damaged or contradictory

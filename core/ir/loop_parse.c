@@ -14,6 +14,7 @@ typedef struct parser_t {
   byoc_loop_builder_t builder;                  // makes the nodes; owns the blocks of the kernel
   byoc_loop_scope_t *scope;                     // what is defined so far
   bool is_part;                                 // a part of a kernel: byoc_loop_statements_parse
+  BYOC_VECTOR(const char *) names;              // of a part: what it defines so far, innermost last
   BYOC_VECTOR(const byoc_loop_expr_t *) shared; // of the statement: #1, #2 ..., in the lexer's arena
 } parser_t;
 
@@ -271,12 +272,27 @@ static bool new_name(parser_t *parser, const char **out_name) {
   *out_name = byoc_arena_copy_string(parser->arena, name);
   if (!*out_name) return byoc_lexer_fail_memory(parser->lexer);
   const byoc_loop_scope_t *scope = parser->scope;
-  if (byoc_text_map_find(&scope->variables, name) || byoc_text_map_find(&scope->buffers, name) ||
-      byoc_text_map_find(&scope->values, name) || byoc_text_map_find(&scope->dtypes, name))
+  if (byoc_text_map_get(&scope->variables, name) || byoc_text_map_get(&scope->buffers, name) ||
+      byoc_text_map_get(&scope->values, name) || byoc_text_map_get(&scope->dtypes, name))
     return byoc_lexer_fail_at(parser->lexer, offset, "'%s' is defined twice", name);
   char identifier[256];
   byoc_make_identifier(name, identifier, sizeof(identifier));
   return strcmp(identifier, name) == 0 || byoc_lexer_fail_at(parser->lexer, offset, "'%s' is not a C identifier", name);
+}
+
+// Names of a part end with the block in which they are defined; those of a kernel are unique in it.
+static bool note_name(parser_t *parser, const char *name) {
+  return !parser->is_part || byoc_vector_push(&parser->names, byoc_arena_allocator(parser->lexer->arena), name) ||
+         byoc_lexer_fail_memory(parser->lexer);
+}
+
+static void forget_names(parser_t *parser, size_t mark) {
+  while (parser->names.count > mark) {
+    const char *name = parser->names.data[--parser->names.count];
+    byoc_map_t *map =
+        byoc_text_map_get(&parser->scope->variables, name) ? &parser->scope->variables : &parser->scope->buffers;
+    byoc_text_map_find(map, name)->value = NULL;
+  }
 }
 
 static byoc_loop_variable_info_t *new_variable(parser_t *parser, const char *name, byoc_dtype_t dtype,
@@ -287,7 +303,7 @@ static byoc_loop_variable_info_t *new_variable(parser_t *parser, const char *nam
     return NULL;
   }
   info->variable = (byoc_loop_variable_t){name, dtype, is_mutable};
-  return info;
+  return note_name(parser, name) ? info : NULL;
 }
 
 static bool parse_body(parser_t *parser, byoc_loop_stmt_t **out_body) {
@@ -307,6 +323,7 @@ static bool parse_for(parser_t *parser, byoc_loop_for_kind_t kind, byoc_loop_stm
   stmt->loop.begin = parse_expr(parser);
   if (!stmt->loop.begin || !expect(parser, BYOC_TOKEN_ELLIPSIS)) return false;
   stmt->loop.end = parse_expr(parser);
+  size_t mark = parser->names.count;
   byoc_loop_variable_info_t *info = stmt->loop.end ? new_variable(parser, name, BYOC_DTYPE_I64, false) : NULL;
   if (!info) return false;
   info->begin = stmt->loop.begin, info->end = stmt->loop.end;
@@ -316,7 +333,9 @@ static bool parse_for(parser_t *parser, byoc_loop_for_kind_t kind, byoc_loop_stm
     info->high = high - 1 < info->low ? info->low : high - 1;
   }
   stmt->loop.variable = &info->variable;
-  return parse_body(parser, &stmt->loop.body);
+  if (!parse_body(parser, &stmt->loop.body)) return false;
+  forget_names(parser, mark);
+  return true;
 }
 
 static bool parse_let(parser_t *parser, bool is_mutable, byoc_loop_stmt_t *stmt) {
@@ -350,6 +369,7 @@ static bool parse_local(parser_t *parser, byoc_loop_stmt_t *stmt) {
     return false;
   if (!buffer || !dims || !byoc_text_map_put(&parser->scope->buffers, name, buffer))
     return byoc_lexer_fail_memory(parser->lexer);
+  if (!note_name(parser, name)) return false;
   *dims = byoc_dim_constant(count);
   *buffer = (byoc_loop_buffer_t){
       .name = name, .kind = BYOC_LOOP_BUFFER_LOCAL, .dtype = dtype, .rank = 1, .dims = dims, .alignment = 64};
@@ -420,6 +440,7 @@ static bool parse_stmt(parser_t *parser, byoc_loop_stmt_t *stmt) {
 static bool parse_statements(parser_t *parser, byoc_loop_stmt_t *block, byoc_token_kind_t end) {
   if (!byoc_lexer_enter(parser->lexer)) return false;
   bool fine = true;
+  size_t mark = parser->names.count;
   while (fine && !byoc_lexer_is(parser->lexer, end)) {
     byoc_loop_stmt_t *stmt = BYOC_ARENA_NEW(parser->arena, byoc_loop_stmt_t);
     if (!stmt || !byoc_vector_push(&block->block.statements, byoc_arena_allocator(parser->arena), stmt))
@@ -427,6 +448,7 @@ static bool parse_statements(parser_t *parser, byoc_loop_stmt_t *block, byoc_tok
     else
       fine = parse_stmt(parser, stmt);
   }
+  forget_names(parser, mark);
   byoc_lexer_leave(parser->lexer);
   return fine;
 }

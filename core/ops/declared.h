@@ -18,6 +18,7 @@ typedef struct byoc_op_declaration_t {
   const byoc_op_attribute_t *attributes; // ends with one without a name; NULL: none
   bool broadcasts;                       // operands broadcast as in NumPy; with `element` only
   bool commutes;                         // two operands that may be swapped
+  const char *description;               // one line; NULL or "": none
 } byoc_op_declaration_t;
 
 // Makes the row, in `arena`, where the declaration's own texts and attributes must live, too. BYOC_INVALID_DATA, with a

@@ -137,8 +137,26 @@ static const byoc_loop_expr_t *build_select(scope_t *s, const byoc_loop_expr_t *
   if (condition->dtype != BYOC_DTYPE_BOOL) {
     return refuse(s, "the condition of 'select' is %s instead of bool", type_name(condition));
   }
-  if (!build_pair(s, choices, want, "'select'", built)) return NULL;
+  // What a known condition does not choose must fit, too, but computes nothing.
+  const bool is_known = condition->kind == BYOC_LOOP_CONST, may_emit = s->may_emit;
+  if (is_known) s->may_emit = false;
+  const bool fine = build_pair(s, choices, want, "'select'", built);
+  s->may_emit = may_emit;
+  if (!fine) return NULL;
+  if (is_known) return build(s, condition->number.i ? choices[0] : choices[1], built[0]->dtype);
   return byoc_loop_select(s->b, condition, built[0], built[1]);
+}
+
+static bool know(scope_t *s, const void *raw, const void *built);
+
+// In an element, a `let` becomes a statement when it is first used: attributes decide which ones are.
+static const byoc_loop_expr_t *read_variable(scope_t *s, const byoc_loop_variable_t *variable) {
+  const byoc_loop_expr_t *value = byoc_pointer_map_get(&s->known, variable);
+  byoc_map_entry_t *unnamed = s->is_element ? byoc_pointer_map_find(&s->unnamed, variable) : NULL;
+  if (!unnamed || !unnamed->value || !s->may_emit) return value;
+  unnamed->value = NULL;
+  value = byoc_loop_let(s->b, variable->name, value);
+  return know(s, variable, value) ? value : NULL;
 }
 
 // `want`: the type that a plain number takes; BYOC_DTYPE_NONE if nothing says.
@@ -149,7 +167,7 @@ static const byoc_loop_expr_t *build(scope_t *s, const byoc_loop_expr_t *raw, by
   case BYOC_LOOP_CONST:
     return build_number(s, raw, want);
   case BYOC_LOOP_VARIABLE:
-    return byoc_pointer_map_get(&s->known, raw->variable);
+    return read_variable(s, raw->variable);
   case BYOC_LOOP_LOAD:
     return build_load(s, raw);
   case BYOC_LOOP_OP:
@@ -237,8 +255,11 @@ static bool build_let(scope_t *s, const byoc_loop_stmt_t *stmt) {
   if (!value) return false;
   if (variable->is_mutable) {
     value = byoc_loop_mutable(s->b, variable->name, value);
-  } else if (s->may_emit) {
+  } else if (!s->is_element) {
     value = byoc_loop_let(s->b, variable->name, value);
+  } else if (!byoc_pointer_map_put(&s->unnamed, variable, s)) {
+    s->failed = s->b->failed = true;
+    return false;
   }
   return know(s, variable, value);
 }
@@ -308,7 +329,6 @@ void byoc_definition_loops(const byoc_signature_t *signature, const char *loops,
   byoc_loop_stmt_t *block = NULL;
   bool fine = byoc_definition_scope_open(&s, signature, lower, node) && byoc_definition_scope_add_buffers(&s) &&
               byoc_definition_scope_parse(&s, "loops", loops, &block);
-  s.may_emit = true;
   if (fine && !build_body(&s, block)) s.failed = true;
   byoc_definition_scope_close(&s);
 }
@@ -348,6 +368,7 @@ const byoc_loop_expr_t *byoc_definition_point(const byoc_signature_t *signature,
   bool fine = byoc_definition_scope_open(&s, signature, lower, node) &&
               byoc_definition_scope_add_elements(&s, node->results[result]->type->rank, indices) &&
               byoc_definition_scope_parse(&s, "element", element, &block);
+  s.is_element = true;
   s.may_emit = lower->guarded == 0 && lower->frames > 0;
   if (fine) fine = build_element(&s, block, values);
   if (fine && !values[result]) refuse(&s, "result '%s' gets no element", signature->results[result].name);

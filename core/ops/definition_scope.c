@@ -136,6 +136,7 @@ bool byoc_definition_scope_open(scope_t *scope, const byoc_signature_t *signatur
   byoc_arena_init(&scope->scratch, allocator);
   byoc_loop_scope_init(&scope->names, allocator);
   byoc_pointer_map_init(&scope->known, allocator);
+  byoc_pointer_map_init(&scope->unnamed, allocator);
   byoc_signature_bind(signature, node, &scope->binding);
   if (!add_types(scope) || !add_dims(scope)) return false;
   const byoc_op_t *op = byoc_op_of(node);
@@ -151,6 +152,7 @@ bool byoc_definition_scope_open(scope_t *scope, const byoc_signature_t *signatur
 void byoc_definition_scope_close(scope_t *scope) {
   if (scope->failed && !scope->b->failed) scope->lower->refused = scope->b->failed = true;
   byoc_map_deinit(&scope->known);
+  byoc_map_deinit(&scope->unnamed);
   byoc_loop_scope_deinit(&scope->names);
   byoc_arena_deinit(&scope->scratch);
 }

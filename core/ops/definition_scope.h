@@ -17,7 +17,9 @@ typedef struct byoc_definition_scope_t {
   byoc_loop_scope_t names;
   byoc_map_t known; // pointer map: an expression, variable or buffer as it was read → as it was built
   byoc_loop_variable_info_t results[BYOC_SIGNATURE_VALUES]; // of an element
-  bool may_emit;                                            // `let` becomes a statement
+  byoc_map_t unnamed; // of an element: pointer map: variables of `let` whose values have no name yet → any
+  bool is_element;
+  bool may_emit; // of an element: values may get names
   bool failed;
 } byoc_definition_scope_t;
 

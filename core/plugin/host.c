@@ -7,14 +7,13 @@ static const void *find_extension(const byoc_host_t *host, const char *name, uin
   (void)host;
   const struct {
     const char *name;
-    const void *table;
-    uint32_t version;
-  } extensions[] = {
-      {BYOC_DEVICE_EXTENSION, byoc_host_device_api(), byoc_host_device_api()->header.struct_version},
-      {BYOC_TABLE_EXTENSION, byoc_host_table_api(), byoc_host_table_api()->header.struct_version},
-  };
+    const void *table; // starts with its header
+  } extensions[] = {{BYOC_DEVICE_EXTENSION, byoc_host_device_api()},
+                    {BYOC_OPERATOR_EXTENSION, byoc_host_operator_api()},
+                    {BYOC_TABLE_EXTENSION, byoc_host_table_api()}};
   for (size_t i = 0; name != NULL && i < sizeof(extensions) / sizeof(extensions[0]); ++i) {
-    if (strcmp(name, extensions[i].name) == 0 && version == extensions[i].version) return extensions[i].table;
+    const byoc_header_t *header = extensions[i].table;
+    if (strcmp(name, extensions[i].name) == 0) return version == header->struct_version ? header : NULL;
   }
   return NULL;
 }

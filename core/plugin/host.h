@@ -4,15 +4,17 @@
 #define BYOC_CORE_PLUGIN_HOST_H_
 
 #include "byoc/device_plugin.h"
+#include "byoc/operator_plugin.h"
 #include "byoc/table.h"
 
 // All of them have static storage.
 const byoc_target_api_t *byoc_host_target_api(void);
 const byoc_graph_api_t *byoc_host_graph_api(void);
 const byoc_region_api_t *byoc_host_region_api(void);
-const byoc_edit_api_t *byoc_host_edit_api(void);       // for a codegen session
-const byoc_codegen_api_t *byoc_host_codegen_api(void); // for a codegen session
-const byoc_device_api_t *byoc_host_device_api(void);   // the extension BYOC_DEVICE_EXTENSION
+const byoc_edit_api_t *byoc_host_edit_api(void);         // for a codegen session
+const byoc_codegen_api_t *byoc_host_codegen_api(void);   // for a codegen session
+const byoc_device_api_t *byoc_host_device_api(void);     // the extension BYOC_DEVICE_EXTENSION
+const byoc_operator_api_t *byoc_host_operator_api(void); // the extension BYOC_OPERATOR_EXTENSION
 
 const byoc_table_api_t *byoc_host_table_api(void); // the extension BYOC_TABLE_EXTENSION
 

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "byoc/operator_plugin.h"
 #include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/plugin/abi.h"
@@ -90,7 +91,11 @@ static byoc_status_t check_exports(const byoc_elf_t *elf, byoc_diag_t *diag) {
 
 // ---- the note ----
 
-const char *byoc_plugin_note_next_target(const char **cursor, size_t *out_size) {
+const char *byoc_plugin_list_start(const char *list) {
+  return list[0] != '\0' ? list : NULL;
+}
+
+const char *byoc_plugin_list_next(const char **cursor, size_t *out_size) {
   const char *name = *cursor;
   if (name == NULL) return NULL;
   *out_size = strcspn(name, ",");
@@ -98,19 +103,23 @@ const char *byoc_plugin_note_next_target(const char **cursor, size_t *out_size) 
   return name;
 }
 
-bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind) {
-  const char *cursor = note->targets;
+bool byoc_plugin_list_has(const char *list, const char *name) {
+  const char *cursor = byoc_plugin_list_start(list);
   size_t size = 0;
-  for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
-    if (strlen(kind) == size && memcmp(name, kind, size) == 0) return true;
+  for (const char *at; (at = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
+    if (strlen(name) == size && memcmp(at, name, size) == 0) return true;
   }
   return false;
 }
 
+bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind) {
+  return byoc_plugin_list_has(note->targets, kind);
+}
+
 bool byoc_plugin_note_shared_target(const byoc_plugin_note_t *a, const byoc_plugin_note_t *b, char buffer[128]) {
-  const char *cursor = a->targets;
+  const char *cursor = byoc_plugin_list_start(a->targets);
   size_t size = 0;
-  for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
+  for (const char *name; (name = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
     memcpy(buffer, name, size);
     buffer[size] = '\0';
     if (byoc_plugin_note_has_target(b, buffer)) return true;
@@ -140,9 +149,9 @@ static byoc_status_t check_note_text(const char *text, size_t capacity, const ch
 }
 
 static byoc_status_t check_targets(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
-  const char *cursor = note->targets;
+  const char *cursor = byoc_plugin_list_start(note->targets);
   size_t size = 0;
-  for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
+  for (const char *name; (name = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
     if (!byoc_abi_is_name(name, size) || size > 63) {
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "it announces '%.*s', which cannot be a target's name", (int)size,
                              name);
@@ -152,7 +161,7 @@ static byoc_status_t check_targets(const byoc_plugin_note_t *note, byoc_diag_t *
     }
     const char *other = cursor;
     size_t other_size = 0;
-    for (const char *later; (later = byoc_plugin_note_next_target(&other, &other_size)) != NULL;) {
+    for (const char *later; (later = byoc_plugin_list_next(&other, &other_size)) != NULL;) {
       if (other_size != size || memcmp(later, name, size) != 0) continue;
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "it announces the target '%.*s' twice", (int)size, name);
     }
@@ -160,10 +169,11 @@ static byoc_status_t check_targets(const byoc_plugin_note_t *note, byoc_diag_t *
   return BYOC_OK;
 }
 
-static byoc_status_t check_texts(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
+// Only a plugin that brings operators may have no targets.
+static byoc_status_t check_texts(const byoc_plugin_note_t *note, bool has_domains, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_note_text(note->name, sizeof(note->name), "name", false, diag));
   BYOC_RETURN_IF_ERROR(check_note_text(note->version, sizeof(note->version), "version", false, diag));
-  BYOC_RETURN_IF_ERROR(check_note_text(note->targets, sizeof(note->targets), "list of targets", false, diag));
+  BYOC_RETURN_IF_ERROR(check_note_text(note->targets, sizeof(note->targets), "list of targets", has_domains, diag));
   BYOC_RETURN_IF_ERROR(check_note_text(note->description, sizeof(note->description), "description", true, diag));
   if (!byoc_abi_is_name(note->name, strlen(note->name))) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "its name '%s' is not a letter, then letters, digits, '_' and '-'",
@@ -178,9 +188,13 @@ static byoc_status_t check_texts(const byoc_plugin_note_t *note, byoc_diag_t *di
   return BYOC_OK;
 }
 
-byoc_status_t byoc_plugin_note_check(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(check_texts(note, diag));
+static byoc_status_t check_note(const byoc_plugin_note_t *note, bool has_domains, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_texts(note, has_domains, diag));
   return check_targets(note, diag);
+}
+
+byoc_status_t byoc_plugin_note_check(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
+  return check_note(note, false, diag);
 }
 
 static byoc_status_t check_abi(const byoc_plugin_note_t *note, byoc_diag_t *diag) {
@@ -198,6 +212,33 @@ static byoc_status_t check_abi(const byoc_plugin_note_t *note, byoc_diag_t *diag
     byoc_diag_hint(diag, "use a newer byoc, or an older version of the plugin");
     return status;
   }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_domains(const byoc_elf_t *elf, byoc_diag_t *diag, char domains[256]) {
+  const uint8_t *data = NULL;
+  size_t size = 0;
+  byoc_domains_note_t note;
+  domains[0] = '\0';
+  byoc_status_t status =
+      byoc_elf_find_note(elf, BYOC_PLUGIN_NOTE_OWNER, BYOC_PLUGIN_DOMAINS_NOTE_TYPE, diag, &data, &size);
+  if (status == BYOC_NOT_FOUND) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(status);
+  uint32_t struct_size = 0;
+  if (size >= sizeof(struct_size)) memcpy(&struct_size, data, sizeof(struct_size));
+  if (struct_size < sizeof(note) || struct_size > size) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its note of operator domains has %zu bytes and claims %u", size,
+                           (unsigned)struct_size);
+  }
+  memcpy(&note, data, sizeof(note));
+  BYOC_RETURN_IF_ERROR(check_note_text(note.domains, sizeof(note.domains), "list of operator domains", false, diag));
+  const char *cursor = byoc_plugin_list_start(note.domains);
+  for (const char *name; (name = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
+    if (size > 0) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its list of operator domains, '%s', has an empty name",
+                           note.domains);
+  }
+  memcpy(domains, note.domains, sizeof(note.domains));
   return BYOC_OK;
 }
 
@@ -222,10 +263,13 @@ static byoc_status_t read_note(const byoc_elf_t *elf, byoc_diag_t *diag, byoc_pl
     return bad_note(diag, what);
   }
   memcpy(out_note, data, sizeof(*out_note));
-  byoc_status_t texts = check_texts(out_note, NULL);
+  char domains[256];
+  const bool has_domains = read_domains(elf, NULL, domains) != BYOC_OK || domains[0] != '\0';
+  byoc_status_t texts = check_texts(out_note, has_domains, NULL);
   *out_has_note = texts == BYOC_OK;
   BYOC_RETURN_IF_ERROR(check_abi(out_note, diag));
-  return byoc_plugin_note_check(out_note, diag);
+  BYOC_RETURN_IF_ERROR(check_note(out_note, has_domains, diag));
+  return read_domains(elf, diag, domains);
 }
 
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
@@ -245,6 +289,17 @@ byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byo
   }
   if (status == BYOC_OK) status = read_note(&elf, diag, out_note, out_has_note);
   if (status == BYOC_OK) status = check_exports(&elf, diag);
+  byoc_file_view_close(&view);
+  return status;
+}
+
+byoc_status_t byoc_plugin_domains_read(const char *path, byoc_diag_t *diag, char domains[256]) {
+  domains[0] = '\0';
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_elf_t elf;
+  byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, path, diag, &elf);
+  if (status == BYOC_OK) status = read_domains(&elf, diag, domains);
   byoc_file_view_close(&view);
   return status;
 }

@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/foreign.h"
 #include "core/base/hash.h"
+#include "core/plugin/identity.h"
 #include "core/plugin/negotiate.h"
 
 // ---- the host table ----
@@ -95,9 +96,16 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
     unsigned char guard[GUARD_BYTES];
   } answer = {.plugin = {.header = BYOC_HEADER(byoc_plugin_t, 1)}};
   memset(answer.guard, GUARD, sizeof(answer.guard));
+  library->operators.is_open = true;
   const byoc_foreign_t outer = enter(library, "hook query");
   const int32_t status = query(&library->host, &answer.plugin);
   byoc_foreign_leave(&outer);
+  library->operators.is_open = false;
+  if (library->operators.failure.status != BYOC_OK) {
+    library->queried = status == BYOC_OK;
+    library->plugin = answer.plugin;
+    return byoc_diag_adopt(diag, &library->operators.failure);
+  }
   if (status != BYOC_OK && library->table != NULL && library->error[0] != '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", library->error); // what is wrong with the table
   }
@@ -118,6 +126,7 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
 }
 
 static void destroy_library(byoc_plugin_library_t *library) {
+  byoc_plugin_operators_withdraw(&library->operators);
   const byoc_foreign_t outer = enter(library, "hook destroy");
   if (library->queried && library->plugin.destroy != NULL) library->plugin.destroy(library->plugin.self);
   byoc_foreign_leave(&outer);
@@ -129,11 +138,12 @@ static void destroy_library(byoc_plugin_library_t *library) {
   byoc_free(library->allocator, library);
 }
 
-// What the kinds say of the plugin's content.
-static byoc_status_t label_kinds(byoc_plugin_library_t *library, byoc_diag_t *diag) {
+// What the kinds say of the plugin's content; the same as text.
+static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **out_content, byoc_diag_t *diag) {
   char text[33];
   byoc_content_hash_format(byoc_hasher_finish(&library->content), text);
   const char *content = byoc_arena_copy_string(&library->arena, text);
+  *out_content = content;
   if (content == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < library->kind_count; ++i) {
     library->kinds[i].library = library;
@@ -165,7 +175,14 @@ byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table
     status =
         byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
   }
-  if (status == BYOC_OK) status = label_kinds(library, diag);
+  const char *content = NULL;
+  char domains[256];
+  if (status == BYOC_OK) status = label_kinds(library, &content, diag);
+  if (status == BYOC_OK) status = byoc_plugin_domains_read(path, diag, domains);
+  if (status == BYOC_OK) {
+    status = byoc_plugin_operators_commit(&library->operators, domains, note->name, note->version, path, content,
+                                          &library->arena, diag);
+  }
   if (status != BYOC_OK) {
     destroy_library(library);
     return status;

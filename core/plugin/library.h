@@ -5,6 +5,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/hash.h"
+#include "core/plugin/operators.h"
 #include "core/target/target.h"
 
 typedef struct byoc_plugin_library_t {
@@ -24,7 +25,11 @@ typedef struct byoc_plugin_library_t {
   byoc_target_kind_t *kinds; // in the order of the plugin's backends
   size_t kind_count;
   char error[1024]; // the text that host->error got
+  byoc_plugin_operators_t operators;
 } byoc_plugin_library_t;
+
+// The library to which a host table belongs.
+byoc_plugin_library_t *byoc_plugin_library_of(const byoc_host_t *host);
 
 // Gives a host its tables. It is byoc_host_fill_tables of core/plugin/host.h, which stands above this file.
 typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);

@@ -201,6 +201,7 @@ byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plug
                                     byoc_diag_t *diag, byoc_target_kind_t **out_kinds, size_t *out_count) {
   *out_kinds = NULL;
   *out_count = 0;
+  if (plugin->backend_count == 0 && note->targets[0] == '\0') return BYOC_OK; // it brings operators
   if (plugin->backend_count == 0 || plugin->backends == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "its query returned no backends");
   }
@@ -215,9 +216,9 @@ byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plug
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "it has two backends for '%s'", kinds[i].name);
     }
   }
-  const char *cursor = note->targets;
+  const char *cursor = byoc_plugin_list_start(note->targets);
   size_t size = 0;
-  for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
+  for (const char *name; (name = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
     size_t i = 0;
     while (i < count && (strlen(kinds[i].name) != size || memcmp(kinds[i].name, name, size) != 0)) ++i;
     if (i < count) continue;

@@ -156,8 +156,9 @@ static byoc_status_t check_rivals(byoc_plugin_registry_t *registry, slot_t *slot
 // ---- candidates ----
 
 static byoc_status_t read_identity(byoc_plugin_entry_t *entry, const char *path, byoc_diag_t *diag) {
-  return entry->is_table ? byoc_plugin_table_identity(path, diag, &entry->note, &entry->has_note)
-                         : byoc_plugin_identity_read(path, diag, &entry->note, &entry->has_note);
+  if (entry->is_table) return byoc_plugin_table_identity(path, diag, &entry->note, &entry->has_note);
+  BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(path, diag, &entry->note, &entry->has_note));
+  return byoc_plugin_domains_read(path, diag, entry->domains);
 }
 
 static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
@@ -406,10 +407,10 @@ static void lint(const byoc_plugin_entry_t *entry, byoc_allocator_t allocator) {
   }
 }
 
-// Leaves the entry either LOADED or REFUSED.
-static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
+// Leaves the entry either LOADED or REFUSED. Returns why this call refused it.
+static byoc_status_t load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_plugin_entry_t *entry = &slot->entry;
-  if (entry->state != BYOC_PLUGIN_FOUND) return;
+  if (entry->state != BYOC_PLUGIN_FOUND) return BYOC_OK;
   byoc_diag_t reason = {0};
   byoc_status_t status = entry->is_table ? load_table(registry, slot, &reason) : load_object(registry, slot, &reason);
   if (status != BYOC_OK) {
@@ -419,7 +420,7 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
     } else {
       (void)refuse(registry, slot, &reason, NULL);
     }
-    return;
+    return status;
   }
   entry->state = BYOC_PLUGIN_LOADED;
   entry->plugin = entry->library->plugin;
@@ -427,6 +428,7 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   entry->kind_count = entry->library->kind_count;
   byoc_log(BYOC_LOG_INFO, "plugin '%s' %s loaded from '%s'", entry->note.name, entry->note.version, entry->path);
   lint(entry, registry->allocator);
+  return BYOC_OK;
 }
 
 size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
@@ -434,7 +436,7 @@ size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
   for (size_t i = 0; i < registry->slots.count; ++i) {
     slot_t *slot = registry->slots.data[i];
     const bool was_found = slot->entry.state == BYOC_PLUGIN_FOUND;
-    load_slot(registry, slot);
+    (void)load_slot(registry, slot);
     if (slot->entry.state != BYOC_PLUGIN_REFUSED) continue;
     if (!was_found && !slot->is_unread && slot->rivalry == NULL) continue;
     byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
@@ -445,7 +447,7 @@ size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
 
 void byoc_plugin_registry_read_tables(byoc_plugin_registry_t *registry) {
   for (size_t i = 0; i < registry->slots.count; ++i) {
-    if (registry->slots.data[i]->entry.is_table) load_slot(registry, registry->slots.data[i]);
+    if (registry->slots.data[i]->entry.is_table) (void)load_slot(registry, registry->slots.data[i]);
   }
 }
 
@@ -458,7 +460,7 @@ static const byoc_target_kind_t *look_up(const void *self, const char *name) {
     slot_t *slot = registry->slots.data[i];
     const byoc_plugin_entry_t *entry = &slot->entry;
     if (entry->state == BYOC_PLUGIN_REFUSED || !byoc_plugin_note_has_target(&entry->note, name)) continue;
-    load_slot(registry, slot);
+    (void)load_slot(registry, slot);
     for (size_t k = 0; k < entry->kind_count; ++k) {
       if (strcmp(entry->kinds[k].name, name) == 0) return &entry->kinds[k];
     }
@@ -494,9 +496,9 @@ static const char **collect_names(byoc_plugin_registry_t *registry, size_t *out_
   for (size_t i = 0; i < registry->slots.count; ++i) {
     const byoc_plugin_entry_t *entry = &registry->slots.data[i]->entry;
     if (entry->state == BYOC_PLUGIN_REFUSED) continue;
-    const char *cursor = entry->note.targets;
+    const char *cursor = byoc_plugin_list_start(entry->note.targets);
     size_t size = 0;
-    for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
+    for (const char *name; (name = byoc_plugin_list_next(&cursor, &size)) != NULL;) {
       names[count] = byoc_arena_format(&registry->arena, "%.*s", (int)size, name);
       if (names[count++] == NULL) return NULL;
     }
@@ -509,4 +511,60 @@ byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *regi
   byoc_target_registry_t targets = {.self = registry, .lookup = look_up, .refusal = refusal};
   targets.names = collect_names(registry, &targets.name_count);
   return targets;
+}
+
+// ---- operators ----
+
+// The highest choice that the user made among the loaded plugins which announce the domain; -1 if there is none.
+static int best_choice(const byoc_plugin_registry_t *registry, const char *domain) {
+  int best = -1;
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    const slot_t *slot = registry->slots.data[i];
+    if (slot->entry.state != BYOC_PLUGIN_LOADED || !byoc_plugin_list_has(slot->entry.domains, domain)) continue;
+    const int choice = (int)as_rival(slot).choice;
+    if (choice > best) best = choice;
+  }
+  return best;
+}
+
+static byoc_status_t load_for_domain(byoc_plugin_registry_t *registry, slot_t *slot, const char *domain,
+                                     byoc_diag_t *diag) {
+  const byoc_status_t status = load_slot(registry, slot);
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
+  if (status != BYOC_ALREADY_EXISTS) return BYOC_OK; // another fault matters only if one of its operators is used
+  slot->entry.is_passed_over = best_choice(registry, domain) > (int)as_rival(slot).choice;
+  if (slot->entry.is_passed_over) return BYOC_OK;
+  byoc_diag_error(diag, status, "%s", slot->refusal);
+  byoc_diag_hint(diag, "choose one of them: --prefer FILE");
+  return status;
+}
+
+// What the user chose comes first, so that its operators are the ones that are used.
+static byoc_status_t load_domain(void *self, const char *domain, byoc_diag_t *diag) {
+  byoc_plugin_registry_t *registry = self;
+  static const int choices[] = {BYOC_PLUGIN_PREFERRED, BYOC_PLUGIN_NAMED, BYOC_PLUGIN_UNCHOSEN};
+  for (size_t c = 0; c < sizeof(choices) / sizeof(choices[0]); ++c) {
+    for (size_t i = 0; i < registry->slots.count; ++i) {
+      slot_t *slot = registry->slots.data[i];
+      if (slot->entry.state != BYOC_PLUGIN_FOUND || !byoc_plugin_list_has(slot->entry.domains, domain)) continue;
+      if ((int)as_rival(slot).choice != choices[c]) continue;
+      BYOC_RETURN_IF_ERROR(load_for_domain(registry, slot, domain, diag));
+    }
+  }
+  return BYOC_OK;
+}
+
+static const char *domain_refusal(void *self, const char *domain) {
+  const byoc_plugin_registry_t *registry = self;
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    const slot_t *slot = registry->slots.data[i];
+    if (slot->entry.state == BYOC_PLUGIN_REFUSED && byoc_plugin_list_has(slot->entry.domains, domain)) {
+      return slot->refusal;
+    }
+  }
+  return NULL;
+}
+
+byoc_op_source_t byoc_plugin_registry_operators(byoc_plugin_registry_t *registry) {
+  return (byoc_op_source_t){.self = registry, .load = load_domain, .refusal = domain_refusal};
 }

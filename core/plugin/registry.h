@@ -7,6 +7,7 @@
 
 #include "byoc/plugin.h"
 #include "core/base/diag.h"
+#include "core/ops/extension.h"
 #include "core/target/target.h"
 
 typedef enum byoc_plugin_state_t {
@@ -30,6 +31,7 @@ typedef struct byoc_plugin_entry_t {
   bool is_passed_over; // REFUSED: not for a fault, but because it was found twice or the user chose another
   bool has_note;
   byoc_plugin_note_t note;               // has_note
+  char domains[256];                     // of operators that it brings, comma-separated; "": none
   struct byoc_plugin_library_t *library; // LOADED (core/plugin/library.h)
   byoc_plugin_t plugin;                  // LOADED: as the plugin filled it, with fields that it lacks zeroed
   const byoc_target_kind_t *kinds;       // LOADED
@@ -68,6 +70,9 @@ byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *regi
 // The reason of a refused plugin that announces a kind of that name, or may do so but could not be read; otherwise
 // NULL.
 const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
+// Operators for what reads models: the first time that a domain is asked for, the plugins that announce it are loaded.
+// It is an error, which names both, if two of them declare one operator and the user has not chosen.
+byoc_op_source_t byoc_plugin_registry_operators(byoc_plugin_registry_t *registry);
 // Loads the tables, which runs no code but the host's own reader.
 void byoc_plugin_registry_read_tables(byoc_plugin_registry_t *registry);
 // Loads every plugin that was found (for byoc targets). Warns of those that are refused by that, could not be read, or

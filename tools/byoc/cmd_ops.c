@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "core/ops/op.h"
+#include "core/ops/declared.h"
 #include "core/plugin/pattern.h"
 #include "session.h"
 #include "table.h"
@@ -162,6 +162,29 @@ static void print_targets(const naming_t *naming, const byoc_op_t *op, byoc_stri
   }
 }
 
+// "  loops       serial i ...", further lines indented as the first one.
+static void print_lines(const char *what, const char *text, byoc_string_t *out) {
+  if (text == NULL || text[0] == '\0') return;
+  byoc_string_appendf(out, "  %-12s", what);
+  for (const char *at = text;;) {
+    const size_t size = strcspn(at, "\n");
+    byoc_string_appendf(out, "%.*s\n", (int)size, at);
+    at += size;
+    if (*at == '\0' || at[1] == '\0') return;
+    ++at;
+    byoc_string_appendf(out, "%14s", "");
+  }
+}
+
+static void print_declaration(const byoc_op_declaration_t *declaration, const byoc_op_extension_t *extension,
+                              byoc_string_t *out) {
+  print_lines("about", declaration->description, out);
+  print_lines("signature", declaration->signature, out);
+  print_lines("element", declaration->element, out);
+  print_lines("loops", declaration->loops, out);
+  byoc_string_appendf(out, "  plugin      %s %s, %s\n", extension->name, extension->version, extension->path);
+}
+
 // All that the table says about the operator of row `index`.
 static void print_operator(const naming_t *naming, size_t index, byoc_string_t *out) {
   char name[256];
@@ -189,6 +212,8 @@ static void print_operator(const naming_t *naming, size_t index, byoc_string_t *
     append_traits(out, last);
     byoc_string_append(out, "\n");
   }
+  const byoc_op_declaration_t *declaration = byoc_op_declaration(last);
+  if (declaration != NULL) print_declaration(declaration, last->extension, out);
   byoc_string_append(out, "  targets     ");
   const size_t before = out->size;
   print_targets(naming, op, out);
@@ -277,8 +302,10 @@ static json_t *operator_to_json(const naming_t *naming, size_t index) {
   for (size_t i = 0; i < naming->count; ++i) {
     if (names(&naming->targets[i], op)) json_array_append_new(targets, json_string(naming->targets[i].target));
   }
-  return json_pack("{s:s, s:s, s:o, s:o}", "operator", op->name, "domain", op->domain, "versions", versions, "targets",
-                   targets);
+  json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "operator", op->name, "domain", op->domain, "versions", versions,
+                             "targets", targets);
+  if (op->extension != NULL) json_object_set_new(object, "plugin", byoc_json_text(op->extension->name));
+  return object;
 }
 
 // ---- the command ----
@@ -373,11 +400,11 @@ int byoc_main_ops(int argc, char **argv) {
   byoc_session_t session = {0};
   naming_t naming = {0};
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, NULL, &done);
-  if (status == BYOC_OK && !done) status = check_names(&asked, &diag);
   if (status == BYOC_OK && !done) {
     status = byoc_session_open(&options, &diag, &session);
     byoc_arena_init(&naming.arena, session.allocator);
     if (status == BYOC_OK) status = naming_read(&naming, &session, &diag);
+    if (status == BYOC_OK) status = check_names(&asked, &diag); // plugins may have brought them
     if (status == BYOC_OK) status = list(&session, &naming, &asked, json, &diag);
     naming_deinit(&naming);
     byoc_session_close(&session);

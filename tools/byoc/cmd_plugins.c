@@ -32,8 +32,10 @@ static const char *source_name(byoc_plugin_source_t source) {
 
 static void print_entry(const byoc_plugin_entry_t *entry) {
   if (entry->has_note) {
-    byoc_print("%-8s %s %s: targets %s - %s\n", state_name(entry), entry->note.name, entry->note.version,
-               entry->note.targets, entry->note.description);
+    const char *targets = entry->note.targets, *domains = entry->domains;
+    byoc_print("%-8s %s %s:%s%s%s%s%s - %s\n", state_name(entry), entry->note.name, entry->note.version,
+               targets[0] != '\0' ? " targets " : "", targets, targets[0] != '\0' && domains[0] != '\0' ? "," : "",
+               domains[0] != '\0' ? " operators of " : "", domains, entry->note.description);
   } else {
     byoc_print("%-8s (no identity)\n", state_name(entry));
   }
@@ -51,6 +53,7 @@ static json_t *entry_to_json(const byoc_plugin_entry_t *entry) {
   json_object_set_new(object, "name", byoc_json_text(entry->note.name));
   json_object_set_new(object, "version", byoc_json_text(entry->note.version));
   json_object_set_new(object, "targets", byoc_json_text(entry->note.targets));
+  json_object_set_new(object, "domains", byoc_json_text(entry->domains));
   json_object_set_new(object, "description", byoc_json_text(entry->note.description));
   json_object_set_new(object, "abi",
                       json_pack("{s:i, s:i, s:i}", "major", (int)entry->note.abi_major, "minor_built",

@@ -214,6 +214,7 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
                                       .print_after = options->print_after,
                                       .switches = &session->switches,
                                       .trace = options->trace,
+                                      .operators = byoc_plugin_registry_operators(session->registry),
                                       .stream_axis = options->stream_axis,
                                       .queue_count = (int32_t)options->queue_count,
                                       .fallback = options->fallback,

@@ -91,7 +91,7 @@ static void read_identity(const uint8_t *data, size_t size) {
   if (!has_note) return;
   char shared[128];
   size_t length = 0;
-  for (const char *at = note.targets, *name; at != NULL && (name = byoc_plugin_note_next_target(&at, &length));) {
+  for (const char *at = byoc_plugin_list_start(note.targets), *name; (name = byoc_plugin_list_next(&at, &length));) {
     snprintf(shared, sizeof(shared), "%.*s", (int)length, name);
     if (length < sizeof(shared) && !byoc_plugin_note_has_target(&note, shared)) fuzz_fail("no target '%s'", shared);
   }
