@@ -1,0 +1,41 @@
+// Forests of decision trees, as the attributes of ai.onnx.ml's tree operators describe them, in one form: every node
+// asks `x <= value`, and nodes stand one behind the other.
+#ifndef BYOC_CORE_OPS_ML_FOREST_H_
+#define BYOC_CORE_OPS_ML_FOREST_H_
+
+#include "core/base/vector.h"
+#include "core/ops/ml.h"
+
+// A node goes to `on_true` if its feature is at most `value`, or if it is NaN and nan_is_true; else to `on_false`. A
+// leaf has feature -1, goes to itself, and adds its votes.
+typedef struct byoc_forest_node_t {
+  int32_t feature, on_true, on_false;
+  bool nan_is_true;
+  double value;
+  uint32_t first_vote, vote_count;
+} byoc_forest_node_t;
+
+typedef struct byoc_forest_vote_t {
+  int32_t target;
+  double weight;
+} byoc_forest_vote_t;
+
+typedef struct byoc_forest_t {
+  BYOC_VECTOR(byoc_forest_node_t) nodes;
+  BYOC_VECTOR(byoc_forest_vote_t) votes;
+  BYOC_VECTOR(int32_t) roots;  // by tree
+  BYOC_VECTOR(int32_t) depths; // by tree: the most steps from its root to a leaf
+} byoc_forest_t;
+
+// Which attributes hold the votes.
+typedef struct byoc_forest_names_t {
+  const char *trees, *nodes, *targets, *weights, *weights_tensor;
+} byoc_forest_names_t;
+
+// Reads TreeEnsembleRegressor's and TreeEnsembleClassifier's lists into the arena. `is_wide` says that features are
+// compared in f64. BYOC_INVALID_DATA, in a sentence: lists of different lengths, nodes that are not there or that are
+// reached twice.
+byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_t *names, bool is_wide,
+                               byoc_arena_t *arena, byoc_diag_t *diag, byoc_forest_t *out_forest);
+
+#endif // BYOC_CORE_OPS_ML_FOREST_H_

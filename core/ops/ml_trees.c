@@ -1,0 +1,462 @@
+// ai.onnx.ml: ensembles of decision trees. byoc::Forest walks each tree for each row without branches: a step replaces
+// the place by one of the two behind it, and a leaf is behind itself, so that every row takes as many steps as the tree
+// is deep. What the operators do with the votes is written as operators of ai.onnx.
+#include <math.h>
+#include <string.h>
+
+#include "core/ops/ml_forest.h"
+
+static bool is_f32_or_f64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
+}
+
+static bool is_i32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32;
+}
+
+// ---- byoc::Forest ----
+
+enum { SUM, AVERAGE, MIN, MAX }; // as in aggregate_attribute
+#define AGGREGATE BYOC_ATTR_CHOICE("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
+
+// Operands of byoc::Forest. Nodes are numbered; VALUES has what a feature is compared with; NEXT two nodes for each
+// node, for true and false; NANS 1 where NaN is true (or is left out, if it never is). Node n gives the votes
+// [VOTES[n], VOTES[n + 1]); if VOTES is left out, it gives vote n to result 0.
+enum { FEATURES, NODES, VALUES, NEXT, ROOTS, DEPTHS, WEIGHTS, VOTES, TARGETS, NANS, OPERAND_COUNT };
+
+// The tables are constants, whose numbers lead nowhere else: a run looks at none of them again.
+static byoc_status_t need_table(byoc_infer_t *infer, uint32_t index, int64_t count, int64_t most) {
+  const byoc_value_t *value = infer->node->operands[index];
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, is_i32, "a list of i32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 1, 1));
+  if (!byoc_value_is_constant(value)) return byoc_infer_error(infer, "operand %u is no constant", (unsigned)index);
+  if (byoc_type_element_count(value->type) != count) {
+    return byoc_infer_error(infer, "operand %u does not have %lld elements", (unsigned)index, (long long)count);
+  }
+  const int32_t *numbers = value->constant->data;
+  for (int64_t i = 0; i < count; ++i) {
+    if (numbers[i] >= 0 && numbers[i] <= most) continue;
+    return byoc_infer_error(infer, "operand %u has %d, expected 0 to %lld", (unsigned)index, (int)numbers[i],
+                            (long long)most);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t need_weights(byoc_infer_t *infer, uint32_t index) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, index));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 1, 1));
+  if (byoc_value_is_constant(infer->node->operands[index])) return BYOC_OK;
+  return byoc_infer_error(infer, "operand %u is no constant", (unsigned)index);
+}
+
+static int64_t count_of(const byoc_node_t *node, uint32_t index) {
+  return byoc_has_operand(node, index) ? byoc_type_element_count(node->operands[index]->type) : 0;
+}
+
+static byoc_status_t check_tables(byoc_infer_t *infer, int64_t features, int64_t targets) {
+  const byoc_node_t *node = infer->node;
+  const int64_t nodes = count_of(node, VALUES), trees = count_of(node, ROOTS), votes = count_of(node, WEIGHTS);
+  const bool has_lists = byoc_has_operand(node, VOTES), has_nans = byoc_has_operand(node, NANS);
+  BYOC_RETURN_IF_ERROR(need_weights(infer, VALUES));
+  BYOC_RETURN_IF_ERROR(need_weights(infer, WEIGHTS));
+  BYOC_RETURN_IF_ERROR(need_table(infer, NODES, nodes, features - 1));
+  BYOC_RETURN_IF_ERROR(need_table(infer, NEXT, 2 * nodes, nodes - 1));
+  BYOC_RETURN_IF_ERROR(need_table(infer, ROOTS, trees, nodes - 1));
+  BYOC_RETURN_IF_ERROR(need_table(infer, DEPTHS, trees, nodes));
+  if (has_nans) BYOC_RETURN_IF_ERROR(need_table(infer, NANS, nodes, 1));
+  if (!has_lists) {
+    return votes == nodes && targets == 1 ? BYOC_OK : byoc_infer_error(infer, "a node has more or less than one vote");
+  }
+  if (!byoc_has_operand(node, TARGETS)) return byoc_infer_error(infer, "its votes have no targets");
+  BYOC_RETURN_IF_ERROR(need_table(infer, VOTES, nodes + 1, votes));
+  return need_table(infer, TARGETS, votes, targets - 1);
+}
+
+static byoc_status_t infer_forest(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, FEATURES, is_f32_or_f64, "features of f32 or f64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, FEATURES, 2, 2));
+  for (uint32_t i = NODES; i < VOTES; ++i) {
+    if (!byoc_has_operand(infer->node, i)) return byoc_infer_error(infer, "operand %u is left out", (unsigned)i);
+  }
+  int64_t features = 0;
+  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
+  const int64_t targets = byoc_node_int(infer->node, "targets");
+  if (targets < 1) return byoc_infer_error(infer, "it has %lld targets", (long long)targets);
+  BYOC_RETURN_IF_ERROR(check_tables(infer, features, targets));
+  const byoc_type_t *x = byoc_operand_type(infer->node, FEATURES);
+  const byoc_dim_t dims[2] = {x->dims[0], byoc_dim_constant(targets)};
+  return byoc_infer_set(infer, 0, x->dtype, 2, dims);
+}
+
+static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                        const byoc_loop_expr_t *index) {
+  return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, index));
+}
+
+// The place in row n behind `at`.
+static const byoc_loop_expr_t *emit_step(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *n,
+                                         const byoc_loop_expr_t *at) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *indices[2] = {n, load_int(lower, node, NODES, at)};
+  const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_lower_load(lower, node, FEATURES, indices));
+  const byoc_loop_expr_t *is_true =
+      byoc_loop_binary(b, BYOC_LOOP_OP_LE, x, byoc_lower_load_flat(lower, node, VALUES, at));
+  if (byoc_has_operand(node, NANS)) {
+    const byoc_loop_expr_t *is_nan = byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, x);
+    const byoc_loop_expr_t *counts =
+        byoc_loop_binary(b, BYOC_LOOP_OP_NE, load_int(lower, node, NANS, at), byoc_loop_int(b, 0));
+    is_true = byoc_loop_binary(b, BYOC_LOOP_OP_OR, is_true, byoc_loop_binary(b, BYOC_LOOP_OP_AND, is_nan, counts));
+  }
+  const byoc_loop_expr_t *side = byoc_loop_select(b, is_true, byoc_loop_int(b, 0), byoc_loop_int(b, 1));
+  return load_int(lower, node, NEXT, BYOC_LADD(b, BYOC_LMUL(b, at, byoc_loop_int(b, 2)), side));
+}
+
+static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate, const byoc_loop_expr_t *sum,
+                                           const byoc_loop_expr_t *weight) {
+  if (aggregate == MIN) return BYOC_LMIN(b, sum, weight);
+  if (aggregate == MAX) return BYOC_LMAX(b, sum, weight);
+  return BYOC_LADD(b, sum, weight);
+}
+
+static byoc_status_t loops_forest(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[FEATURES]->type;
+  const byoc_loop_buffer_t *out = NULL;
+  if (!byoc_lower_result_buffer(lower, node, 0, &out)) return BYOC_UNSUPPORTED;
+  const int aggregate = byoc_node_choice(node, "aggregate_function");
+  const bool has_lists = byoc_has_operand(node, VOTES);
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *targets = byoc_loop_int(b, byoc_node_int(node, "targets"));
+  const byoc_loop_expr_t *first = aggregate == MIN   ? byoc_emit_highest(b, x->dtype)
+                                  : aggregate == MAX ? byoc_emit_lowest(b, x->dtype)
+                                                     : byoc_loop_const(b, x->dtype, 0);
+  const byoc_loop_expr_t *n = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", zero, byoc_emit_dim(b, x, 0));
+  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", BYOC_LMUL(b, n, targets));
+  const byoc_loop_expr_t *sum = NULL;
+  if (has_lists) {
+    const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, targets);
+    byoc_loop_store(b, out, BYOC_LADD(b, base, k), first);
+    byoc_loop_end(b);
+  } else {
+    sum = byoc_loop_mutable(b, "sum", first);
+  }
+  const byoc_loop_expr_t *trees = byoc_emit_dim(b, node->operands[ROOTS]->type, 0);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_SERIAL, "t", zero, trees);
+  const byoc_loop_expr_t *at = byoc_loop_mutable(b, "at", load_int(lower, node, ROOTS, t));
+  byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", zero, load_int(lower, node, DEPTHS, t));
+  byoc_loop_assign(b, at, emit_step(lower, node, n, at));
+  byoc_loop_end(b);
+  if (has_lists) {
+    const byoc_loop_expr_t *begin = byoc_loop_let(b, "begin", load_int(lower, node, VOTES, at));
+    const byoc_loop_expr_t *end = byoc_loop_let(b, "end", load_int(lower, node, VOTES, BYOC_LADD(b, at, one)));
+    const byoc_loop_expr_t *v = byoc_loop_for(b, BYOC_LOOP_SERIAL, "v", begin, end);
+    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LADD(b, base, load_int(lower, node, TARGETS, v)));
+    const byoc_loop_expr_t *weight = byoc_lower_load_flat(lower, node, WEIGHTS, v);
+    byoc_loop_store(b, out, to, emit_joined(b, aggregate, byoc_loop_load(b, out, to), weight));
+    byoc_loop_end(b);
+  } else {
+    byoc_loop_assign(b, sum, emit_joined(b, aggregate, sum, byoc_lower_load_flat(lower, node, WEIGHTS, at)));
+  }
+  byoc_loop_end(b); // trees
+  if (!has_lists) byoc_loop_store(b, out, base, sum);
+  byoc_loop_end(b);
+  return BYOC_OK;
+}
+
+// ---- tables ----
+
+typedef struct tables_t {
+  byoc_writer_t *w;
+  const byoc_forest_t *forest;
+  byoc_dtype_t dtype;
+  bool has_lists, has_nans;
+  byoc_value_t *operands[OPERAND_COUNT];
+} tables_t;
+
+static byoc_value_t *write_numbers(const tables_t *t, const char *name, byoc_dtype_t dtype, size_t count,
+                                   double (*at)(const byoc_forest_t *forest, size_t index)) {
+  double *values = BYOC_ARENA_ARRAY(&t->w->node->function->module->arena, double, count + 1);
+  const int64_t length = (int64_t)count;
+  if (values == NULL) t->w->failed = true;
+  for (size_t i = 0; values != NULL && i < count; ++i) values[i] = at(t->forest, i);
+  return values != NULL ? byoc_ml_numbers(t->w, name, dtype, 1, &length, values) : NULL;
+}
+
+static double feature_at(const byoc_forest_t *forest, size_t i) {
+  return forest->nodes.data[i].feature < 0 ? 0 : forest->nodes.data[i].feature;
+}
+static double value_at(const byoc_forest_t *forest, size_t i) {
+  return forest->nodes.data[i].value;
+}
+static double next_at(const byoc_forest_t *forest, size_t i) {
+  const byoc_forest_node_t *node = &forest->nodes.data[i / 2];
+  return i % 2 == 0 ? node->on_true : node->on_false;
+}
+static double root_at(const byoc_forest_t *forest, size_t i) {
+  return forest->roots.data[i];
+}
+static double depth_at(const byoc_forest_t *forest, size_t i) {
+  return forest->depths.data[i];
+}
+static double nan_at(const byoc_forest_t *forest, size_t i) {
+  return forest->nodes.data[i].nan_is_true;
+}
+static double vote_at(const byoc_forest_t *forest, size_t i) { // one behind the last, too
+  return i < forest->nodes.count ? forest->nodes.data[i].first_vote : (double)forest->votes.count;
+}
+static double target_at(const byoc_forest_t *forest, size_t i) {
+  return forest->votes.data[i].target;
+}
+static double weight_at(const byoc_forest_t *forest, size_t i) {
+  return forest->votes.data[i].weight;
+}
+static double own_weight_at(const byoc_forest_t *forest, size_t i) {
+  const byoc_forest_node_t *node = &forest->nodes.data[i];
+  return node->vote_count > 0 ? forest->votes.data[node->first_vote].weight : 0;
+}
+
+static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest, byoc_dtype_t dtype, int64_t targets,
+                                  int aggregate) {
+  tables_t t = {.w = w, .forest = forest, .dtype = dtype, .has_lists = targets != 1};
+  const size_t nodes = forest->nodes.count, trees = forest->roots.count, votes = forest->votes.count;
+  for (size_t i = 0; i < nodes; ++i) {
+    const byoc_forest_node_t *node = &forest->nodes.data[i];
+    t.has_nans = t.has_nans || (node->feature >= 0 && node->nan_is_true);
+    t.has_lists = t.has_lists || (node->feature < 0 && node->vote_count != 1);
+  }
+  byoc_value_t **operands = t.operands;
+  operands[FEATURES] = byoc_ml_write_features(w, dtype);
+  operands[NODES] = write_numbers(&t, "nodes", BYOC_DTYPE_I32, nodes, feature_at);
+  operands[VALUES] = write_numbers(&t, "values", dtype, nodes, value_at);
+  operands[NEXT] = write_numbers(&t, "next", BYOC_DTYPE_I32, 2 * nodes, next_at);
+  operands[ROOTS] = write_numbers(&t, "roots", BYOC_DTYPE_I32, trees, root_at);
+  operands[DEPTHS] = write_numbers(&t, "depths", BYOC_DTYPE_I32, trees, depth_at);
+  operands[WEIGHTS] = t.has_lists ? write_numbers(&t, "weights", dtype, votes, weight_at)
+                                  : write_numbers(&t, "weights", dtype, nodes, own_weight_at);
+  if (t.has_lists) operands[VOTES] = write_numbers(&t, "votes", BYOC_DTYPE_I32, nodes + 1, vote_at);
+  if (t.has_lists) operands[TARGETS] = write_numbers(&t, "targets", BYOC_DTYPE_I32, votes, target_at);
+  if (t.has_nans) operands[NANS] = write_numbers(&t, "nans", BYOC_DTYPE_I32, nodes, nan_at);
+  static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+  const byoc_attribute_t attributes[] = {{.name = "targets", .kind = BYOC_ATTRIBUTE_INT, .i = targets},
+                                         {.name = "aggregate_function",
+                                          .kind = BYOC_ATTRIBUTE_STRING,
+                                          .s = names[aggregate],
+                                          .count = strlen(names[aggregate])}};
+  const uint32_t count = t.has_nans ? OPERAND_COUNT : t.has_lists ? NANS : VOTES;
+  byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 2);
+  byoc_value_t *scores = made != NULL ? made->results[0] : NULL;
+  if (aggregate == AVERAGE) scores = byoc_ml_write(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
+  if (aggregate != MIN && aggregate != MAX) return scores;
+  // A result that got no vote is 0.
+  byoc_value_t *none = byoc_ml_write(w, "IsInf", scores, NULL);
+  return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
+}
+
+// ---- what both operators have ----
+
+static byoc_dtype_t type_of_features(const byoc_node_t *node) {
+  return node->operands[0]->type->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
+}
+
+static byoc_status_t check_features(byoc_infer_t *infer) {
+  int64_t features = 0;
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
+  const int64_t *used = byoc_node_ints(infer->node, "nodes_featureids", &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (used[i] < features) continue;
+    return byoc_infer_error(infer, "a node asks for feature %lld of %lld", (long long)used[i], (long long)features);
+  }
+  return BYOC_OK;
+}
+
+// base_values, or a tensor of them; none: NULL and 0.
+static const double *base_values(const byoc_node_t *node, size_t *out_count) {
+  const double *list = byoc_node_floats(node, "base_values", out_count);
+  const byoc_attribute_t *tensor = byoc_node_given(node, "base_values_as_tensor");
+  if (*out_count > 0 || tensor == NULL || tensor->tensor == NULL) return list;
+  const byoc_constant_t *constant = tensor->tensor;
+  *out_count = (size_t)byoc_type_element_count(constant->type);
+  double *values = BYOC_ARENA_ARRAY(&node->function->module->arena, double, *out_count + 1);
+  for (size_t i = 0; values != NULL && i < *out_count; ++i) {
+    values[i] = constant->type->dtype == BYOC_DTYPE_F64 ? ((const double *)constant->data)[i]
+                                                        : (double)((const float *)constant->data)[i];
+  }
+  return values;
+}
+
+static byoc_value_t *add_base(byoc_writer_t *w, byoc_value_t *scores, const double *values, size_t count) {
+  if (w->failed || count == 0) return scores;
+  const int64_t length = (int64_t)count;
+  return byoc_ml_write(w, "Add", scores, byoc_ml_numbers(w, "base", scores->type->dtype, 1, &length, values));
+}
+
+// ---- TreeEnsembleRegressor ----
+
+static const byoc_forest_names_t regressor_names = {"target_treeids", "target_nodeids", "target_ids", "target_weights",
+                                                    "target_weights_as_tensor"};
+
+static byoc_status_t infer_regressor(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(check_features(infer));
+  const int64_t targets = byoc_node_int(infer->node, "n_targets");
+  size_t count = 0;
+  if (targets < 1 || targets > INT32_MAX) return byoc_infer_error(infer, "'n_targets' is %lld", (long long)targets);
+  const int64_t *ids = byoc_node_ints(infer->node, regressor_names.targets, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] >= 0 && ids[i] < targets) continue;
+    return byoc_infer_error(infer, "a vote is for target %lld of %lld", (long long)ids[i], (long long)targets);
+  }
+  base_values(infer->node, &count);
+  if (count != 0 && (int64_t)count != targets) {
+    return byoc_infer_error(infer, "it has %zu base values for %lld targets", count, (long long)targets);
+  }
+  const byoc_dim_t dims[2] = {byoc_ml_rows(infer->node), byoc_dim_constant(targets)};
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, 2, dims);
+}
+
+static byoc_status_t expand_regressor(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_forest_t forest;
+  const byoc_dtype_t dtype = type_of_features(node);
+  BYOC_RETURN_IF_ERROR(
+      byoc_forest_read(node, &regressor_names, dtype == BYOC_DTYPE_F64, &node->function->module->arena, diag, &forest));
+  size_t base_count = 0;
+  const double *base = base_values(node, &base_count);
+  byoc_value_t *scores =
+      write_forest(&w, &forest, dtype, byoc_node_int(node, "n_targets"), byoc_node_choice(node, "aggregate_function"));
+  scores = byoc_write_cast(&w, add_base(&w, scores, base, base_count), BYOC_DTYPE_F32);
+  return byoc_write_end(&w, byoc_ml_write_transform(&w, scores, byoc_node_text(node, "post_transform")), out_changed);
+}
+
+// ---- TreeEnsembleClassifier ----
+
+static const byoc_forest_names_t classifier_names = {"class_treeids", "class_nodeids", "class_ids", "class_weights",
+                                                     "class_weights_as_tensor"};
+static const byoc_ml_labels_t tree_labels = {"classlabels_int64s", "classlabels_strings"};
+
+static byoc_status_t infer_classifier(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(check_features(infer));
+  BYOC_RETURN_IF_ERROR(byoc_ml_infer_labels(infer, &tree_labels));
+  const int64_t labels = (int64_t)byoc_ml_label_count(infer->node, &tree_labels);
+  size_t count = 0;
+  const int64_t *ids = byoc_node_ints(infer->node, classifier_names.targets, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] >= 0 && ids[i] < labels) continue;
+    return byoc_infer_error(infer, "a vote is for class %lld of %lld", (long long)ids[i], (long long)labels);
+  }
+  if (labels < 2) return byoc_infer_unsupported(infer, "it has %lld labels", (long long)labels);
+  base_values(infer->node, &count);
+  if (count > 2 && (int64_t)count != labels) {
+    return byoc_infer_error(infer, "it has %zu base values for %lld classes", count, (long long)labels);
+  }
+  const byoc_dim_t dims[2] = {byoc_ml_rows(infer->node), byoc_dim_constant(labels)};
+  return byoc_has_result(infer->node, 1) ? byoc_infer_set(infer, 1, BYOC_DTYPE_F32, 2, dims) : BYOC_OK;
+}
+
+// Do all votes go to one class, and are they never negative? The scores of two classes are one score then.
+static bool votes_for_one(const byoc_forest_t *forest, bool *out_is_positive) {
+  *out_is_positive = true;
+  for (size_t i = 0; i < forest->votes.count; ++i) {
+    if (forest->votes.data[i].target != forest->votes.data[0].target) return false;
+    if (forest->votes.data[i].weight < 0) *out_is_positive = false;
+  }
+  return forest->votes.count > 0;
+}
+
+// The scores of two classes from one. The sum is a probability where no vote is negative: the limit is one half.
+static byoc_value_t *write_binary(byoc_writer_t *w, byoc_forest_t *forest, byoc_dtype_t dtype, bool is_positive,
+                                  byoc_value_t **out_index) {
+  size_t base_count = 0;
+  const double *base = base_values(w->node, &base_count);
+  const char *transform = byoc_node_text(w->node, "post_transform");
+  for (size_t i = 0; i < forest->votes.count; ++i) forest->votes.data[i].target = 0;
+  byoc_value_t *score = write_forest(w, forest, dtype, 1, SUM);
+  score = add_base(w, score, base_count == 2 ? &base[1] : base, base_count > 0);
+  score = byoc_write_cast(w, score, BYOC_DTYPE_F32);
+  *out_index = byoc_ml_write_above(w, score, is_positive ? 0.5f : 0);
+  return byoc_ml_write_two_classes(w, score, is_positive, transform);
+}
+
+static byoc_status_t expand_classifier(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_forest_t forest;
+  const byoc_dtype_t dtype = type_of_features(node);
+  BYOC_RETURN_IF_ERROR(byoc_forest_read(node, &classifier_names, dtype == BYOC_DTYPE_F64,
+                                        &node->function->module->arena, diag, &forest));
+  const size_t labels = byoc_ml_label_count(node, &tree_labels);
+  bool is_positive = false;
+  byoc_value_t *scores = NULL, *index = NULL;
+  if (labels == 2 && votes_for_one(&forest, &is_positive)) {
+    scores = write_binary(&w, &forest, dtype, is_positive, &index);
+  } else {
+    size_t base_count = 0;
+    const double *base = base_values(node, &base_count);
+    scores = write_forest(&w, &forest, dtype, (int64_t)labels, SUM);
+    scores = byoc_write_cast(&w, add_base(&w, scores, base, base_count), BYOC_DTYPE_F32);
+    index = byoc_ml_write_largest(&w, scores);
+    scores = byoc_ml_write_transform(&w, scores, byoc_node_text(node, "post_transform"));
+  }
+  byoc_value_t *found = byoc_ml_write_labels(&w, &tree_labels, index);
+  if (!w.failed && byoc_has_result(node, 1) && !byoc_value_replace_uses(node->results[1], scores)) w.failed = true;
+  return byoc_write_end(&w, found, out_changed);
+}
+
+// ---- the table ----
+
+#define NODE_ATTRIBUTES                                                                                                \
+  {BYOC_ATTR_REQUIRED(INTS, "nodes_treeids")}, {BYOC_ATTR_REQUIRED(INTS, "nodes_nodeids")},                            \
+      {BYOC_ATTR_REQUIRED(INTS, "nodes_featureids")}, {BYOC_ATTR(FLOATS, "nodes_values")},                             \
+      {BYOC_ATTR(TENSOR, "nodes_values_as_tensor"), .since = 3}, {BYOC_ATTR(FLOATS, "nodes_hitrates")},                \
+      {BYOC_ATTR(TENSOR, "nodes_hitrates_as_tensor"), .since = 3}, {BYOC_ATTR_REQUIRED(STRINGS, "nodes_modes")},       \
+      {BYOC_ATTR_REQUIRED(INTS, "nodes_truenodeids")}, {BYOC_ATTR_REQUIRED(INTS, "nodes_falsenodeids")},               \
+      {BYOC_ATTR(INTS, "nodes_missing_value_tracks_true")}, {BYOC_ATTR(FLOATS, "base_values")},                        \
+      {BYOC_ATTR(TENSOR, "base_values_as_tensor"), .since = 3}, {                                                      \
+    BYOC_ML_TRANSFORM                                                                                                  \
+  }
+static const byoc_op_attribute_t regressor_attributes[] = {NODE_ATTRIBUTES,
+                                                           {BYOC_ATTR(INTS, "target_treeids")},
+                                                           {BYOC_ATTR(INTS, "target_nodeids")},
+                                                           {BYOC_ATTR(INTS, "target_ids")},
+                                                           {BYOC_ATTR(FLOATS, "target_weights")},
+                                                           {BYOC_ATTR(TENSOR, "target_weights_as_tensor"), .since = 3},
+                                                           {BYOC_ATTR_INT("n_targets", 1)},
+                                                           {AGGREGATE},
+                                                           BYOC_ATTR_END};
+static const byoc_op_attribute_t classifier_attributes[] = {NODE_ATTRIBUTES,
+                                                            {BYOC_ATTR(INTS, "class_treeids")},
+                                                            {BYOC_ATTR(INTS, "class_nodeids")},
+                                                            {BYOC_ATTR(INTS, "class_ids")},
+                                                            {BYOC_ATTR(FLOATS, "class_weights")},
+                                                            {BYOC_ATTR(TENSOR, "class_weights_as_tensor"), .since = 3},
+                                                            {BYOC_ATTR(INTS, "classlabels_int64s")},
+                                                            {BYOC_ATTR(STRINGS, "classlabels_strings")},
+                                                            BYOC_ATTR_END};
+static const byoc_op_attribute_t forest_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "targets")}, {AGGREGATE}, BYOC_ATTR_END};
+
+#define ROW(Name, version, outputs, schema, infer_function, expand_function)                                           \
+  {                                                                                                                    \
+    .domain = BYOC_ML_DOMAIN, .name = Name, .since_version = version, .min_inputs = 1, .max_inputs = 1,                \
+    .min_outputs = 1, .max_outputs = outputs, .attributes = schema, .infer = infer_function, .expand = expand_function \
+  }
+
+const byoc_op_t byoc_ops_ml_trees[] = {
+    ROW("TreeEnsembleRegressor", 1, 1, regressor_attributes, infer_regressor, expand_regressor),
+    ROW("TreeEnsembleRegressor", 3, 1, regressor_attributes, infer_regressor, expand_regressor),
+    ROW("TreeEnsembleClassifier", 1, 2, classifier_attributes, infer_classifier, expand_classifier),
+    ROW("TreeEnsembleClassifier", 3, 2, classifier_attributes, infer_classifier, expand_classifier),
+    {.domain = "byoc",
+     .name = "Forest",
+     .since_version = 1,
+     .min_inputs = VOTES,
+     .max_inputs = OPERAND_COUNT,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_OPAQUE | BYOC_OP_HEAVY,
+     .attributes = forest_attributes,
+     .infer = infer_forest,
+     .loops = loops_forest},
+};
+const size_t byoc_ops_ml_trees_count = sizeof byoc_ops_ml_trees / sizeof *byoc_ops_ml_trees;

@@ -1,0 +1,221 @@
+// The operators of ai.onnx.ml: trees against a walk written out here, linear models and features against numbers.
+#include "tests/unit/ops/ops_support.h"
+
+#define MAIN(parameters, results, body) "module {\n  func @main(" parameters ") -> (" results ") {\n" body "  }\n}\n"
+
+// ---- trees ----
+
+enum { MODES = 6, ROWS = 8 };
+static const char *const modes[MODES] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                         "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+
+static bool holds(int mode, float x, float value, bool nan_is_true) {
+  if (isnan(x) && nan_is_true) return true;
+  const bool results[MODES] = {x <= value, x<value, x >= value, x> value, x == value, x != value};
+  return results[mode];
+}
+
+// A tree of one comparison: 1 where it holds, else 2.
+static void one_comparison(int mode, bool nan_is_true, bool is_wide) {
+  static const float limits[] = {0, 1.5f, -2, INFINITY, -INFINITY, 1e-45f};
+  char text[2048];
+  for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); ++i) {
+    const float x[ROWS] = {
+        limits[i], nextafterf(limits[i], INFINITY), nextafterf(limits[i], -INFINITY), NAN, 0, -0.0f, INFINITY,
+        -INFINITY};
+    double wide[ROWS];
+    for (int k = 0; k < ROWS; ++k) wide[k] = (double)x[k];
+    snprintf(text, sizeof(text),
+             MAIN("%%x : %s[8,1]", "%%y : f32[8,1]",
+                  "    %%y = ai.onnx.ml::TreeEnsembleRegressor@1(%%x) {n_targets = 1, nodes_treeids = [4, 4, 4], "
+                  "nodes_nodeids = [7, 3, 5], nodes_featureids = [0, 0, 0], nodes_values = [%.17e, 0.0, 0.0], "
+                  "nodes_missing_value_tracks_true = [%d, 0, 0], nodes_modes = [\"%s\", \"LEAF\", \"LEAF\"], "
+                  "nodes_truenodeids = [3, 0, 0], nodes_falsenodeids = [5, 0, 0], target_treeids = [4, 4], "
+                  "target_nodeids = [3, 5], target_ids = [0, 0], target_weights = [1.0, 2.0]} : f32[8,1]\n"
+                  "    return %%y\n"),
+             is_wide ? "f64" : "f32", (double)limits[i], nan_is_true, modes[mode]);
+    ops_run_t run;
+    ops_run(text, (const void *const[]){is_wide ? (const void *)wide : x}, &run);
+    const float *y = ops_result(&run, 0);
+    for (int k = 0; k < ROWS; ++k) {
+      const float expected = holds(mode, x[k], limits[i], nan_is_true) ? 1 : 2;
+      if (y[k] != expected) {
+        fail_msg("%s %g with %g%s: %g, expected %g", modes[mode], (double)x[k], (double)limits[i],
+                 nan_is_true ? ", NaN is true" : "", (double)y[k], (double)expected);
+      }
+    }
+    ops_done(&run);
+  }
+}
+
+static void test_comparisons(void **state) {
+  (void)state;
+  for (int mode = 0; mode < MODES; ++mode) {
+    for (int flags = 0; flags < 4; ++flags) one_comparison(mode, (flags & 1) != 0, (flags & 2) != 0);
+  }
+}
+
+#define TWO_TREES                                                                                                      \
+  "nodes_treeids = [0, 0, 0, 1, 1, 1, 1, 1], nodes_nodeids = [0, 1, 2, 0, 1, 2, 3, 4], nodes_featureids = [0, 0, 0, "  \
+  "1, "                                                                                                                \
+  "0, 1, 0, 0], nodes_values = [0.5, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0], nodes_modes = [\"BRANCH_LEQ\", \"LEAF\", "    \
+  "\"LEAF\", \"BRANCH_LEQ\", \"LEAF\", \"BRANCH_LEQ\", \"LEAF\", \"LEAF\"], nodes_truenodeids = [1, 0, 0, 1, 0, 3, "   \
+  "0, "                                                                                                                \
+  "0], nodes_falsenodeids = [2, 0, 0, 2, 0, 4, 0, 0]"
+// Tree 0: x0 <= 0.5 ? leaf 1 : leaf 2. Tree 1: x1 <= 0 ? leaf 1 : x1 <= 2 ? leaf 3 : leaf 4.
+static const float points[6] = {0, 0, 1, 1, 1, 3};
+
+static void regress(const char *attributes, const float *expected, size_t count) {
+  char text[4096];
+  snprintf(text, sizeof(text),
+           MAIN("%%x : f32[3,2]", "%%y : ?",
+                "    %%y = ai.onnx.ml::TreeEnsembleRegressor@3(%%x) {" TWO_TREES ", %s} : ?\n    return %%y\n"),
+           attributes);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){points}, &run);
+  ops_near(ops_result(&run, 0), expected, count, attributes);
+  ops_done(&run);
+}
+
+static void test_aggregates(void **state) {
+  (void)state;
+#define VOTES                                                                                                          \
+  "target_treeids = [0, 0, 1, 1, 1], target_nodeids = [1, 2, 1, 3, 4], target_weights = [1.0, 2.0, 10.0, 20.0, "       \
+  "-30.0], "
+  regress(VOTES "target_ids = [0, 0, 0, 0, 0], n_targets = 1, base_values = [0.5]",
+          (const float[]){11.5f, 22.5f, -27.5f}, 3);
+  regress(VOTES "target_ids = [0, 0, 0, 0, 0], n_targets = 1, aggregate_function = \"AVERAGE\"",
+          (const float[]){5.5f, 11, -14}, 3);
+  regress(VOTES "target_ids = [0, 1, 1, 0, 0], n_targets = 2, aggregate_function = \"MIN\"",
+          (const float[]){1, 10, 20, 2, -30, 2}, 6);
+  regress(VOTES "target_ids = [0, 0, 0, 0, 0], n_targets = 2, aggregate_function = \"MAX\"",
+          (const float[]){10, 0, 20, 0, 2, 0}, 6);
+#undef VOTES
+}
+
+static void classify(const char *attributes, const int64_t *labels, const float *scores, size_t classes) {
+  char text[4096];
+  snprintf(text, sizeof(text),
+           MAIN("%%x : f32[3,2]", "%%l : i64[3], %%s : ?",
+                "    %%l, %%s = ai.onnx.ml::TreeEnsembleClassifier@1(%%x) {" TWO_TREES ", %s} : i64[3], ?\n"
+                "    return %%l, %%s\n"),
+           attributes);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){points}, &run);
+  assert_memory_equal(ops_result(&run, 0), labels, 3 * sizeof(*labels));
+  ops_near(ops_result(&run, 1), scores, 3 * classes, attributes);
+  ops_done(&run);
+}
+
+static void test_classes(void **state) {
+  (void)state;
+#define VOTES "class_treeids = [0, 0, 1, 1, 1], class_nodeids = [1, 2, 1, 3, 4], "
+  classify(VOTES
+           "class_ids = [0, 1, 2, 1, 0], class_weights = [1.0, 2.0, 3.0, 4.0, 5.0], classlabels_int64s = [7, 8, 9]",
+           (const int64_t[]){9, 8, 7}, (const float[]){1, 0, 3, 0, 6, 0, 5, 2, 0}, 3);
+  // One class has all votes, and none is negative: a probability.
+  classify(VOTES
+           "class_ids = [1, 1, 1, 1, 1], class_weights = [0.0, 0.5, 0.25, 0.25, 0.0], classlabels_int64s = [7, 8]",
+           (const int64_t[]){7, 8, 7}, (const float[]){0.75f, 0.25f, 0.25f, 0.75f, 0.5f, 0.5f}, 2);
+  // Otherwise the sign decides.
+  const float one = 1 / (1 + expf(-1)), two = 1 / (1 + expf(2));
+  classify(VOTES
+           "class_ids = [0, 0, 0, 0, 0], class_weights = [-3.0, 2.0, 1.0, -1.0, -4.0], classlabels_int64s = [7, 8], "
+           "post_transform = \"LOGISTIC\"",
+           (const int64_t[]){7, 8, 7}, (const float[]){1 - two, two, 1 - one, one, 1 - two, two}, 2);
+  classify(VOTES
+           "class_ids = [0, 0, 0, 0, 0], class_weights = [-3.0, 2.0, 1.0, -1.0, -4.0], classlabels_int64s = [7, 8], "
+           "base_values = [2.5]",
+           (const int64_t[]){8, 8, 8}, (const float[]){-0.5f, 0.5f, -3.5f, 3.5f, -0.5f, 0.5f}, 2);
+#undef VOTES
+}
+
+static void refuse(const char *nodes, const char *expected) {
+  char text[4096];
+  snprintf(text, sizeof(text),
+           MAIN("%%x : f32[3,2]", "%%y : ?",
+                "    %%y = ai.onnx.ml::TreeEnsembleRegressor@1(%%x) {%s, target_treeids = [0], target_nodeids = [1], "
+                "target_ids = [0], target_weights = [1.0]} : ?\n    return %%y\n"),
+           nodes);
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_status_t status = byoc_infer_module(module, &diag);
+  if (status == BYOC_OK) status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_test_error(status, BYOC_INVALID_DATA, &diag, expected);
+  byoc_graph_module_destroy(module);
+}
+
+#define THREE(trees, nodes, features, ways, trues, falses)                                                             \
+  "nodes_treeids = [" trees "], nodes_nodeids = [" nodes "], nodes_featureids = [" features                            \
+  "], nodes_values = [0.5, 0.0, 0.0], nodes_modes = [\"" ways "\", \"LEAF\", \"LEAF\"], nodes_truenodeids = [" trues   \
+  "], nodes_falsenodeids = [" falses "]"
+
+static void test_damaged_trees(void **state) {
+  (void)state;
+  refuse(THREE("0, 0, 0", "0, 1, 1", "0, 0, 0", "BRANCH_LEQ", "1, 0, 0", "2, 0, 0"), "tree 0 has two nodes 1");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "2, 0, 0", "BRANCH_LEQ", "1, 0, 0", "2, 0, 0"), "asks for feature 2 of 2");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "-1, 0, 0", "BRANCH_LEQ", "1, 0, 0", "2, 0, 0"), "a feature that is not there");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LEQ", "1, 0, 0", "3, 0, 0"), "a node that is not there");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LEQ", "1, 0, 0", "1, 0, 0"), "tree 0 has two roots");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LEQ", "0, 0, 0", "1, 0, 0"), "node 0 of tree 0 is not reached");
+  refuse("nodes_treeids = [0, 0, 0, 0, 0], nodes_nodeids = [0, 1, 2, 3, 4], nodes_featureids = [0, 0, 0, 0, 0], "
+         "nodes_values = [0.5, 0.5, 0.5, 0.0, 0.0], nodes_modes = [\"BRANCH_LEQ\", \"BRANCH_LEQ\", \"BRANCH_LEQ\", "
+         "\"LEAF\", \"LEAF\"], nodes_truenodeids = [1, 3, 3, 0, 0], nodes_falsenodeids = [2, 4, 4, 0, 0]",
+         "reached in two ways");
+  refuse(THREE("0, 0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LE", "1, 0, 0", "2, 0, 0"), "has the mode 'BRANCH_LE'");
+  refuse(THREE("0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LEQ", "1, 0, 0", "2, 0, 0"),
+         "'nodes_treeids' has 2 numbers, expected 3");
+}
+
+// ---- features and linear models ----
+
+static void expect(const char *text, const void *x, const float *expected, size_t count) {
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), expected, count, text);
+  ops_done(&run);
+}
+
+static void test_features(void **state) {
+  (void)state;
+  const float x[4] = {3, -4, 0, 0};
+  const int64_t whole[2] = {6, 2};
+#define ONE(type, op) MAIN("%x : " type, "%y : ?", "    %y = ai.onnx.ml::" op " : ?\n    return %y\n")
+  expect(ONE("f32[2,2]", "Scaler@1(%x) {offset = [1.0, 2.0], scale = [2.0, 0.5]}"), x, (const float[]){4, -3, -2, -1},
+         4);
+  expect(ONE("i64[2]", "Scaler@1(%x) {offset = [1.0], scale = [2.0]}"), whole, (const float[]){10, 2}, 2);
+  expect(ONE("f32[2,2]", "Normalizer@1(%x) {norm = \"L2\"}"), x, (const float[]){0.6f, -0.8f, 0, 0}, 4);
+  expect(ONE("f32[2,2]", "Normalizer@1(%x) {norm = \"L1\"}"), x, (const float[]){3.f / 7, -4.f / 7, 0, 0}, 4);
+  expect(ONE("f32[2,2]", "Normalizer@1(%x)"), x, (const float[]){1, -4.f / 3, 0, 0}, 4);
+  expect(ONE("f32[2,2]", "Binarizer@1(%x) {threshold = 0.0}"), x, (const float[]){1, 0, 0, 0}, 4);
+  expect(ONE("f32[2,2]", "Imputer@1(%x) {imputed_value_floats = [7.0, 8.0], replaced_value_float = 0.0}"), x,
+         (const float[]){3, -4, 7, 8}, 4);
+#undef ONE
+}
+
+static void test_linear(void **state) {
+  (void)state;
+  const float x[4] = {1, 2, -3, 1};
+  expect(
+      MAIN("%x : f32[2,2]", "%y : ?",
+           "    %y = ai.onnx.ml::LinearRegressor@1(%x) {coefficients = [1.0, 0.0, 2.0, -1.0], intercepts = [0.5, 0.0], "
+           "targets = 2} : ?\n    return %y\n"),
+      x, (const float[]){1.5f, 0, -2.5f, -7}, 4);
+  ops_run_t run;
+  ops_run(MAIN("%x : f32[2,2]", "%l : i64[2], %s : ?",
+               "    %l, %s = ai.onnx.ml::LinearClassifier@1(%x) {coefficients = [1.0, -1.0], intercepts = [0.25], "
+               "classlabels_ints = [3, 5]} : i64[2], ?\n    return %l, %s\n"),
+          (const void *const[]){(const float[]){2, 1, -3, 1}}, &run);
+  assert_memory_equal(ops_result(&run, 0), ((const int64_t[]){5, 3}), 2 * sizeof(int64_t));
+  ops_near(ops_result(&run, 1), (const float[]){-0.25f, 1.25f, 4.75f, -3.75f}, 4, "one score for two classes");
+  ops_done(&run);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_comparisons),   cmocka_unit_test(test_aggregates), cmocka_unit_test(test_classes),
+      cmocka_unit_test(test_damaged_trees), cmocka_unit_test(test_features),   cmocka_unit_test(test_linear),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
