@@ -1,6 +1,6 @@
 # Runs CHECK on PLUGIN and expects that exactly RULE fails ("none": no rule), and that the exit code says so.
 execute_process(
-  COMMAND ${CHECK} ${PLUGIN} --format=tap --case=elementwise.cases/relu --case=adversity
+  COMMAND ${CHECK} ${PLUGIN} --format=tap --cases=${CMAKE_CURRENT_LIST_DIR}/cases "--refuses=bad -refuse; c -O=0"
   RESULT_VARIABLE code
   OUTPUT_VARIABLE output)
 string(REGEX MATCHALL "\nnot ok [0-9]+ - [^ \n]+" failures "${output}")

@@ -62,7 +62,9 @@ static void add_tap(const check_report_t *report, const check_result_t *result) 
   if (result->verdict == CHECK_WAIVED) byoc_print(" # TODO waived");
   byoc_print("%s\n", "");
   if (!is_bad) return;
-  byoc_print("  ---\n  rows: %s\n  findings: |\n", result->rule->rows);
+  byoc_print("  ---\n");
+  byoc_print("  rows: %s\n", result->rule->rows);
+  byoc_print("  findings: |\n");
   for_each_line(reason, print_tap_line, NULL);
   byoc_print("  ...\n");
 }
@@ -120,7 +122,8 @@ byoc_status_t check_report_begin(check_report_t *report, byoc_diag_t *diag) {
     return report->rows != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   }
   if (report->format == CHECK_TAP) {
-    byoc_print("TAP version 14\n1..%zu\n", report->count);
+    byoc_print("TAP version 14\n");
+    byoc_print("1..%zu\n", report->count);
   } else if (report->has_note) {
     byoc_print("%s: %s %s, built for ABI %u.%u\n", report->check->plugin, report->note.name, report->note.version,
                (unsigned)report->note.abi_major, (unsigned)report->note.abi_minor_built);

@@ -100,10 +100,23 @@ static byoc_status_t run_on_threads(check_t *check, const check_case_file_t *fil
   return BYOC_OK;
 }
 
+// The backend may not ask for more than the target "c" of the list allows.
+static void check_features(check_t *check, const check_case_file_t *file, const check_road_t *road) {
+  byoc_diag_t diag = {0};
+  uint64_t allowed = 0, required = 0;
+  const byoc_target_t *native = byoc_target_list_native(&road->targets);
+  const char *asked = road->build.result.required_cpu_features.data;
+  check_ok(check, byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag, native->text);
+  check_ok(check, byoc_cpu_parse_list(asked, &diag, &required), &diag, asked);
+  if ((required & ~allowed) == 0) return;
+  check_fail(check, "%s requires '%s', more than '%s' allows", file->name, asked, native->text);
+}
+
 static byoc_status_t run_both_ways(check_t *check, const check_case_file_t *file, const check_road_t *road,
                                    byoc_loaded_artifact_t *artifact, byoc_diag_t *diag) {
   const check_ports_t expected = check_expected(check, file), inputs = check_inputs(check, road);
   const check_ports_t outputs = check_outputs(check, road);
+  check_features(check, file, road);
   check_doing(check, "running the artifact of %s", file->name);
   BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 1, 2, inputs.data, outputs.data, diag));
   check_compare(check, file, &outputs, &expected, "compiled");
@@ -146,36 +159,4 @@ void check_results_cases(check_t *check) {
 
 void check_results_threads(check_t *check) {
   run_all(check, run_on_threads);
-}
-
-// ---- the processor ----
-
-// The backend may not ask for more than the target "c" of the list allows.
-static void check_features(check_t *check, const check_case_file_t *file, const check_road_t *road) {
-  byoc_diag_t diag = {0};
-  uint64_t allowed = 0, required = 0;
-  const byoc_target_t *native = byoc_target_list_native(&road->targets);
-  const char *asked = road->build.result.required_cpu_features.data;
-  check_ok(check, byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag, native->text);
-  check_ok(check, byoc_cpu_parse_list(asked, &diag, &required), &diag, asked);
-  if ((required & ~allowed) == 0) return;
-  check_fail(check, "%s requires '%s', more than '%s' allows", file->name, asked, native->text);
-}
-
-void check_results_features(check_t *check) {
-  for (size_t t = 0; t < check->targets.count; ++t) {
-    const check_cases_t cases = check_taken_cases(check, check->targets.items[t]);
-    for (size_t f = 0; f < cases.file_count; ++f) {
-      const check_model_t model = check_case_file_model(check, &cases.files[f]);
-      byoc_diag_t diag = {0};
-      check_road_t road;
-      check_doing(check, "generating code for %s with '%s'", cases.files[f].name, check->targets.items[t]);
-      check_ok(check,
-               check_road_open(&road, check->registry, &model, check->targets.items[t], BYOC_BUILD_ALL,
-                               byoc_allocator_system(), &diag),
-               &diag, cases.files[f].name);
-      check_features(check, &cases.files[f], &road);
-      check_road_close(&road);
-    }
-  }
 }

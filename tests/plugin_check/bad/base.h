@@ -16,8 +16,16 @@
 #ifndef RULE_FLAGS
 #define RULE_FLAGS 0
 #endif
+#ifndef REFUSES // the statement that refuses the option -refuse
+#define REFUSES return host->codegen->error(codegen, BYOC_INVALID_ARGUMENT, "-refuse asks to be refused");
+#endif
 #ifndef OPTIONS // of byoc_option_t
 #define OPTIONS                                                                                                        \
+  {.header = BYOC_HEADER(byoc_option_t, 1),                                                                            \
+   .name = "refuse",                                                                                                   \
+   .type = BYOC_OPTION_BOOL,                                                                                           \
+   .default_value = "0",                                                                                               \
+   .help = "refuse to make code"},                                                                                     \
   {                                                                                                                    \
     .header = BYOC_HEADER(byoc_option_t, 1), .name = "O", .type = BYOC_OPTION_INT, .default_value = "2", .maximum = 3, \
     .help = "optimisation level"                                                                                       \
@@ -118,6 +126,9 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
   (void)self;
   GENERATE_FIRST
   const byoc_codegen_api_t *api = host->codegen;
+  if (host->target->option_int(api->target(codegen), "refuse")) {
+    REFUSES
+  }
   for (uint64_t i = 0; i < api->function_count(codegen); ++i) {
     byoc_function_t *function = api->function_at(codegen, i);
     byoc_region_t *region = api->match(codegen, function, NULL, PATTERN);

@@ -1,0 +1,2 @@
+// Its file may be written by the group (see CMakeLists.txt).
+#include "base.h"

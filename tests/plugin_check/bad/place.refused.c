@@ -1,0 +1,3 @@
+// Does as if it had not been asked to refuse.
+#define REFUSES
+#include "base.h"

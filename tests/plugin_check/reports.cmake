@@ -1,0 +1,56 @@
+# What CHECK prints of GOOD, a good plugin, and of BAD, which breaks the rule options.described, and its exit codes.
+
+# run(code arguments...): expects the exit code; `output` and `errors` are what it printed.
+function(run code)
+  execute_process(
+    COMMAND ${CHECK} ${ARGN}
+    RESULT_VARIABLE got
+    OUTPUT_VARIABLE printed
+    ERROR_VARIABLE reported)
+  if(NOT got EQUAL code)
+    message(FATAL_ERROR "'${ARGN}' gave ${got}, not ${code}: ${printed}${reported}")
+  endif()
+  set(output
+      "${printed}"
+      PARENT_SCOPE)
+  set(errors
+      "${reported}"
+      PARENT_SCOPE)
+endfunction()
+function(expect text pattern)
+  if(NOT "${${text}}" MATCHES "${pattern}")
+    message(FATAL_ERROR "'${pattern}' is not in: ${${text}}")
+  endif()
+endfunction()
+
+run(0 ${GOOD} --rule=options)
+expect(output "none.so: bad 1.0, built for ABI 1\\.[0-9]+\npassed +options.described +each option")
+expect(output "\n1 rules: 1 passed, 0 failed\n$")
+run(1 ${BAD} --rule=options)
+expect(output "\nfailed +options.described [^\n]*\n +bad -level has no help\n +bad -level states no default\n")
+run(0 ${BAD} --rule=options --waive=options.described:later)
+expect(output "\nwaived +options.described .*\n1 rules: 0 passed, 0 failed, 1 waived\n$")
+
+run(1 ${BAD} --rule=options --rule=file.needs --format=tap)
+expect(output "^TAP version 14\n1\\.\\.2\nok 1 - file.needs [^\n]*\nnot ok 2 - options.described ")
+expect(output "\n  ---\n  rules: A22\n  findings: \\|\n    bad -level has no help\n    bad -level states no default\n  \\.\\.\\.\n$")
+
+run(1 ${BAD} --rule=options --format=json)
+foreach(row "1;failed" "0;passed" "bad;name" "failed;rules;0;verdict" "bad -level has no help;rules;0;findings;0")
+  list(POP_FRONT row wanted)
+  string(JSON value GET "${output}" ${row})
+  if(NOT value STREQUAL wanted)
+    message(FATAL_ERROR "${row} is '${value}', not '${wanted}': ${output}")
+  endif()
+endforeach()
+
+run(0 --list)
+expect(output "\noptions.described +A22 +each option")
+run(2 ${GOOD} --rule=options.descibed)
+expect(errors "there is no rule 'options.descibed'.*did you mean 'options.described'")
+run(2 ${GOOD} --format=xml)
+expect(errors "--format is text, json or tap, not 'xml'")
+run(2)
+expect(errors "needs one plugin")
+run(1 ${GOOD}.missing)
+expect(errors "cannot find the plugin")
