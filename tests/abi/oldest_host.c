@@ -10,6 +10,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
 #include "core/plugin/identity.h"
+#include "core/target/target.h"
 
 enum { OLDEST_MINOR = 1 };
 
@@ -76,6 +77,18 @@ byoc_status_t __wrap_byoc_abi_read_at(const void *array, uint64_t stride, uint64
   const byoc_status_t status = __real_byoc_abi_read_at(array, stride, index, shape, what, out, diag);
   forget(shape, out);
   return status;
+}
+
+// Constants that came later have no meaning: an instruction set is no type of an option.
+byoc_status_t __real_byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
+byoc_status_t __wrap_byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
+byoc_status_t __wrap_byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag) {
+  for (size_t i = 0; i < count; ++i) {
+    if (options[i].type < BYOC_OPTION_CPU) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' has unknown type %u", options[i].name,
+                           (unsigned)options[i].type);
+  }
+  return __real_byoc_option_schema_verify(options, count, diag);
 }
 
 byoc_status_t __real_byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,

@@ -22,8 +22,10 @@ static void add_share(void *argument, int64_t begin, int64_t end, int32_t worker
 BYOC_PACKED int32_t kept_add(const byoc_call_t *call);
 BYOC_PACKED int32_t kept_add(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
-  if (call->struct_size < sizeof(*call) || runtime->struct_size < sizeof(*runtime) || call->workspace_size_bytes < 64) {
-    runtime->set_error(runtime->self, "the artifact's structs are smaller than those of its own minor");
+  // As much of the runtime as is used here: artifacts of older hosts have smaller ones.
+  if (call->struct_size < sizeof(*call) ||
+      runtime->struct_size < offsetof(byoc_runtime_t, set_error) + sizeof(void *) || call->workspace_size_bytes < 64) {
+    runtime->set_error(runtime->self, "the artifact's structs are smaller than those of the first minor");
     return BYOC_INTERNAL;
   }
   memset(call->workspace, 0, 64);

@@ -30,7 +30,7 @@ extern BYOC_PACKED const byoc_engine_t kept_engine;
 static const byoc_host_t *host;
 
 // Does the host of this plugin have what came in that minor? The effective minor says so, not the headers. KEPT_FORGETS
-// makes a plugin that does not ask.
+// makes a plugin that does not ask before it calls what came later, KEPT_HASTY one that does not ask in query.
 static int has_minor(uint32_t minor) {
 #ifdef KEPT_FORGETS
   return BYOC_ABI_MINOR >= minor;
@@ -112,6 +112,7 @@ static const byoc_option_t options[] = {
      .choices = "one|two",
      .help = "one of two"},
 #if BYOC_ABI_MINOR >= 4
+    // The last one: a host that does not know its type is not told of it.
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "mcpu", .type = BYOC_OPTION_CPU, .help = "instruction set"},
 #endif
 };
@@ -373,7 +374,7 @@ static double relative_error(void *self, const byoc_target_t *target) {
 }
 #endif
 
-static const byoc_backend_t backend = {
+static byoc_backend_t backend = {
     .header = BYOC_HEADER(byoc_backend_t, 1),
     .target = NAME,
     .description = "every flavour",
@@ -404,6 +405,9 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_
     return host->error(host, BYOC_VERSION, "the host does not speak minor " TEXT(BYOC_ABI_MINOR));
   }
   if (host->extension(host, "nobody has this", 1) != NULL) return host->error(host, BYOC_INTERNAL, "a strange table");
+#if BYOC_ABI_MINOR >= 4 && !defined(KEPT_HASTY)
+  if (host->abi_minor < 4) backend.option_count = sizeof(options) / sizeof(options[0]) - 1;
+#endif
   out_plugin->self = host->resize(host, NULL, 64);
   if (out_plugin->self == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
   out_plugin->backends = backends;
