@@ -26,7 +26,9 @@
 // effective minor is the smaller of the two sides' minors and may be read from the host table. Structs start with their
 // size: a reader takes as many bytes as both sides know and treats the rest as zero. Arrays of structs come with a
 // stride. Additions appear at the end of a struct or in a new table behind host->extension(). byoc/abi.def lists every
-// struct with its layout, and which fields are required: the host refuses a struct without one of them by name.
+// struct with its layout, and which fields are required: the host refuses a struct without one of them by name. What
+// may change in a patch, a minor and a major version, and how a plugin serves older hosts, is said in docs/abi.md
+// (share/doc/byoc/abi.md).
 //
 // Ownership. Texts and data that a plugin hands to the host are copied before the call returns, unless a line says
 // otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns. A
