@@ -33,7 +33,7 @@ expect(output "\nwaived +options.described .*\n1 rules: 0 passed, 0 failed, 1 wa
 
 run(1 ${BAD} --rule=options --rule=file.needs --format=tap)
 expect(output "^TAP version 14\n1\\.\\.2\nok 1 - file.needs [^\n]*\nnot ok 2 - options.described ")
-expect(output "\n  ---\n  rules: A22\n  findings: \\|\n    bad -level has no help\n    bad -level states no default\n  \\.\\.\\.\n$")
+expect(output "\n  ---\n  rows: A22\n  findings: \\|\n    bad -level has no help\n    bad -level states no default\n  \\.\\.\\.\n$")
 
 run(1 ${BAD} --rule=options --format=json)
 foreach(row "1;failed" "0;passed" "bad;name" "failed;rules;0;verdict" "bad -level has no help;rules;0;findings;0")
