@@ -158,5 +158,6 @@ void check_results_cases(check_t *check) {
 }
 
 void check_results_threads(check_t *check) {
+  check->targets.count = 1;
   run_all(check, run_on_threads);
 }
