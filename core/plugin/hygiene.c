@@ -32,6 +32,10 @@ static uint32_t floating_point_mode(void) {
 #if defined(__SSE__)
   enum { FLAGS = 0x3F }; // the exception flags, which are not part of the mode
   mode ^= __builtin_ia32_stmxcsr() & ~(uint32_t)FLAGS;
+#elif defined(__aarch64__)
+  uint64_t control;
+  __asm__("mrs %0, fpcr" : "=r"(control));
+  mode ^= (uint32_t)control;
 #endif
   return mode;
 }
@@ -52,6 +56,11 @@ void byoc_hygiene_take(byoc_hygiene_t *out) {
         (action.sa_flags & SA_SIGINFO) != 0 ? (uintptr_t)action.sa_sigaction : (uintptr_t)action.sa_handler;
     out->signals = byoc_hash_combine(out->signals, (uint64_t)handler);
   }
+  sigset_t blocked;
+  const bool is_known = pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0;
+  for (int signal = 1; signal < NSIG && is_known; ++signal) {
+    out->blocked_signals = byoc_hash_combine(out->blocked_signals, (uint64_t)sigismember(&blocked, signal));
+  }
   out->floating_point = floating_point_mode();
 }
 
@@ -65,6 +74,7 @@ const char *byoc_hygiene_changed(const byoc_hygiene_t *before) {
   if (strcmp(before->locale, now.locale) != 0) return "changed the locale of the process";
   if (before->environment != now.environment) return "changed the environment of the process";
   if (before->signals != now.signals) return "changed a signal handler of the process";
+  if (before->blocked_signals != now.blocked_signals) return "changed which signals its thread blocks";
   if (before->floating_point != now.floating_point) return "changed the floating-point mode of the process";
   return NULL;
 }

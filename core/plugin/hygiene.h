@@ -1,5 +1,5 @@
 // What a plugin must leave as it found it: the working folder, the umask, the locale, the environment, signal handlers
-// and the floating-point mode of the process.
+// and the floating-point mode of the process, and the signals that its thread blocks.
 #ifndef BYOC_CORE_PLUGIN_HYGIENE_H_
 #define BYOC_CORE_PLUGIN_HYGIENE_H_
 
@@ -11,7 +11,7 @@ typedef struct byoc_hygiene_t {
   char folder[PATH_MAX];
   char umask[16];
   char locale[256];
-  uint64_t environment, signals;
+  uint64_t environment, signals, blocked_signals;
   uint32_t floating_point;
 } byoc_hygiene_t;
 

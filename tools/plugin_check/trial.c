@@ -27,13 +27,9 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, v
   const byoc_target_registry_t own = byoc_plugin_registry_targets(check->registry);
   const byoc_target_kind_t *seen[MOST_KINDS];
   size_t seen_count = 0;
-  const size_t count = check->targets.count > 0 ? check->targets.count : check->entry->kind_count;
-  for (size_t i = 0; i < count; ++i) {
-    char text[512];
-    const char *given = check->targets.count > 0 ? check->targets.items[i] : check->entry->kinds[i].name;
-    snprintf(text, sizeof(text), check->targets.count > 0 ? "%s" : "%s; c -O=0", given);
+  for (size_t i = 0; i < check->targets.count; ++i) {
     trial_t trial;
-    begin(&trial, check, kinds != NULL ? kinds : &own, text);
+    begin(&trial, check, kinds != NULL ? kinds : &own, check->targets.items[i]);
     bool is_seen = false;
     for (size_t k = 0; k < seen_count; ++k) is_seen = is_seen || seen[k] == trial.target->kind;
     if (!is_seen && seen_count < MOST_KINDS) seen[seen_count++] = trial.target->kind;

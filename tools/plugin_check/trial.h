@@ -25,9 +25,8 @@ typedef struct trial_t {
   bool is_wild; // NaN and infinities are among the inputs
 } trial_t;
 
-// Calls `body` for each target list that is to be checked: those of --target, or each target of the plugin with its
-// defaults. The trial has no specimens yet. `kinds`: NULL: those of check->registry. `all`: otherwise only the first
-// list for each of the plugin's targets.
+// Calls `body` for each target list that is to be checked. The trial has no specimens yet. `kinds`: NULL: those of
+// check->registry. `all`: otherwise only the first list for each of the plugin's targets.
 void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial));
 
 // Adds specimens of the rules, at most `limit` in all.

@@ -19,6 +19,9 @@
 #ifndef REFUSES // the statement that refuses the option -refuse
 #define REFUSES return host->codegen->error(codegen, BYOC_INVALID_ARGUMENT, "-refuse asks to be refused");
 #endif
+#ifndef BACKEND_FLAGS
+#define BACKEND_FLAGS 0
+#endif
 #ifndef OPTIONS // of byoc_option_t
 #define OPTIONS                                                                                                        \
   {.header = BYOC_HEADER(byoc_option_t, 1),                                                                            \
@@ -143,6 +146,7 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .target = "bad",
                                        .description = DESCRIPTION,
+                                       .flags = BACKEND_FLAGS,
                                        .options = options,
                                        .option_count = sizeof(options) / sizeof(options[0]),
                                        .option_stride = sizeof(options[0]),

@@ -1,0 +1,4 @@
+// Ignores a signal from generate on.
+#include <signal.h>
+#define GENERATE_FIRST (void)signal(SIGWINCH, SIG_IGN);
+#include "base.h"

@@ -1,0 +1,4 @@
+// Fails in generate without a reason.
+#define GENERATE_FIRST                                                                                                 \
+  if (codegen != NULL) return BYOC_INTERNAL;
+#include "base.h"

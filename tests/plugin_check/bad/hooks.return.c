@@ -1,0 +1,5 @@
+// Crashes in accept.
+#define ACCEPT_FIRST                                                                                                   \
+  int *volatile nowhere = NULL;                                                                                        \
+  *nowhere = 1;
+#include "base.h"

@@ -1,0 +1,4 @@
+// Leaves another rounding mode behind.
+#define KERNEL_BEFORE "#include <fenv.h>"
+#define KERNEL_FIRST  "fesetround(FE_UPWARD);"
+#include "base.h"

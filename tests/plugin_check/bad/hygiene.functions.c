@@ -1,0 +1,4 @@
+// Prints when it runs.
+#define KERNEL_BEFORE "#include <stdio.h>"
+#define KERNEL_FIRST  "puts(\"running\");"
+#include "base.h"

@@ -1,0 +1,5 @@
+// Changes the working folder in accept.
+int chdir(const char *path);
+#define ACCEPT_FIRST                                                                                                   \
+  if (chdir("/tmp") != 0 || chdir("/") != 0) return 0;
+#include "base.h"

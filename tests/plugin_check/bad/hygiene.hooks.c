@@ -1,0 +1,3 @@
+// Prints in generate.
+#define GENERATE_FIRST puts("generating");
+#include "base.h"

@@ -1,0 +1,145 @@
+// Rules about hooks: they come back, keep no views, and accept is re-entrant where the plugin says so.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/plugin_check/guard.h"
+#include "tools/plugin_check/hooks.h"
+#include "tools/plugin_check/trial.h"
+
+enum { MOST_SPECIMENS = 80 };
+
+static void build(trial_t *trial, byoc_build_extent_t extent, byoc_allocator_t allocator, const char *what) {
+  byoc_diag_t diag = {0};
+  trial_build_t built;
+  check_ok(trial->check,
+           trial_open(trial, 0, trial->specimens.items.count, &trial->targets, (byoc_placer_t){0}, extent, allocator,
+                      &diag, &built),
+           &diag, what);
+  trial_close(&built);
+}
+
+// ---- coming back ----
+
+static void come_back(trial_t *trial) {
+  trial_add_usual(trial, MOST_SPECIMENS);
+  build(trial, BYOC_BUILD_GENERATED, byoc_allocator_system(), "compiling specimens of its rules");
+}
+
+void check_hooks_return(check_t *check) {
+  const hook_watch_t watch = {0};
+  const byoc_target_registry_t kinds = hooks_watched(check, &watch);
+  trial_each(check, &kinds, true, come_back);
+}
+
+// ---- views ----
+
+// Answers of accept, recorded in one build and given back in the next, so that the plugin's accept does not see the
+// second module: what generate then touches of the first one, accept has kept.
+typedef struct record_t {
+  bool *answers;
+  size_t count, capacity, given;
+  bool gives;
+} record_t;
+static record_t record;
+
+static bool give_answer(void *self, int32_t *out_accepted) {
+  (void)self;
+  if (!record.gives || record.given >= record.count) return false;
+  *out_accepted = record.answers[record.given++];
+  return true;
+}
+
+static void keep_answer(void *self, int32_t accepted) {
+  (void)self;
+  if (record.gives) return;
+  if (record.count == record.capacity) {
+    record.capacity = record.capacity * 2 + 64;
+    bool *grown = realloc(record.answers, record.capacity * sizeof(*grown));
+    if (grown == NULL) abort();
+    record.answers = grown;
+  }
+  record.answers[record.count++] = accepted != 0;
+}
+
+static void keep_no_views(trial_t *trial) {
+  trial_add_usual(trial, MOST_SPECIMENS / 4);
+  record.count = record.given = 0;
+  record.gives = false;
+  build(trial, BYOC_BUILD_GENERATED, guard_allocator(), "compiling specimens of its rules");
+  record.gives = true;
+  build(trial, BYOC_BUILD_GENERATED, guard_allocator(), "compiling specimens of its rules again");
+  record.gives = false;
+  build(trial, BYOC_BUILD_PLACED, guard_allocator(), "placing specimens of its rules a third time");
+}
+
+void check_memory_views(check_t *check) {
+  const hook_watch_t watch = {.answer = give_answer, .answered = keep_answer};
+  const byoc_target_registry_t kinds = hooks_watched(check, &watch);
+  guard_begin(check);
+  guard_name_freed("a view that an earlier hook was given: views end when the hook returns");
+  trial_each(check, &kinds, false, keep_no_views);
+}
+
+// ---- several threads ----
+
+enum { THREADS = 4, ROUNDS = 3 };
+
+typedef struct worker_t {
+  trial_t *trial;
+  trial_tally_t tally;
+  byoc_status_t status;
+  byoc_diag_t diag;
+} worker_t;
+
+static void *place(void *self) {
+  worker_t *worker = self;
+  trial_build_t built;
+  worker->status = trial_open(worker->trial, 0, worker->trial->specimens.items.count, &worker->trial->targets,
+                              (byoc_placer_t){0}, BYOC_BUILD_PLACED, byoc_allocator_system(), &worker->diag, &built);
+  if (worker->status == BYOC_OK) trial_tally(worker->trial, &built, &worker->tally);
+  trial_close(&built);
+  return NULL;
+}
+
+static void compare_tallies(trial_t *trial, const worker_t *worker, const trial_tally_t *alone) {
+  for (size_t i = 0; i < alone->count; ++i) {
+    if (worker->tally.taken[i] == alone->taken[i]) continue;
+    const specimen_t *specimen = trial->specimens.items.data[i];
+    check_fail(trial->check, "%s: %s: accept took %zu operators when several threads called it and %zu otherwise",
+               specimen->rule, specimen->label, worker->tally.taken[i], alone->taken[i]);
+    return;
+  }
+}
+
+static void accept_on_threads(trial_t *trial) {
+  if ((trial->target->kind->backend->flags & BYOC_BACKEND_REENTRANT) == 0) {
+    check_fact(trial->check, "'%s' does not say BYOC_BACKEND_REENTRANT", trial->target->kind->name);
+    return;
+  }
+  trial_add_usual(trial, MOST_SPECIMENS);
+  worker_t alone = {.trial = trial};
+  check_doing(trial->check, "accept runs on one thread");
+  (void)place(&alone);
+  check_ok(trial->check, alone.status, &alone.diag, "placing specimens of its rules");
+  check_doing(trial->check, "accept runs on %d threads", THREADS);
+  for (int round = 0; round < ROUNDS; ++round) {
+    worker_t workers[THREADS];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+      workers[i] = (worker_t){.trial = trial};
+      if (pthread_create(&threads[i], NULL, place, &workers[i]) != 0) check_skip(trial->check, "too few threads");
+    }
+    for (int i = 0; i < THREADS; ++i) {
+      (void)pthread_join(threads[i], NULL);
+      check_ok(trial->check, workers[i].status, &workers[i].diag, "placing specimens on several threads");
+      compare_tallies(trial, &workers[i], &alone.tally);
+      trial_tally_deinit(&workers[i].tally);
+    }
+  }
+  trial_tally_deinit(&alone.tally);
+}
+
+void check_threads_accept(check_t *check) {
+  trial_each(check, NULL, false, accept_on_threads);
+}
