@@ -156,9 +156,8 @@ static byoc_status_t check_rivals(byoc_plugin_registry_t *registry, slot_t *slot
 // ---- candidates ----
 
 static byoc_status_t read_identity(byoc_plugin_entry_t *entry, const char *path, byoc_diag_t *diag) {
-  if (entry->is_table) return byoc_plugin_table_identity(path, diag, &entry->note, &entry->has_note);
-  BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(path, diag, &entry->note, &entry->has_note));
-  return byoc_plugin_domains_read(path, diag, entry->domains);
+  BYOC_RETURN_IF_ERROR(byoc_plugin_any_identity(path, diag, &entry->note, &entry->has_note));
+  return entry->is_table ? BYOC_OK : byoc_plugin_domains_read(path, diag, entry->domains);
 }
 
 static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
@@ -382,10 +381,10 @@ static byoc_status_t load_table(byoc_plugin_registry_t *registry, slot_t *slot, 
   byoc_status_t status = byoc_plugin_check_trust(registry->table_reader, registry->allocator, diag, &real, &is_file);
   if (status == BYOC_OK) status = byoc_plugin_identity_read(real, diag, &reader, &has_note);
   if (status == BYOC_OK) {
-    entry->note.abi_minor_built = reader.abi_minor_built;
-    entry->note.abi_minor_needed = reader.abi_minor_needed;
-    status = byoc_plugin_library_load_table(real, slot->real_path, &entry->note, byoc_host_fill_tables,
-                                            registry->allocator, diag, &entry->library);
+    byoc_plugin_note_t note = entry->note;
+    note.abi_minor_built = reader.abi_minor_built; // the minor that the reader is served by
+    status = byoc_plugin_library_load_table(real, slot->real_path, &note, byoc_host_fill_tables, registry->allocator,
+                                            diag, &entry->library);
   } else {
     byoc_diag_context(diag, status, "the reader of tables, '%s'", registry->table_reader);
   }

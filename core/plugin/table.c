@@ -31,7 +31,7 @@ static byoc_status_t read_text(const json_t *table, const char *key, const char 
 }
 
 static byoc_status_t read_identity(const json_t *table, byoc_diag_t *diag, byoc_plugin_note_t *note) {
-  char target[32];
+  char target[32] = ""; // the bytes behind its end go into the note, too
   BYOC_RETURN_IF_ERROR(read_text(table, "target", NULL, target, sizeof(target), diag));
   memcpy(note->name, target, sizeof(note->name));
   memcpy(note->targets, target, sizeof(target));
@@ -63,4 +63,10 @@ byoc_status_t byoc_plugin_table_identity(const char *path, byoc_diag_t *diag, by
   BYOC_RETURN_IF_ERROR(byoc_plugin_note_check(out_note, diag));
   *out_has_note = true;
   return BYOC_OK;
+}
+
+byoc_status_t byoc_plugin_any_identity(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
+                                       bool *out_has_note) {
+  return byoc_plugin_is_table(path) ? byoc_plugin_table_identity(path, diag, out_note, out_has_note)
+                                    : byoc_plugin_identity_read(path, diag, out_note, out_has_note);
 }

@@ -16,5 +16,8 @@ bool byoc_plugin_is_table(const char *path);
 // *out_has_note says, also after a failure, whether *out_note holds a sound note.
 byoc_status_t byoc_plugin_table_identity(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
                                          bool *out_has_note);
+// The identity of a plugin of either kind: a shared object's note, or that of a table.
+byoc_status_t byoc_plugin_any_identity(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
+                                       bool *out_has_note);
 
 #endif // BYOC_CORE_PLUGIN_TABLE_H_

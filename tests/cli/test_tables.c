@@ -197,9 +197,9 @@ static void test_a_changed_library_is_measured_again(void **state) {
   (void)state;
   write_library();
   write_table("changing.json", "changing", "{\"sources\": [\"relu.c\"]}", "mine_relu");
-  const char *build =
-      "byoc build relu.byoc --plugin changing.json --target 'changing; c' --plan collage -o r.so -v 2>&1 | "
-      "grep 'of them known'";
+  const char *build = "BYOC_CACHE_DIR=$PWD/cache byoc build relu.byoc --plugin changing.json --target 'changing; c' "
+                      "--plan collage -o r.so -v 2>&1 | "
+                      "grep 'of them known'";
   (void)byoc_test_try_shell("%s", build);
   char known[256], changed[256];
   byoc_test_shell(0, "%s", build);

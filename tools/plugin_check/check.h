@@ -108,6 +108,8 @@ noreturn void check_stop(check_t *check, const byoc_diag_t *diag, const char *fo
 noreturn void check_skip(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Ends the rule as failed unless the status is BYOC_OK.
 void check_ok(check_t *check, byoc_status_t status, const byoc_diag_t *diag, const char *what);
+// Ends the rule as one that does not concern a table, which has no code of its own.
+void check_needs_code(check_t *check);
 // Says what the plugin is asked to do next: "generating code for 'negate'".
 void check_doing(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // A line for the report that is no failure.

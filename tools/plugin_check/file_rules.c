@@ -4,7 +4,7 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/string.h"
-#include "core/plugin/identity.h"
+#include "core/plugin/table.h"
 #include "core/plugin/trust.h"
 #include "tools/plugin_check/check.h"
 
@@ -22,7 +22,7 @@ void check_file_identity(check_t *check) {
   byoc_plugin_note_t note;
   bool has_note = false;
   // A status with a sound note is about exports, which have a rule of their own.
-  (void)byoc_plugin_identity_read(check->plugin, &diag, &note, &has_note);
+  (void)byoc_plugin_any_identity(check->plugin, &diag, &note, &has_note);
   if (!has_note) check_stop(check, &diag, "its note cannot be read");
   if (note.description[0] == '\0') check_fail(check, "its note has no description");
   check_fact(check, "%s %s, targets %s, built for ABI %u.%u, needs %u.%u", note.name, note.version, note.targets,
@@ -61,6 +61,7 @@ static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
 }
 
 void check_file_exports(check_t *check) {
+  check_needs_code(check);
   byoc_diag_t diag = {0};
   file_t file;
   exports_t exports = {.check = check};
@@ -92,6 +93,7 @@ static byoc_status_t visit_needed(void *self, const char *name, bool is_soname) 
 }
 
 void check_file_needs(check_t *check) {
+  check_needs_code(check);
   byoc_diag_t diag = {0};
   file_t file;
   open_file(check, &file);

@@ -17,6 +17,7 @@ static void read_note(check_t *check, byoc_plugin_note_t *out_note) {
 }
 
 void check_load_resolves(check_t *check) {
+  check_needs_code(check);
   check_doing(check, "the loader opens it and runs its constructors");
   void *handle = dlopen(check->plugin, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) check_stop(check, NULL, "%s", dlerror());
@@ -25,6 +26,7 @@ void check_load_resolves(check_t *check) {
 }
 
 void check_load_accepted(check_t *check) {
+  check_needs_code(check);
   byoc_diag_t diag = {0};
   byoc_plugin_note_t note;
   byoc_plugin_library_t *library = NULL;
@@ -39,6 +41,7 @@ void check_load_accepted(check_t *check) {
 }
 
 void check_load_clean(check_t *check) {
+  check_needs_code(check);
   enum { TIMEOUT_MS = 20000 };
   byoc_diag_t diag = {0};
   byoc_plugin_note_t note;
@@ -90,6 +93,7 @@ static void compare(check_t *check, const char *what, size_t before, size_t afte
 }
 
 void check_load_thousand(check_t *check) {
+  check_needs_code(check);
   enum { COUNT = 1000, SETTLED = 20, SLACK_BYTES = 4096 };
   byoc_plugin_note_t note;
   holdings_t before = {0};
@@ -109,6 +113,7 @@ void check_load_thousand(check_t *check) {
 }
 
 void check_load_memory(check_t *check) {
+  check_needs_code(check);
   byoc_plugin_note_t note;
   byoc_failing_allocator_t counter = {.base = byoc_allocator_system()};
   const byoc_allocator_t allocator = byoc_failing_allocator(&counter);

@@ -9,7 +9,7 @@
 #include "core/base/group.h"
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
-#include "core/plugin/identity.h"
+#include "core/plugin/table.h"
 #include "tools/common/print.h"
 #include "tools/common/report.h"
 #include "tools/plugin_check/check.h"
@@ -42,7 +42,7 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc-plugin-check",
-      .synopsis = "PLUGIN.so [options]",
+      .synopsis = "PLUGIN [options]",
       .summary = "check a plugin against the rules of the plugin ABI",
       .operands = operands,
       .more_operands = &arguments->words,
@@ -126,7 +126,7 @@ static byoc_status_t run_rules(arguments_t *arguments, check_report_t *report, b
 static byoc_status_t report_rules(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
   check_report_t report = {.format = arguments->format, .check = &arguments->check};
   byoc_diag_t ignored = {0};
-  (void)byoc_plugin_identity_read(arguments->check.plugin, &ignored, &report.note, &report.has_note);
+  (void)byoc_plugin_any_identity(arguments->check.plugin, &ignored, &report.note, &report.has_note);
   for (size_t i = 0; i < check_rule_count; ++i) report.count += is_wanted(arguments, &check_rules[i]);
   byoc_status_t status = check_report_begin(&report, diag);
   if (status == BYOC_OK) status = run_rules(arguments, &report, diag);

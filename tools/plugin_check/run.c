@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
+#include "core/plugin/table.h"
 #include "core/target/cpu.h"
 #include "tools/plugin_check/check.h"
 
@@ -91,6 +92,10 @@ void check_skip(check_t *check, const char *format, ...) {
   va_end(arguments);
   check->answer->is_skipped = 1;
   check_end(check);
+}
+
+void check_needs_code(check_t *check) {
+  if (byoc_plugin_is_table(check->plugin)) check_skip(check, "a table has no code of its own");
 }
 
 void check_ok(check_t *check, byoc_status_t status, const byoc_diag_t *diag, const char *what) {

@@ -235,6 +235,15 @@ static bool grow_children(maker_t *m, const byoc_op_t *op, const byoc_pattern_t 
     recipe->operands[i].is_known = true;
     recipe->operands[i].value = m->specimen->values.data[known[i]];
   }
+  // A name may stand in an operand that was grown after the one that it names: Sub(%x, Tanh(%x)).
+  for (uint32_t i = 0; i < pattern->child_count; ++i) {
+    const byoc_pattern_t *child = pattern->children[i];
+    if (known[i] != SPECIMEN_NONE || (child->kind != PATTERN_ANY && child->kind != PATTERN_CONSTANT)) continue;
+    known[i] = recall(m, child);
+    if (known[i] == SPECIMEN_NONE) continue;
+    recipe->operands[i].is_known = true;
+    recipe->operands[i].value = m->specimen->values.data[known[i]];
+  }
   return true;
 }
 

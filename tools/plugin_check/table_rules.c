@@ -4,6 +4,7 @@
 
 #include "core/plugin/identity.h"
 #include "core/plugin/lint.h"
+#include "core/plugin/table.h"
 #include "core/target/option.h"
 #include "tools/plugin_check/check.h"
 
@@ -11,7 +12,7 @@ void check_tables_note(check_t *check) {
   byoc_diag_t diag = {0};
   byoc_plugin_note_t note;
   bool has_note = false;
-  check_ok(check, byoc_plugin_identity_read(check->plugin, &diag, &note, &has_note), &diag, "its note");
+  check_ok(check, byoc_plugin_any_identity(check->plugin, &diag, &note, &has_note), &diag, "its note");
   if (memcmp(&note, &check->entry->note, sizeof(note)) != 0) check_fail(check, "its note changes when it is loaded");
   for (size_t i = 0; i < check->entry->kind_count; ++i) {
     const byoc_target_kind_t *kind = &check->entry->kinds[i];
