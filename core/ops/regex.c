@@ -13,8 +13,10 @@
 
 // RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
 // writes repetitions out, and its work grows with the square of the characters that there are then, and faster yet with
-// the loops inside of one another: "((a*)*)*" has three.
+// the loops inside of one another: "((a*)*)*" has three. Fastest it grows with assertions (^, $, \b, \B), of
+// which it makes copies, if there are some in a loop: those of "((\B|)*(\B|)*)*" take minutes.
 enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32 };
+enum { MAX_ASSERTIONS = 32, MAX_LOOPED_ASSERTIONS = 8, MAX_ASSERTIONS_OF_LOOP = 4 };
 
 typedef struct {
   const char *at;
@@ -26,6 +28,9 @@ typedef struct {
   const char *counted;               // the end of the last repetition
   int loops[MAX_DEPTH + 1];          // inside of one another, in each open group so far
   int last_loops;                    // and in the last character or group
+  int64_t assertions[MAX_DEPTH + 1]; // with repetitions written out, twice for each loop, in each open group so far
+  int64_t last_assertions;           // and in the last character or group
+  bool loops_assertions;             // some of them are repeated without end
   bool is_repeated;                  // a repetition was the last
 } translator_t;
 
@@ -154,6 +159,7 @@ static bool open_group(translator_t *t) {
   if (t->depth == MAX_DEPTH) return refuse(t, "a group inside of 1000 others is");
   t->characters[++t->depth] = 0;
   t->loops[t->depth] = 0;
+  t->assertions[t->depth] = 0;
   byoc_string_append(t->out, "(");
   t->at += plain ? 1 : 3;
   return true;
@@ -166,6 +172,15 @@ static bool count_copies(translator_t *t, int64_t times, bool is_endless) {
   t->is_repeated = true;
   t->characters[t->depth] += t->last * (times - 1);
   t->last *= times;
+  const int64_t copies = is_endless && times < 2 ? 2 : times;
+  t->assertions[t->depth] += t->last_assertions * (copies - 1);
+  t->last_assertions *= copies;
+  if (is_endless && t->last_assertions > 0) {
+    t->loops_assertions = true;
+    if (t->last_assertions > MAX_ASSERTIONS_OF_LOOP) {
+      return refuse(t, "a repetition of more than two of ^, $, \\b and \\B is");
+    }
+  }
   t->last_loops += is_endless;
   if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
   return t->last_loops <= MAX_LOOPS || refuse(t, "a repetition of 32 others inside of one another is");
@@ -179,6 +194,10 @@ static bool count_braces(translator_t *t) {
   if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
   t->counted = end;
   return count_copies(t, most + is_endless > 1 ? most + is_endless : 1, is_endless);
+}
+
+static bool is_assertion(const char *at) {
+  return *at == '^' || *at == '$' || (*at == '\\' && (at[1] == 'b' || at[1] == 'B'));
 }
 
 // What stands at `t->at` is one more character to match, or the end of a group, or repeats what stood before.
@@ -197,9 +216,11 @@ static bool count(translator_t *t) {
     const bool is_end = at == ')' && t->depth > 0;
     t->last = is_end ? t->characters[t->depth] : 1;
     t->last_loops = is_end ? t->loops[t->depth] : 0;
+    t->last_assertions = is_end ? t->assertions[t->depth] : is_assertion(t->at);
     t->depth -= is_end;
     t->is_repeated = false;
     t->characters[t->depth] += t->last;
+    t->assertions[t->depth] += t->last_assertions;
     if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
   }
   return t->characters[t->depth] <= MAX_CHARACTERS ||
@@ -243,5 +264,9 @@ bool byoc_regex_translate(const char *pattern, byoc_string_t *out, char reason[B
     if (!count(&t) || !translate_one(&t)) return false;
   }
   byoc_string_append(out, ")$");
+  if (t.depth == 0 && t.assertions[0] > (t.loops_assertions ? MAX_LOOPED_ASSERTIONS : MAX_ASSERTIONS)) {
+    t.at = pattern;
+    return refuse(&t, "so many of ^, $, \\b and \\B are");
+  }
   return compiles(&t);
 }

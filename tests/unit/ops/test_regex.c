@@ -84,6 +84,21 @@ static void large_patterns_are_refused(void **state) {
   assert_true(matches("a{2,}[{]1001", "aaa{1001"));
 }
 
+// Found by tests/fuzz: the C library takes time without bound for assertions in loops.
+static void repeated_assertions_are_refused(void **state) {
+  (void)state;
+  expect_refused("(((|(((|)'?\\B\\B\\B)+))'?\\B\\B\\B)+)", "a repetition of more than two of ^, $, \\b and \\B");
+  expect_refused("((\\B|)*(\\B|)*)*", "a repetition of more than two");
+  expect_refused("(\\ba)*(\\bb)*(\\bc)*(\\bd)*(\\be)*", "so many of ^, $, \\b and \\B are not supported");
+  char many[33 * 4 + 1] = "";
+  for (int i = 0; i < 33; ++i) strcat(many, "a\\b ");
+  expect_refused(many, "so many");
+  assert_true(matches("(\\bfoo\\b ?)+", "foo foo"));
+  assert_true(matches("(\\ba *)*(\\bb *)*", "a a b"));
+  many[32 * 4] = '\0';
+  assert_false(matches(many, "a"));
+}
+
 // Found by tests/fuzz: the C library takes time without bound for loops around loops.
 static void repetitions_of_repetitions_are_refused(void **state) {
   (void)state;
@@ -115,6 +130,7 @@ int main(void) {
       cmocka_unit_test(the_rest_is_refused),
       cmocka_unit_test(large_patterns_are_refused),
       cmocka_unit_test(repetitions_of_repetitions_are_refused),
+      cmocka_unit_test(repeated_assertions_are_refused),
       cmocka_unit_test(what_does_not_compile_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
