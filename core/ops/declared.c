@@ -94,33 +94,21 @@ static byoc_status_t check_attributes(const byoc_op_declaration_t *d, const byoc
   return BYOC_OK;
 }
 
-static bool same_dims(const byoc_signature_value_t *a, const byoc_signature_value_t *b) {
-  if (a->dim_count != b->dim_count) return false;
-  for (int32_t d = 0; d < a->dim_count; ++d) {
-    const byoc_signature_dim_t *x = &a->dims[d], *y = &b->dims[d];
-    if ((x->rest != NULL) != (y->rest != NULL)) return false;
-    if (x->rest ? strcmp(x->rest, y->rest) != 0 : !byoc_dim_equal(x->dim, y->dim)) return false;
-  }
-  return true;
-}
-
-// Elements stand at the same place in all values.
+// Elements stand at the same place in all values, whatever their rank: passes may move an elementwise operator over a
+// transposition.
 static byoc_status_t check_element(const byoc_op_declaration_t *d, const byoc_signature_t *signature,
                                    byoc_diag_t *diag) {
   const byoc_signature_value_t *first = &signature->results[0];
-  if (d->broadcasts && (first->dim_count != 1 || first->rest != 0 || signature->required_count == 0 ||
-                        signature->required_count != signature->operand_count)) {
-    return refuse(d, diag, "broadcasting takes values of the form T[S...], none of them optional");
+  for (uint32_t i = 0; i < signature->operand_count + signature->result_count; ++i) {
+    const byoc_signature_value_t *value =
+        i < signature->operand_count ? &signature->operands[i] : &signature->results[i - signature->operand_count];
+    const bool fits = value->dim_count == 1 && value->rest == 0;
+    if (fits && first->rest == 0 && strcmp(value->dims[0].rest, first->dims[0].rest) == 0) continue;
+    return refuse(d, diag, "it computes element by element, so that all values have the form T[S...], but '%s' has not",
+                  value->name);
   }
-  for (uint32_t i = 0; i < signature->operand_count; ++i) {
-    if (same_dims(first, &signature->operands[i])) continue;
-    return refuse(d, diag, "it computes element by element, but '%s' and '%s' have other dimensions",
-                  signature->operands[i].name, first->name);
-  }
-  for (uint32_t i = 1; i < signature->result_count; ++i) {
-    if (same_dims(first, &signature->results[i])) continue;
-    return refuse(d, diag, "it computes element by element, but '%s' and '%s' have other dimensions",
-                  signature->results[i].name, first->name);
+  if (d->broadcasts && signature->required_count != signature->operand_count) {
+    return refuse(d, diag, "what broadcasts has no optional operands");
   }
   return signature->operand_count > 0 ? BYOC_OK : refuse(d, diag, "it computes element by element from no operand");
 }

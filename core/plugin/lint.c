@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "core/ops/op.h"
+#include "core/ops/extension.h"
 #include "core/plugin/pattern_internal.h"
 
 typedef struct lint_t {
@@ -40,12 +40,23 @@ static const byoc_op_t *find_elsewhere(const char *name) {
   return NULL;
 }
 
+// Is it byoc's own domain, or one of which a loaded plugin declares operators?
+static bool has_operators(const char *domain) {
+  bool has = byoc_op_domain_is_reserved(domain);
+  for (size_t i = 0; i < byoc_op_count() && !has; ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    has = op != NULL && strcmp(op->domain, domain) == 0;
+  }
+  return has;
+}
+
 static bool is_known(const lint_t *lint, const char *domain, const char *name) {
   char asked[160], meant[160];
   if (byoc_op_known(domain, name)) return true;
   full_name(domain, name, asked);
   const byoc_op_t *elsewhere = find_elsewhere(name);
   const char *nearest = byoc_op_nearest(domain, name);
+  if (elsewhere == NULL && nearest == NULL && !has_operators(domain)) return false; // of a plugin that is not loaded
   if (elsewhere != NULL) {
     tell(lint, "there is no operator '%s'; did you mean '%s'?", asked, full_name(elsewhere->domain, name, meant));
   } else if (nearest != NULL) {

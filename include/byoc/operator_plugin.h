@@ -38,7 +38,7 @@
 //
 //   element   y = x * sigma                      an element of each result from the elements of the operands at the
 //                                                same place; `let t = exp(x)` names what is used twice. All values have
-//                                                the same dimensions. It is fused with what stands before and after it.
+//                                                the form T[S...]. It is fused with what stands before and after it.
 //   loops     parallel b in 0 .. B {             loops over whole tensors, each addressed by one row-major index. A
 //               var s = T(0)                     name with dots counts as one dimension, the product.
 //               serial d in 0 .. D { s = s + x[b * D + d] }
@@ -61,8 +61,9 @@
 //   refused.
 //
 // What is wrong in a declaration refuses the plugin when it is loaded, with a sentence: definitions are tried for each
-// type, with known and open dimensions. Indices are not checked: a definition that reads beyond a tensor is as wrong as
-// a kernel that does. The rules of byoc/plugin.h hold: what is handed over is copied.
+// type, with known and open dimensions. An index outside of its tensor ends an evaluated run with a sentence, and is
+// found by byoc-plugin-check; compiled code does not look. The rules of byoc/plugin.h hold: what is handed over is
+// copied.
 #ifndef BYOC_OPERATOR_PLUGIN_H_
 #define BYOC_OPERATOR_PLUGIN_H_
 

@@ -94,8 +94,9 @@ static void test_unknown_operators(void **state) {
   write_model("typo.onnx", "com.acme", "MyGello", "3,5", 0);
   byoc_test_shell(1, WITH "byoc build typo.onnx -o none.so");
   byoc_test_printed("the nearest known operator is MyGelu");
-  byoc_test_shell(1, "byoc build acme.onnx -o none.so --plugin " TAKER " --target taker");
+  byoc_test_shell(1, "byoc build acme.onnx -o none.so -v --plugin " TAKER " --target taker");
   byoc_test_printed("is not known");
+  if (strstr(byoc_test_output(), "there is no operator") != NULL) fail_msg("%s", byoc_test_output()); // of its pattern
   byoc_test_shell(0, WITH "byoc opt acme.onnx -o acme.byoc");
   byoc_test_shell(1, "byoc build acme.byoc -o none.so");
   byoc_test_printed("operator 'MyGelu' is not known in domain 'com.acme'");

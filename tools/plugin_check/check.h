@@ -31,6 +31,7 @@ typedef struct check_t check_t;
 typedef enum check_stage_t {
   CHECK_FILE,   // check->plugin. The rule reads the file only.
   CHECK_LOAD,   // the same; the rule may load the plugin itself. If it fails, no later rule runs.
+  CHECK_ALONE,  // check->registry and check->entry too: the plugin alone, loaded in this child. It may have no targets.
   CHECK_LOADED, // check->registry and check->entry too: the plugin alone, loaded in this child
   CHECK_GATE,   // the same. If it fails, no later rule runs: it would fail for the same reason.
 } check_stage_t;

@@ -139,6 +139,7 @@ static void leave(void) {
 // none: each target of the plugin.
 static void settle_targets(check_t *check) {
   byoc_text_items_t all = check->targets;
+  if (check->entry->kind_count == 0) check_skip(check, "it has no targets");
   check->targets.count = 0;
   for (size_t i = 0; i < all.count; ++i) {
     const char *mark = strchr(all.items[i], '?');
@@ -167,10 +168,11 @@ static void run_in_child(void *self, void *answer) {
   if (atexit(leave) != 0) _exit(EXITED);
   (void)setenv("TMPDIR", check->folder, 1);
   (void)setenv("BYOC_CACHE_DIR", check->cache_folder, 0);
-  if (check->rule->stage == CHECK_LOADED || check->rule->stage == CHECK_GATE) {
+  const check_stage_t stage = check->rule->stage;
+  if (stage == CHECK_ALONE || stage == CHECK_LOADED || stage == CHECK_GATE) {
     check->registry = check_load(check, byoc_allocator_system());
     check->entry = byoc_plugin_registry_at(check->registry, 0);
-    settle_targets(check);
+    if (stage != CHECK_ALONE) settle_targets(check);
   }
   check->rule->run(check);
   check_end(check);

@@ -268,7 +268,7 @@ static void test_wrong_declarations_are_refused(void **state) {
       {{.signature = "(alpha: f32[]) -> (y: f32[])", .attributes = alpha_attributes},
        "'alpha' is a value and an attribute"},
       // elements
-      {{.signature = ROWS, .element = "y = x"}, "element by element, but 'x' and 'y' have other dimensions"},
+      {{.signature = ROWS, .element = "y = x"}, "all values have the form T[S...], but 'x' has not"},
       {{.signature = SAME, .element = "y = erff(x)"},
        "its element with T = f32 at column 5: no operator, variable or buffer 'erff'"},
       {{.signature = SAME, .element = "let z = x"}, "result 'y' gets no element"},
