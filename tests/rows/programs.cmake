@@ -129,6 +129,7 @@ byoc_add_row_program(A20 parent_permissions unit_plugin_registry test_parent_per
 byoc_add_row_program(A20 odd_files unit_plugin_registry test_odd_files)
 byoc_add_row_program(A21 two_plugins_for_one_target unit_plugin_registry test_a21_*)
 byoc_add_row_program(A21 as_a_user cli_plugins test_a21_*)
+byoc_add_row_program(A21 two_plugins_for_one_operator cli_operators test_a21_*)
 byoc_add_row_program(A22 target_strings unit_target_target test_errors)
 byoc_add_row_program(A22 schemas unit_target_target test_schemas)
 byoc_add_row_program(A22 as_a_user cli_plugins test_a22_*)
