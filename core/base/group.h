@@ -7,7 +7,8 @@
 //
 // SIGKILL cannot be handled. Leaders made by byoc_group_fork ask the kernel to die with their parent
 // (PR_SET_PDEATHSIG), but a compiler's own children inherit no such wish. A tool therefore starts a guard: a small
-// process that learns from the end of a pipe that the tool is gone, and kills every group that is left.
+// process that learns from the end of a pipe that the tool is gone, and kills every group that is left. It does not
+// know a program that was started in the very moment in which the tool was killed, before that was in the table.
 #ifndef BYOC_CORE_BASE_GROUP_H_
 #define BYOC_CORE_BASE_GROUP_H_
 

@@ -248,6 +248,12 @@ static const byoc_rule_t rules[] = {
     {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "bad.group", .operators = {operators, 2}}};
 #define RULES
 #endif
+#ifdef BAD_rule_operator_word
+static const char *const operators[] = {"Relu", "com.example::Max Pool"};
+static const byoc_rule_t rules[] = {
+    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "bad.group", .operators = {operators, 2}}};
+#define RULES
+#endif
 
 // ABI 1.0 with structs of another size: nothing wrong with that either.
 #ifdef BAD_good_larger_structs

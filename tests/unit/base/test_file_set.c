@@ -83,6 +83,12 @@ static void none_is_left_of_an_abandoned_set(void **state) {
   byoc_file_set_abandon(&set);
   expect("a", "old a");
   assert_int_equal(byoc_test_count_entries("."), 1);
+  byoc_diag_t diag = {0};
+  add(&set, "c", "new c"); // it is empty, and may be filled again
+  byoc_test_ok(byoc_file_set_commit(&set, &diag), &diag);
+  expect("a", "old a");
+  expect("c", "new c");
+  assert_int_equal(byoc_test_count_entries("."), 2);
 }
 
 // The third place becomes a folder after the files were added: what was put in place before is taken back.

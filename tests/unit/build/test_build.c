@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/build/build.h"
+#include "core/build/placed.h"
 #include "core/ir/text.h"
 #include "core/plugin/registry.h"
 #include "core/runtime/loader.h"
@@ -197,6 +198,31 @@ static void test_12_features_are_listed_once(void **state) {
   close_build(&fixture);
 }
 
+// A change of layout is no operator of the model.
+static void test_layout_changes_do_not_count(void **state) {
+  (void)state;
+  static const char text[] = "module {\n"
+                             "  func @main(%x : f32[1,16,2,2]) -> (%y : f32[1,16,2,2]) {\n"
+                             "    %0 = byoc::ToBlocked@1(%x) : f32[1,1,2,2,16]\n"
+                             "    %1 = Relu@14(%0) : f32[1,1,2,2,16]\n"
+                             "    %y = byoc::FromBlocked@1(%1) : f32[1,16,2,2]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  const byoc_target_list_t targets = {0};
+  byoc_placement_t placement;
+  byoc_placed_t placed = {0};
+  byoc_placement_init(&placement, byoc_allocator_system());
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_placed_count(&placed, module, &targets, true, &diag, &placement), &diag);
+  assert_int_equal(placed.operator_count, 1);
+  assert_int_equal(placement.left_over_count, 1);
+  byoc_graph_module_destroy(module);
+  byoc_placement_deinit(&placement);
+}
+
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
@@ -206,6 +232,7 @@ int main(void) {
       cmocka_unit_test(test_lent),
       cmocka_unit_test(test_dimensions_are_for_onnx),
       cmocka_unit_test(test_12_features_are_listed_once),
+      cmocka_unit_test(test_layout_changes_do_not_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

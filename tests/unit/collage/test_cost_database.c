@@ -374,6 +374,28 @@ static void test_cannot_be_used(void **state) {
   free(nowhere);
 }
 
+// Where SQLite can make no log beside it, a database is read all the same, whatever its path looks like in a URI.
+static void test_read_only(void **state) {
+  fixture_t *fixture = *state;
+  static const char *const names[] = {"costs.sqlite", "50% of?what#is%3fhere.sqlite"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_cost_record_t found;
+    byoc_diag_t diag = {0};
+    char *path = byoc_path_join(byoc_allocator_system(), fixture->folder, names[i]), log[4096];
+    byoc_cost_database_t *database = open_database(path);
+    put(database, 1, 5);
+    byoc_cost_database_close(database);
+    snprintf(log, sizeof(log), "%s-wal", path);
+    byoc_test_ok(byoc_make_directories(log, &diag), &diag); // in the log's place
+    database = open_database(path);
+    assert_string_equal(byoc_cost_database_path(database), path);
+    assert_true(get(fixture, database, 1, &found));
+    assert_true(found.cost_ns == 5);
+    byoc_cost_database_close(database);
+    free(path);
+  }
+}
+
 static byoc_status_t open_and_close(void *argument, byoc_allocator_t allocator) {
   byoc_cost_database_t *database = NULL;
   byoc_diag_t diag = {0};
@@ -396,6 +418,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_upgrade_given_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exchange, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_c5_killed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_c5_shared, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_disk_full, set_up, tear_down),

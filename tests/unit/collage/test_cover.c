@@ -608,6 +608,26 @@ static void states_collapse_on_a_chain(void **state) {
   assert_in_range(count_states(LONG) - count_states(1), 1, 2 * (LONG - 1) * PLACES * PLACES);
 }
 
+// Many nodes are ready at once, all as good as each other: the first chain is taken to its end, then the next.
+static void chains_are_taken_one_by_one(void **state) {
+  (void)state;
+  enum { CHAINS = 17, LENGTH = 3, NODES = CHAINS * LENGTH + 1 };
+  byoc_dataflow_edge_t edges[CHAINS * LENGTH];
+  for (uint32_t node = 0; node < CHAINS * LENGTH; ++node) {
+    const uint32_t next = node + CHAINS; // in turns
+    edges[node] = (byoc_dataflow_edge_t){node, next < CHAINS * LENGTH ? next : CHAINS * LENGTH};
+  }
+  byoc_diag_t diag = {0};
+  byoc_dataflow_t flow;
+  byoc_test_ok(byoc_dataflow_init_edges(&flow, NODES, edges, CHAINS * LENGTH, byoc_allocator_system(), &diag), &diag);
+  byoc_cover_problem_t problem = {.allocator = byoc_allocator_system(), .flow = &flow, .node_count = NODES};
+  byoc_arena_init(&problem.arena, byoc_allocator_system());
+  byoc_test_ok(byoc_cover_order(&problem, &diag), &diag);
+  for (uint32_t at = 0; at + 1 < NODES; ++at) assert_int_equal(problem.order[at], at % LENGTH * CHAINS + at / LENGTH);
+  byoc_arena_deinit(&problem.arena);
+  byoc_dataflow_deinit(&flow);
+}
+
 // The search takes the nodes in the block's own order, or in one that keeps less waiting.
 static void the_narrower_order_is_taken(void **state) {
   (void)state;
@@ -642,6 +662,7 @@ int main(void) {
       cmocka_unit_test(a_plan_that_is_none_is_refused),
       cmocka_unit_test(a_layer_keeps_its_width),
       cmocka_unit_test(states_collapse_on_a_chain),
+      cmocka_unit_test(chains_are_taken_one_by_one),
       cmocka_unit_test(the_narrower_order_is_taken),
       cmocka_unit_test(memory_may_run_out_anywhere),
   };

@@ -373,6 +373,9 @@ static void test_verify_what_byoc_itself_offers(void **state) {
 #define TEXTS                                                                                                          \
   " input %s : string[3]\n input %p : string[1]\n local %i : i64[3]\n local %j : i64[2]\n local %b : bool[3]\n"
 #define DO(call) "allocate %i allocate %j allocate %b " call " copy %x -> %y free %b free %j free %i"
+#define SPLITTING                                                                                                      \
+  " input %s : string[3]\n input %p : string[1]\n input %k : i64[1]\n input %m : i64[3,2]\n input %n : i64[2,3]\n"     \
+  " local %t : string[3,2]\n local %u : string[2,3]\n"
 #define SEQUENCE " input %q : value seq<f32[N]>\n local %e : value f32[N]\n local %o : value seq<f32[N]>\n"
   static const case_t cases[] = {
       {"it fits", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%i)")), NULL},
@@ -384,6 +387,11 @@ static void test_verify_what_byoc_itself_offers(void **state) {
        "buffer 'i' is read before it is written"},
       {"a check of texts", PROGRAM(TEXTS, DO("packed byoc_check_range(%s, %j, %j, %p) -> ()")),
        "the function takes j- i1 i1 s+ >"},
+      {"parts of texts",
+       PROGRAM(SPLITTING, "allocate %t packed byoc_text_split(%s, %m, %p, %k) -> (%t) copy %x -> %y free %t"), NULL},
+      {"parts of other texts",
+       PROGRAM(SPLITTING, "allocate %u packed byoc_text_split(%s, %n, %p, %k) -> (%u) copy %x -> %y free %u"),
+       "operands and results do not fit; the function takes s- *n s+ i1 > sn"},
       {"container",
        DYNAMIC(SEQUENCE, "match %x binds N at 0 container SequenceAt(%q, %n) -> (%e) free %e share %x -> %y"), NULL},
       {"a position is missing", DYNAMIC(SEQUENCE, "container SequenceAt(%q) -> (%e) free %e share %x -> %y"),

@@ -113,6 +113,8 @@ static void values_are_folded_as_they_compute(void **state) {
   expect(&f, OP(FMOD, INT(-7), INT(2)), "-1");
   expect(&f, byoc_loop_cast(b, BYOC_DTYPE_I8, byoc_loop_const(b, BYOC_DTYPE_F32, 300)), "i8(127)");
   expect(&f, byoc_loop_cast(b, BYOC_DTYPE_I32, byoc_loop_const(b, BYOC_DTYPE_F32, NAN)), "i32(0)");
+  expect(&f, byoc_loop_cast(b, BYOC_DTYPE_U8, byoc_loop_const(b, BYOC_DTYPE_F32, 1)), "u8(1)");
+  expect(&f, byoc_loop_cast(b, BYOC_DTYPE_U8, byoc_loop_const(b, BYOC_DTYPE_F32, -1)), "u8(0)");
   expect(&f, byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, byoc_loop_const(b, BYOC_DTYPE_F32, 2.5)), "2.0");
   expect(&f, byoc_loop_select(b, OP(LT, f.j, INT(9)), x, zero), "x[0]");
   expect(&f, OP(ADD, byoc_loop_const(b, BYOC_DTYPE_F32, 0.1f), byoc_loop_const(b, BYOC_DTYPE_F32, 0.2f)),

@@ -216,6 +216,35 @@ static void transcendental_functions_are_accurate(void **state) {
   free(y);
 }
 
+// In lanes: integers of both signs as f64, and elements of four bits from the first to the last and back.
+static void lanes_convert_integers(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input x : i64[4] input u : u64[4] input q : i4[4] input p : u4[4]"
+            "  output y : f64[4] output z : f64[4] output v : i32[8] output w : i32[8]"
+            "  vector i in 0 .. 4 { y[i] = cast(f64, x[i])  z[i] = cast(f64, u[i])"
+            "    v[i] = cast(i32, q[i])  v[7 - i] = cast(i32, q[3 - i])"
+            "    w[i] = cast(i32, p[i])  w[7 - i] = cast(i32, p[3 - i]) } }");
+  int64_t x[4] = {-1, 0, 5, INT64_MIN}, shape[1] = {4}, twice[1] = {8};
+  uint64_t u[4] = {0, 3, UINT64_C(1) << 63, UINT64_MAX};
+  uint8_t nibbles[2] = {0xf1, 0x87}; // 1, 15 or -1, 7, 8 or -8
+  double y[4] = {0}, z[4] = {0};
+  int32_t v[8] = {0}, w[8] = {0};
+  const DLTensor tensors[8] = {
+      {.data = x, .ndim = 1, .shape = shape},       {.data = u, .ndim = 1, .shape = shape},
+      {.data = nibbles, .ndim = 1, .shape = shape}, {.data = nibbles, .ndim = 1, .shape = shape},
+      {.data = y, .ndim = 1, .shape = shape},       {.data = z, .ndim = 1, .shape = shape},
+      {.data = v, .ndim = 1, .shape = twice},       {.data = w, .ndim = 1, .shape = twice}};
+  assert_int_equal(test_call(NULL, f.interpreter, tensors, 4, 4), BYOC_OK);
+  const double signed_values[4] = {-1, 0, 5, -0x1p63}, unsigned_values[4] = {0, 3, 0x1p63, 0x1p64};
+  const int32_t i4[8] = {1, -1, 7, -8, 1, -1, 7, -8}, u4[8] = {1, 15, 7, 8, 1, 15, 7, 8};
+  assert_memory_equal(y, signed_values, sizeof(y));
+  assert_memory_equal(z, unsigned_values, sizeof(z));
+  assert_memory_equal(v, i4, sizeof(v));
+  assert_memory_equal(w, u4, sizeof(w));
+  end(&f);
+}
+
 static byoc_status_t create_and_emit(void *argument, byoc_allocator_t allocator) {
   const byoc_loop_kernel_t *kernel = argument;
   byoc_diag_t diag = {0};
@@ -247,6 +276,7 @@ int main(void) {
       cmocka_unit_test(wrong_calls_are_refused),
       cmocka_unit_test(dimensions_nobody_has_are_refused),
       cmocka_unit_test(transcendental_functions_are_accurate),
+      cmocka_unit_test(lanes_convert_integers),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

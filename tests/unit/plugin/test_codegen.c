@@ -472,6 +472,28 @@ static void probe_crossed_operands(const byoc_host_t *host, byoc_codegen_t *code
   assert_null(host->edit->create_node(codegen, first, host->graph->node_at(second, 0), "", "Relu", &operand, 1, 1));
 }
 
+// Calls of C functions whose results have no types, or that start from an operand that is not there.
+static void probe_c_calls(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  (void)argument;
+  byoc_function_t *function = host->codegen->function_at(codegen, 0);
+  byoc_value_t *x = host->graph->parameter(function, 0);
+  byoc_c_call_t call = {.header = BYOC_HEADER(byoc_c_call_t, 1),
+                        .symbol = "f",
+                        .return_type = BYOC_C_VOID,
+                        .repeat_count = 1,
+                        .result_from_operand = -1};
+  const uint32_t dtype = BYOC_DTYPE_F32, rank = 1;
+  const int64_t dims[] = {4};
+  assert_null(host->edit->create_c_call(codegen, function, NULL, &call, &x, 1, NULL, &rank, dims, 1));
+  assert_null(host->edit->create_c_call(codegen, function, NULL, &call, &x, 1, &dtype, NULL, dims, 1));
+  call.result_from_operand = 1;
+  assert_null(host->edit->create_c_call(codegen, function, NULL, &call, &x, 1, &dtype, &rank, dims, 1));
+  call.result_from_operand = 0;
+  byoc_node_t *node = host->edit->create_c_call(codegen, function, NULL, &call, &x, 1, &dtype, &rank, dims, 1);
+  assert_non_null(node);
+  assert_int_equal(host->edit->erase_node(codegen, node), BYOC_OK);
+}
+
 static void probe_declined_twice(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
   (void)argument;
   byoc_function_t *function = host->codegen->function_at(codegen, 0);
@@ -491,6 +513,7 @@ static void test_bad_calls(void **state) {
       {probe_erase_twice, "edit: a value is of another function"},
       {probe_declined_twice, "function 'first' is answered twice"},
       {probe_crossed_operands, NULL},
+      {probe_c_calls, NULL},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     run_t run;

@@ -130,6 +130,7 @@ static void test_bad_plugins(void **state) {
       {"rule_empty", "rule 0 ('bad.relu') has neither 'pattern' nor 'operators', one of which byoc_rule_t requires"},
       {"rule_pattern", "pattern of rule 'bad.relu': expected ')' at column 18, before ''"},
       {"rule_operator", "rule 'bad.group': 'com.example::' is not an operator's name"},
+      {"rule_operator_word", "rule 'bad.group': 'com.example::Max Pool' is not an operator's name"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     char from[512];

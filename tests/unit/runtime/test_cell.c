@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/runtime/artifact/cell_memory.h"
 #include "core/runtime/artifact/container.h"
 #include "tests/support/support.h"
 
@@ -57,6 +58,22 @@ static void memory_comes_back(void **state) {
   for (int run = 0; run < 200; ++run) byoc_frame_reset(&frame); // idle blocks are freed
   for (int i = 0; i < BYOC_FRAME_SIZE_CLASSES; ++i) assert_null(frame.free_blocks[i]);
   byoc_frame_deinit(&frame);
+}
+
+// Memory of one size is used again for another only where it is large enough.
+static void memory_of_another_size_suffices(void **state) {
+  (void)state;
+  for (int64_t small = 64; small < 4096; small += 64) {
+    for (int64_t large = small + 64; large <= small + 512; large += 64) {
+      byoc_frame_t frame;
+      begin(&frame);
+      assert_int_equal(byoc_frame_allocate(&frame, 0, BYOC_DTYPE_U8, 1, &small), BYOC_OK);
+      byoc_frame_release(&frame, 0);
+      assert_int_equal(byoc_frame_allocate(&frame, 0, BYOC_DTYPE_U8, 1, &large), BYOC_OK);
+      assert_true(frame.cells[0]->block->capacity_bytes >= (uint64_t)large);
+      byoc_frame_deinit(&frame);
+    }
+  }
 }
 
 static void sharing_keeps_the_bytes(void **state) {
@@ -189,6 +206,9 @@ static void sequences_join_and_split(void **state) {
   assert_int_equal(CALL(byoc_sequence_split, 4, 0, 0, 0, BYOC_CELL_NONE), BYOC_OK); // one by one, without the axis
   assert_int_equal(frame.cells[4]->items[0]->rank, 1);
   assert_int_equal(CALL(byoc_sequence_concat, 5, 0, 1, 4), BYOC_OK); // and back, along a new axis
+  counting(&frame, 6, 2, (const int64_t[]){5, 1}); // 5 elements like the others, and one dimension more
+  assert_int_equal(CALL(byoc_sequence_insert, 7, 0, 0, 4, 6), BYOC_OK);
+  fails(CALL(byoc_sequence_concat, 8, 0, 0, 7), BYOC_INVALID_ARGUMENT, "of the sequence has another shape");
   assert_int_equal(frame.cells[5]->rank, 2);
   assert_true(at(&frame, 5, 7) == 7);
   byoc_frame_reset(&frame); // constants stay
@@ -244,6 +264,7 @@ static void optionals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_comes_back),
+      cmocka_unit_test(memory_of_another_size_suffices),
       cmocka_unit_test(sharing_keeps_the_bytes),
       cmocka_unit_test(memory_of_the_caller_is_copied),
       cmocka_unit_test(tensors_are_expected),
