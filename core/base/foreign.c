@@ -15,7 +15,6 @@
 
 #include "core/base/foreign_output.h"
 #include "core/base/interrupt.h"
-#include "core/base/log.h"
 #include "core/base/visible.h"
 
 // Who may touch `current`: the thread that enters and leaves while it is OUTSIDE, everybody else to tell about it once
@@ -23,7 +22,8 @@
 enum { OUTSIDE, INSIDE, TOLD };
 static atomic_int state;
 static byoc_foreign_t current;
-static _Atomic int64_t heard_ns; // when the foreign code began, or last called the host
+static atomic_bool is_timed;     // `current` is to come back soon
+static _Atomic uint64_t changes; // of `current`, and calls of the host
 static int64_t limit_ms;
 static pid_t container;      // the process that contains foreign code; 0: none does
 static int sentence_fd = -1; // where a child's sentence goes; -1: to the terminal
@@ -121,14 +121,17 @@ static bool seize(void) {
   return byoc_foreign_is_contained() && atomic_compare_exchange_strong(&state, &inside, TOLD);
 }
 
-static const char leave_out[] = "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
+static const char *advice(void) {
+  if (current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
+  return "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
+}
 
 void byoc_foreign_refuse(const char *what) {
   sentence_t sentence;
   if (!seize()) return;
   begin_sentence(&sentence, what, " in its ");
   put_printed(&sentence, NULL);
-  end_with(&sentence, leave_out);
+  end_with(&sentence, advice());
 }
 
 // ---- crashes ----
@@ -148,8 +151,15 @@ static void crash(int number, siginfo_t *info, void *context) {
     put(&sentence, " (");
     put(&sentence, sigdescr_np(number));
     put(&sentence, ")");
+    const char *name = NULL;
+    const bool has_address = number == SIGSEGV && info->si_code > 0 && current.explain != NULL;
+    const char *what = has_address ? current.explain(info->si_addr, &name) : NULL;
+    if (what != NULL) {
+      put(&sentence, ": ");
+      put_named(&sentence, what, name);
+    }
     put_printed(&sentence, "\nit printed");
-    end_with(&sentence, leave_out);
+    end_with(&sentence, advice());
   }
   for (int i = 0; i < SIGNAL_COUNT; ++i) {
     if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
@@ -200,12 +210,18 @@ static void watch_ends(void) {
 
 // ---- hangs ----
 
+// Turns are counted, not time: while somebody stops the process, neither the foreign code nor this goes on.
 static void *watch(void *self) {
+  enum { TURN_MS = 100 };
+  uint64_t seen = 0;
+  int64_t turns = 0;
   (void)self;
   for (;;) {
-    (void)poll(NULL, 0, 200);
-    if (atomic_load(&state) != INSIDE || byoc_now_ns() - atomic_load(&heard_ns) < limit_ms * 1000000) continue;
-    if (seize()) break;
+    (void)poll(NULL, 0, TURN_MS);
+    const uint64_t now = atomic_load(&changes);
+    turns = now == seen && atomic_load(&is_timed) ? turns + 1 : 0;
+    seen = now;
+    if (turns * TURN_MS >= limit_ms && turns > 0 && seize()) break;
   }
   sentence_t sentence;
   char limit[64];
@@ -252,18 +268,19 @@ void byoc_foreign_contain_in_child(int fd, int64_t most_ms) {
 
 // Changes `current`. If somebody tells about it already, this thread waits for the end.
 static void become(const byoc_foreign_t *next) {
-  const bool was_foreign = current.kind != NULL, is_foreign = next->kind != NULL;
-  const char *misuse = was_foreign ? byoc_foreign_output_misuse() : NULL;
+  const bool was_caught = current.kind != NULL && !current.is_run, is_caught = next->kind != NULL && !next->is_run;
+  const char *misuse = was_caught ? byoc_foreign_output_misuse() : NULL;
   if (misuse != NULL) byoc_foreign_refuse(misuse);
   int inside = INSIDE;
   if (!atomic_compare_exchange_strong(&state, &inside, OUTSIDE) && inside == TOLD) {
     for (;;) (void)pause();
   }
-  if (!was_foreign && is_foreign) byoc_foreign_output_begin();
-  if (was_foreign && !is_foreign) byoc_foreign_output_end();
+  if (!was_caught && is_caught) byoc_foreign_output_begin();
+  if (was_caught && !is_caught) byoc_foreign_output_end();
   current = *next;
   byoc_foreign_beat();
-  atomic_store(&state, is_foreign ? INSIDE : OUTSIDE);
+  atomic_store(&is_timed, is_caught);
+  atomic_store(&state, next->kind != NULL ? INSIDE : OUTSIDE);
 }
 
 byoc_foreign_t byoc_foreign_enter(const byoc_foreign_t *entered) {
@@ -281,5 +298,5 @@ void byoc_foreign_leave(const byoc_foreign_t *outer) {
 }
 
 void byoc_foreign_beat(void) {
-  atomic_store(&heard_ns, byoc_now_ns());
+  atomic_fetch_add(&changes, 1);
 }

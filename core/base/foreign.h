@@ -1,4 +1,4 @@
-// Foreign code: what byoc calls but did not write, such as the hooks of plugins.
+// Foreign code: what byoc calls but did not write, the hooks of plugins and the functions of artifacts.
 //
 // Whoever calls it notes before whose it is. A process that contains foreign code ends with a sentence that names it,
 // and with exit code 1, where that code crashes (a signal, a stack that overflows, abort, a C++ exception that nobody
@@ -20,6 +20,10 @@ typedef struct byoc_foreign_t {
   const char *where;                  // "hook accept"
   const char *target;                 // NULL: none
   const char *subject_kind, *subject; // what it works on: "function", "main_0"; NULL: nothing single
+  bool is_run;                        // of an artifact: it may print and takes the time that it takes
+  // What it did at the address of a crash: "it wrote into the input '" and "x", or NULL; safe in a signal handler. May
+  // itself be NULL.
+  const char *(*explain)(const void *address, const char **out_name);
 } byoc_foreign_t;
 
 // From now on this process contains foreign code. Call it once, in main, after byoc_interrupt_install. `limit_s` is how

@@ -1,6 +1,7 @@
 // Runs prepared instructions; regions run as often as their owner says.
 #include <string.h>
 
+#include "core/base/foreign.h"
 #include "core/hostir/dim_value.h"
 #include "core/hostir/evaluate_internal.h"
 
@@ -87,8 +88,11 @@ typedef struct backend_call_t {
   byoc_step_t *step;
 } backend_call_t;
 
-static int32_t call_backend(void *self, const byoc_call_t *call) {
-  const backend_call_t *made = self;
+static const char *function_name(const byoc_host_instruction_t *i) {
+  return i->op == BYOC_HOST_ENGINE ? i->json->function_name : i->symbol;
+}
+
+static int32_t call_function(const backend_call_t *made, const byoc_call_t *call) {
   const byoc_step_t *step = made->step;
   switch (step->instruction->op) {
   case BYOC_HOST_PACKED:
@@ -100,13 +104,22 @@ static int32_t call_backend(void *self, const byoc_call_t *call) {
   }
 }
 
+static int32_t call_backend(void *self, const byoc_call_t *call) {
+  const backend_call_t *made = self;
+  const byoc_foreign_t entered = {
+      .kind = "function", .name = function_name(made->step->instruction), .where = "run", .is_run = true};
+  const byoc_foreign_t outer = byoc_foreign_enter(&entered);
+  const int32_t status = call_function(made, call);
+  byoc_foreign_leave(&outer);
+  return status;
+}
+
 static byoc_status_t run_backend(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
   const byoc_call_watch_t *watch = &evaluator->watch;
   backend_call_t made = {evaluator, step};
   if (watch->run == NULL || !step->is_watched) return call_backend(&made, &step->call);
-  const char *name = i->op == BYOC_HOST_ENGINE ? i->json->function_name : i->symbol;
-  return watch->run(watch->self, name, &step->call, i->op == BYOC_HOST_C_CALL, call_backend, &made);
+  return watch->run(watch->self, function_name(i), &step->call, i->op == BYOC_HOST_C_CALL, call_backend, &made);
 }
 
 // Bytes of an input may be in their place in an output already (core/hostir/in_place.h).

@@ -1,6 +1,7 @@
 // Calls the accept hooks of rules.
 #include "core/plugin/accept.h"
 
+#include "core/base/hash.h"
 #include "core/plugin/hygiene.h"
 #include "core/target/hook.h"
 
@@ -14,7 +15,23 @@ static bool is_looked_at(void) {
 }
 
 static bool call(const byoc_rule_t *rule, byoc_region_t *region) {
-  return rule->accept(region->target->kind->backend->self, region) != 0;
+  const int32_t answer = rule->accept(region->target->kind->backend->self, region);
+  // A status, perhaps, and so the opposite of what it means.
+  if (answer != 0 && answer != 1) byoc_foreign_refuse("answered neither 1 nor 0");
+  return answer != 0;
+}
+
+// Of the texts that the hook was lent.
+static uint64_t hash_texts(const byoc_region_t *region) {
+  uint64_t hash = 0;
+  for (size_t i = 0; i < region->node_count; ++i) {
+    const byoc_node_t *node = region->nodes[i];
+    const char *const texts[] = {node->op, node->domain, node->name};
+    for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); ++t) {
+      if (texts[t] != NULL) hash = byoc_hash_combine(hash, byoc_hash_text(texts[t]));
+    }
+  }
+  return hash;
 }
 
 bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region) {
@@ -23,8 +40,10 @@ bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region) {
   if (is_looked_at()) {
     byoc_hygiene_t before;
     byoc_hygiene_take(&before);
+    const uint64_t texts = hash_texts(region);
     accepted = call(rule, region);
     const char *changed = byoc_hygiene_changed(&before);
+    if (changed == NULL && hash_texts(region) != texts) changed = "changed texts that it was lent";
     if (changed != NULL) byoc_foreign_refuse(changed);
   } else {
     accepted = call(rule, region);

@@ -85,12 +85,22 @@ static byoc_status_t check_rule_name(const char *name, const char *target, byoc_
                          name, target);
 }
 
+static void count_operator(void *self, const char *domain, const char *name) {
+  (void)domain, (void)name;
+  ++*(size_t *)self;
+}
+
 static byoc_status_t check_pattern(const byoc_rule_t *rule, byoc_arena_t *arena, byoc_diag_t *diag) {
   const byoc_pattern_t *pattern = NULL;
   byoc_diag_t inner = {0};
   byoc_status_t status = byoc_pattern_parse(rule->pattern, rule->name, arena, &inner, &pattern);
-  if (status == BYOC_OK) return BYOC_OK;
+  size_t operator_count = 0;
+  if (status == BYOC_OK) byoc_pattern_each_operator(pattern, count_operator, &operator_count);
+  if (status == BYOC_OK && operator_count > 0) return BYOC_OK;
   if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "pattern of rule '%s': it names no operator", rule->name);
+  }
   // The message is on one line, because reasons are listed.
   const size_t at = inner.column > 0 ? (size_t)inner.column - 1 : 0;
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s at column %d, before '%.40s'", inner.message, inner.column,

@@ -24,8 +24,26 @@ bool mistaken_is(const char *where, const char *what) {
 // ---- hooks ----
 
 static int32_t accept(void *self, byoc_region_t *region) {
-  (void)self, (void)region;
+  (void)self;
   mistaken_deed("accept");
+  const byoc_graph_api_t *graph = host->graph;
+  byoc_node_t *node = host->region->node_at(region, 0);
+  if (mistaken_is("accept", "free what is the host's")) free((void *)(uintptr_t)graph->node_operator(node));
+  if (mistaken_is("accept", "resize what is the host's")) {
+    (void)host->resize(host, (void *)(uintptr_t)graph->node_operator(node), 0);
+  }
+  if (mistaken_is("accept", "write to a name")) ((char *)(uintptr_t)graph->node_operator(node))[0] = 'X';
+  if (mistaken_is("accept", "use a name that is not bound")) {
+    return graph->node_operator(host->region->node(region, "nosuch"))[0] == 'R';
+  }
+  if (mistaken_is("accept", "use a value that is not bound")) {
+    return graph->value_rank(host->region->value(region, "nosuch")) == 2;
+  }
+  if (mistaken_is("accept", "an index out of range")) return host->region->node_at(region, 77) != NULL;
+  if (mistaken_is("accept", "a node for a function")) return graph->node_count((byoc_function_t *)node) < 1000;
+  if (mistaken_is("accept", "decline without words")) return 0;
+  if (mistaken_is("accept", "decline with NULL")) return host->region->decline(region, NULL);
+  if (mistaken_is("accept", "-1")) return -1;
   return 1;
 }
 
@@ -104,6 +122,11 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *given, byoc_plug
   out_plugin->backends = rows;
   out_plugin->backend_count = BACKENDS;
   out_plugin->destroy = destroy;
+  mistaken_spoil(&backends[PLAIN], out_plugin);
   mistaken_deed("query");
+  if (mistaken_is("query", "fails with words")) return host->error(host, BYOC_UNSUPPORTED, "libfoo is not here");
+  if (mistaken_is("query", "fails")) return BYOC_UNSUPPORTED;
+  if (mistaken_is("query", "an unknown status")) return 12345;
+  if (mistaken_is("query", "writes too much")) memset(out_plugin + 1, 0, 8);
   return BYOC_OK;
 }

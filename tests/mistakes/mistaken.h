@@ -11,7 +11,9 @@ const byoc_host_t *mistaken_host(void);
 bool mistaken_is(const char *where, const char *what);
 // What no hook may do, if that is to be done in this one: "accept:crash".
 void mistaken_deed(const char *where);
-// Answers a function of one Relu by C source.
+// What query announces, but for one mistake in it.
+void mistaken_spoil(byoc_backend_t *backend, byoc_plugin_t *plugin);
+// Answers a function of one Relu by C source, but for one mistake in it.
 int32_t mistaken_answer(byoc_codegen_t *codegen, byoc_function_t *function);
 
 #endif // BYOC_TESTS_MISTAKES_MISTAKEN_H_

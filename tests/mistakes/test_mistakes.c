@@ -10,7 +10,8 @@
 
 static int setup(void **state) {
   if (byoc_test_enter_folder(state) != 0) return -1;
-  byoc_test_shell(0, "mkdir tmp && cp " BYOC_TEST_SOURCE_DIR "/tests/mistakes/relu.byoc .");
+  byoc_test_shell(0, "mkdir tmp && cp " BYOC_TEST_SOURCE_DIR "/tests/mistakes/relu.byoc " BYOC_TEST_SOURCE_DIR
+                     "/tests/mistakes/relu.c " BYOC_TEST_SOURCE_DIR "/tests/mistakes/table.json . && chmod 644 *.*");
   return 0;
 }
 
@@ -27,10 +28,11 @@ static int make(const row_t *row, const char *plan) {
   static const char usual[] = "byoc build relu.byoc --plugin $PLUGIN -t \"$TARGET; c\" $PLAN -o out.so";
   char line[2048];
   snprintf(line, sizeof(line),
-           "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache BYOC_TEST_MISTAKE='%s' PLUGIN=%s/%s PLAN='--plan %s' "
-           "TARGET='%s' BYOC_HOOK_TIMEOUT=1 && rm -rf cache out.* queried\n%s",
-           row->mistake, BYOC_TEST_BUILD_DIR "/tests", row->plugin != NULL ? row->plugin : "mistakes/mistaken.so", plan,
+           "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache PLUGIN=%s/%s PLAN='--plan %s' "
+           "TARGET='%s' BYOC_HOOK_TIMEOUT=1 && rm -rf cache out.* bad.json queried\n%s",
+           BYOC_TEST_BUILD_DIR "/tests", row->plugin != NULL ? row->plugin : "mistakes/mistaken.so", plan,
            row->target != NULL ? row->target : "mistaken", row->command != NULL ? row->command : usual);
+  if (setenv("BYOC_TEST_MISTAKE", row->mistake, 1) != 0) return -1;
   return byoc_test_try_shell("%s", line);
 }
 

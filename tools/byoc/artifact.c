@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "port_memory.h"
 
 // Artifacts of an older byoc have tensors of known shapes only, and a shorter table.
 static bool knows_arguments(const byoc_artifact_t *table) {
@@ -34,13 +35,62 @@ static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *i
   return byoc_ports_allocate(ports, diag);
 }
 
+static const byoc_artifact_run_t *running; // for explain
+
+// For signal handlers.
+static const char *explain(const void *address, const char **out_name) {
+  const byoc_ports_t *const ports[] = {&running->inputs, &running->outputs};
+  static const char *const past[] = {"it went past the end of the input '", "it went past the end of the output '"};
+  for (int p = 0; p < 2; ++p) {
+    for (size_t i = 0; i < ports[p]->count; ++i) {
+      const byoc_port_t *port = &ports[p]->items[i];
+      *out_name = port->name;
+      if (byoc_port_memory_ends_at(port->data, (size_t)port->size_bytes, address)) return past[p];
+      if (byoc_port_memory_holds(port->data, (size_t)port->size_bytes, address)) return "it wrote into the input '";
+    }
+  }
+  return NULL;
+}
+
+static byoc_foreign_t enter(const byoc_artifact_run_t *run, const char *where) {
+  const byoc_foreign_t entered = {
+      .kind = "artifact", .name = run->path, .where = where, .is_run = true, .explain = explain};
+  running = run;
+  return byoc_foreign_enter(&entered);
+}
+
+// True if an output may be written over the input.
+static bool is_written_over(const byoc_artifact_t *table, size_t input) {
+  if (table->struct_size < offsetof(byoc_artifact_t, outputs_over) + sizeof(table->outputs_over)) return false;
+  for (uint32_t i = 0; i < table->output_count; ++i) {
+    if (table->outputs_over[i] == (int64_t)input) return true;
+  }
+  return false;
+}
+
+enum { UNTOUCHED = 0xA5, TELLING_BYTES = 8 }; // so many bytes are not equal to UNTOUCHED by chance
+
+byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run) {
+  for (size_t i = 0; i < run->outputs.count; ++i) {
+    const byoc_port_t *port = &run->outputs.items[i];
+    if (port->data != NULL) memset(port->data, UNTOUCHED, (size_t)port->size_bytes);
+  }
+  for (size_t i = 0; i < run->inputs.count; ++i) {
+    const byoc_port_t *port = &run->inputs.items[i];
+    if (!is_written_over(run->artifact.table, i)) byoc_port_memory_protect(port->data, (size_t)port->size_bytes);
+  }
+  return enter(run, "run");
+}
+
 static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc_communicator_t *communicator,
                               byoc_diag_t *diag, byoc_artifact_run_t *run) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &run->artifact));
   const byoc_artifact_t *table = run->artifact.table;
   const byoc_context_options_t options = {
       .struct_size = sizeof(options), .thread_count = thread_count, .communicator = communicator};
+  const byoc_foreign_t outer = enter(run, "function create");
   byoc_status_t status = table->create(&options, &run->context);
+  byoc_foreign_leave(&outer);
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "%s: cannot make a context: %s", path, table->last_error(NULL));
   }
@@ -60,7 +110,7 @@ byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byo
 byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count,
                                           const byoc_communicator_t *communicator, byoc_diag_t *diag,
                                           byoc_artifact_run_t *run) {
-  *run = (byoc_artifact_run_t){0};
+  *run = (byoc_artifact_run_t){.path = path};
   byoc_status_t status = open_run(path, thread_count, communicator, diag, run);
   if (status != BYOC_OK) byoc_artifact_run_close(run);
   return status;
@@ -70,7 +120,9 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run) {
   byoc_ports_deinit(&run->inputs);
   byoc_ports_deinit(&run->outputs);
   if (run->artifact.table != NULL) {
+    const byoc_foreign_t outer = enter(run, "function destroy");
     run->artifact.table->destroy(run->context);
+    byoc_foreign_leave(&outer);
     byoc_artifact_unload(&run->artifact);
   }
   *run = (byoc_artifact_run_t){0};
@@ -109,13 +161,33 @@ static void take_in_place(byoc_artifact_run_t *run, bool is_done) {
   }
 }
 
+static bool is_untouched(const byoc_port_t *port) {
+  const uint8_t *bytes = port->data;
+  size_t i = 0;
+  while (i < port->size_bytes && bytes[i] == UNTOUCHED) ++i;
+  return i == port->size_bytes && i >= TELLING_BYTES;
+}
+
+static byoc_status_t check_outputs(const byoc_artifact_run_t *run, byoc_diag_t *diag) {
+  for (size_t i = 0; i < run->outputs.count; ++i) {
+    const byoc_port_t *port = &run->outputs.items[i];
+    if (byoc_port_memory_is_overrun(port->data, (size_t)port->size_bytes)) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "the run wrote past the end of the output '%s'", port->name);
+    }
+    if (is_untouched(port)) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "the run left the output '%s' as it was", port->name);
+    }
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   if (byoc_artifact_is_dynamic(table)) return run_arguments(run, NULL, NULL, diag);
   take_in_place(run, false);
   byoc_status_t status = table->run(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers);
   take_in_place(run, true);
-  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_OK) return check_outputs(run, diag);
   return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
 }
 

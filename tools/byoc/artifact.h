@@ -3,10 +3,12 @@
 #define BYOC_TOOLS_BYOC_ARTIFACT_H_
 
 #include "byoc/communicator.h"
+#include "core/base/foreign.h"
 #include "core/runtime/loader.h"
 #include "tensors.h"
 
 typedef struct byoc_artifact_run_t {
+  const char *path; // the caller's
   byoc_loaded_artifact_t artifact;
   byoc_context_t *context;
   byoc_ports_t inputs, outputs;
@@ -22,6 +24,9 @@ byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);
+// Its functions run from now on: a crash ends the command with a sentence (core/base/foreign.h), and so does whoever
+// writes into an input that no output is to be written over. Returns what ran before, for byoc_foreign_leave.
+byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run);
 // One inference from the inputs to the outputs; if the artifact is dynamic, it also sets the outputs' shapes.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
 

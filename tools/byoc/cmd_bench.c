@@ -53,12 +53,14 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   result->threads = (int32_t)options->thread_count;
   byoc_status_t status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
+  const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
   start_ns = byoc_now_ns();
   if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
   result->first_run_ms = milliseconds_since(start_ns);
   double *times = byoc_allocate(byoc_allocator_system(), (size_t)options->run_count, sizeof(double));
   if (status == BYOC_OK && times == NULL) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = time_runs(&run, options, times, diag);
+  byoc_foreign_leave(&outer);
   if (status == BYOC_OK) {
     result->median_ms = byoc_median(times, (size_t)options->run_count);
     result->min_ms = times[0]; // they are sorted now

@@ -86,7 +86,9 @@ static byoc_status_t run_artifact(const char *path, const run_options_t *options
       byoc_artifact_run_open_rank(path, (int32_t)options->session.thread_count, options->communicator, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) {
+    const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
     status = is_traced(options) ? run_traced(&run, options, diag) : byoc_artifact_run_once(&run, diag);
+    byoc_foreign_leave(&outer);
   }
   const byoc_artifact_t *table = run.artifact.table;
   const bool knows_peak = table->struct_size >= offsetof(byoc_artifact_t, peak_bytes) + sizeof(table->peak_bytes);

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "dim_option.h"
 #include "npy.h"
+#include "port_memory.h"
 
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag) {
   *ports = (byoc_ports_t){.count = count};
@@ -37,10 +38,8 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
       }
     }
     port->size_bytes = (size + 7) / 8;
-    size_t rounded = (port->size_bytes + BYOC_BUFFER_ALIGNMENT) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
-    port->data = aligned_alloc(BYOC_BUFFER_ALIGNMENT, rounded);
+    port->data = byoc_port_memory_make((size_t)port->size_bytes);
     if (port->data == NULL) return byoc_diag_out_of_memory(diag);
-    memset(port->data, 0, rounded);
     ports->pointers[i] = port->data;
   }
   return BYOC_OK;
@@ -77,7 +76,7 @@ byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *co
 
 void byoc_ports_deinit(byoc_ports_t *ports) {
   for (size_t i = 0; ports->items != NULL && i < ports->count; ++i) {
-    free(ports->items[i].data);
+    byoc_port_memory_free(ports->items[i].data, (size_t)ports->items[i].size_bytes);
     byoc_free(byoc_allocator_system(), ports->items[i].owned_dim_names);
   }
   byoc_free(byoc_allocator_system(), ports->items);
@@ -213,7 +212,7 @@ byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *argume
     byoc_port_t *port = &ports->items[i];
     port->argument = arguments[i];
     if (arguments[i].kind != BYOC_ARGUMENT_TENSOR) continue;
-    free(port->data);
+    byoc_port_memory_free(port->data, (size_t)port->size_bytes);
     port->data = NULL;
     port->kinds = "t";
     port->rank = (int32_t)arguments[i].rank;
