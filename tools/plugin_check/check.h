@@ -72,7 +72,8 @@ typedef struct check_answer_t {
 
 struct check_t {
   const char *plugin;               // path of the shared object
-  byoc_text_items_t targets;        // target lists, as given by --target; see check_target
+  byoc_text_items_t targets;        // target lists; in CHECK_LOADED those that this processor can run, at least one
+  const char *current_target;       // the one of them that a rule about several is at
   byoc_text_items_t needs;          // libraries that the plugin may link to
   byoc_text_items_t waivers;        // "id" or "id:reason"
   const char *case_folder;          // of other case tables; NULL: those of the program

@@ -37,7 +37,8 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
       {"format", 0, BYOC_OPT_TEXT, &arguments->format_name, "FORMAT", "text (default), json or tap"},
       {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
       {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "list the rules, and check nothing"},
-      {"verbose", 'v', BYOC_OPT_FLAG, &check->keeps_messages, "", "show what rules and plugin write to standard error"},
+      {"verbose", 'v', BYOC_OPT_FLAG, &check->keeps_messages, "",
+       "show what rules found out, and what they and the plugin write to standard error"},
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {

@@ -27,12 +27,13 @@ static const char *reasons(const check_result_t *result) {
 
 // ---- text ----
 
-static void add_text(const check_result_t *result) {
+static void add_text(const check_report_t *report, const check_result_t *result) {
   static char indent[] = "          ";
   byoc_print("%-8s  %-26s %s (%s)\n", verdicts[result->verdict], result->rule->id, result->rule->text,
              result->rule->rows);
-  if (result->verdict != CHECK_BLOCKED) for_each_line(result->findings, print_line, indent);
-  if (result->verdict != CHECK_BLOCKED) for_each_line(result->facts, print_line, indent);
+  const bool shows_facts = report->check->keeps_messages || result->verdict == CHECK_SKIPPED;
+  for_each_line(result->findings, print_line, indent);
+  if (shows_facts) for_each_line(result->facts, print_line, indent);
 }
 
 static void end_text(const check_report_t *report) {
@@ -139,7 +140,7 @@ byoc_status_t check_report_add(check_report_t *report, const check_result_t *res
   if (report->format == CHECK_TAP) {
     add_tap(report, result);
   } else {
-    add_text(result);
+    add_text(report, result);
   }
   if (fflush(stdout) == 0) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
