@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/base/child.h"
 #include "core/base/file.h"
 #include "tools/plugin_check/road.h"
 
@@ -72,17 +71,14 @@ void check_builds_again(check_t *check) {
 }
 
 typedef struct builder_t {
-  check_t *check;
   const check_case_file_t *file;
   const char *folder_name;
   size_t shift_bytes; // where the plugin is loaded
 } builder_t;
 
 // Runs in a process of its own, in which the plugin is loaded afresh and at another address.
-static void build_in_child(void *self, void *answer) {
-  builder_t *builder = self;
-  check_t *check = builder->check;
-  *(int32_t *)answer = 1;
+static void build_elsewhere(check_t *check, void *self) {
+  const builder_t *builder = self;
   byoc_plugin_registry_destroy(check->registry);
   if (mmap(NULL, builder->shift_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
     check_stop(check, NULL, "out of memory");
@@ -92,13 +88,9 @@ static void build_in_child(void *self, void *answer) {
 }
 
 static char *build_apart(check_t *check, const check_case_file_t *file, const char *folder_name, size_t shift_bytes) {
-  builder_t builder = {check, file, folder_name, shift_bytes};
-  byoc_diag_t diag = {0};
-  int32_t answer = 0;
-  const byoc_child_limits_t limits = {.keeps_messages = check->keeps_messages};
-  byoc_status_t status = byoc_child_run(&limits, build_in_child, &builder, &answer, sizeof(answer), &diag);
-  if (check->answer->is_ended) check_end(check); // it told why
-  check_ok(check, status, &diag, "building in a process of its own");
+  builder_t builder = {file, folder_name, shift_bytes};
+  check_apart(check, build_elsewhere, &builder);
+  if (check->answer->failure_count > 0) check_end(check);
   char *folder = path_in(check, check->folder, folder_name);
   return path_in(check, folder, "cases.so");
 }

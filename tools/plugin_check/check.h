@@ -122,6 +122,10 @@ bool check_is_waived(const check_t *check, const char *id);
 // `count` elements of `size` bytes, cleared; they live until the rule ends.
 void *check_allocate(check_t *check, size_t count, size_t size);
 
+// Runs a part of the rule in a process of its own, a copy of this one, and waits for it. What it says counts for the
+// rule; if it skips the rule, the rule ends.
+void check_apart(check_t *check, void (*body)(check_t *check, void *self), void *self);
+
 // The plugin alone in a registry, loaded. Ends the rule if it is refused.
 byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator);
 

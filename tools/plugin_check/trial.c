@@ -22,6 +22,17 @@ static void begin(trial_t *trial, check_t *check, const byoc_target_registry_t *
   specimens_init(&trial->specimens, byoc_allocator_system());
 }
 
+typedef struct apart_t {
+  trial_t *trial;
+  void (*body)(trial_t *trial);
+} apart_t;
+
+static void run_apart(check_t *check, void *self) {
+  const apart_t *apart = self;
+  (void)check;
+  apart->body(apart->trial);
+}
+
 void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial)) {
   enum { MOST_KINDS = 64 };
   const byoc_target_registry_t own = byoc_plugin_registry_targets(check->registry);
@@ -33,7 +44,12 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, v
     bool is_seen = false;
     for (size_t k = 0; k < seen_count; ++k) is_seen = is_seen || seen[k] == trial.target->kind;
     if (!is_seen && seen_count < MOST_KINDS) seen[seen_count++] = trial.target->kind;
-    if (all || !is_seen) body(&trial);
+    if (all) {
+      // A library of a process may take one set of options only: the core that OpenBLAS computes for.
+      check_apart(check, run_apart, &(apart_t){&trial, body});
+    } else if (!is_seen) {
+      body(&trial);
+    }
     specimens_deinit(&trial.specimens);
     byoc_target_list_deinit(&trial.targets);
   }

@@ -26,7 +26,8 @@ typedef struct trial_t {
 } trial_t;
 
 // Calls `body` for each target list that is to be checked. The trial has no specimens yet. `kinds`: NULL: those of
-// check->registry. `all`: otherwise only the first list for each of the plugin's targets.
+// check->registry. `all`: otherwise only the first list for each of the plugin's targets. With `all`, each of them is
+// checked in a process of its own.
 void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial));
 
 // Adds specimens of the rules, at most `limit` in all.
