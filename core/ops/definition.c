@@ -29,7 +29,11 @@ static const char *type_name(const byoc_loop_expr_t *expr) {
 
 // ---- expressions ----
 
+// Sums of so many terms nest as deep: every walk over an expression is bounded.
+enum { MAX_DEPTH = 256 };
+
 static const byoc_loop_expr_t *build(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want);
+static const byoc_loop_expr_t *build_node(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want);
 
 // Does the expression take its type from what it is combined with?
 static bool is_plain(const scope_t *s, const byoc_loop_expr_t *raw) {
@@ -161,8 +165,17 @@ static const byoc_loop_expr_t *read_variable(scope_t *s, const byoc_loop_variabl
 
 // `want`: the type that a plain number takes; BYOC_DTYPE_NONE if nothing says.
 static const byoc_loop_expr_t *build(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want) {
-  const byoc_loop_expr_t *known = byoc_pointer_map_get(&s->known, raw), *value = NULL;
+  const byoc_loop_expr_t *known = byoc_pointer_map_get(&s->known, raw);
   if (known) return known;
+  if (s->depth == MAX_DEPTH) return refuse(s, "an expression has more than %d levels; name a part by `let`", MAX_DEPTH);
+  ++s->depth;
+  const byoc_loop_expr_t *value = build_node(s, raw, want);
+  --s->depth;
+  return value;
+}
+
+static const byoc_loop_expr_t *build_node(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want) {
+  const byoc_loop_expr_t *value = NULL;
   switch (raw->kind) {
   case BYOC_LOOP_CONST:
     return build_number(s, raw, want);

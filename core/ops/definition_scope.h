@@ -20,6 +20,7 @@ typedef struct byoc_definition_scope_t {
   byoc_map_t unnamed; // of an element: pointer map: variables of `let` whose values have no name yet → any
   bool is_element;
   bool may_emit; // of an element: values may get names
+  int depth;     // of the expression that is built
   bool failed;
 } byoc_definition_scope_t;
 

@@ -5,6 +5,7 @@
 
 #define ACME  BYOC_TEST_BUILD_DIR "/tests/plugins/operators"
 #define TAKER BYOC_TEST_BUILD_DIR "/tests/plugins/operators_more/operator_taker.so"
+#define OWN   BYOC_TEST_BUILD_DIR "/tests/plugins/operators_more/operator_own.so"
 #define LIES  BYOC_TEST_BUILD_DIR "/tests/plugins/operators_more/operator_lies.so"
 #define WITH  "BYOC_PLUGIN_PATH=" ACME " "
 
@@ -64,6 +65,24 @@ static void test_rules_of_another_plugin(void **state) {
   byoc_test_printed("MyGelu");
   byoc_test_shell(0, WITH "byoc ops com.acme::MyGelu --plugin " TAKER);
   byoc_test_printed("targets     taker");
+}
+
+// An operator without a definition is computed by the targets that take it, and by nothing else.
+static void test_an_operator_and_its_target(void **state) {
+  (void)state;
+  write_model("own.onnx", "com.own", "Twice", "3,5", 0);
+  byoc_test_shell(1, "byoc build own.onnx -o none.so --plugin " OWN " --target own"); // it imports version 1
+  byoc_test_printed("operator Twice is not known in operator set 1 of domain com.own");
+  byoc_test_printed("it is known from operator set 2 on");
+  byoc_test_shell(0, "printf 'module {\n  func @main(%%%%x : f32[3,5]) -> (%%%%y : f32[3,5]) {\n"
+                     "    %%%%y = com.own::Twice@2(%%%%x) : f32[3,5]\n    return %%%%y\n  }\n}\n' > own.byoc");
+  byoc_test_shell(1, "byoc build own.byoc -o none.so --plugin " OWN);
+  byoc_test_printed("target 'c' has no definition of Twice (com.own 2)");
+  byoc_test_printed("give a target that takes operator 'com.own::Twice'");
+  byoc_test_shell(0, "byoc build own.byoc -o own.so --plan greedy --plugin " OWN " --target 'own; c'");
+  byoc_test_shell(0, "byoc build own.byoc -o searched.so --cost estimate --plugin " OWN " --target 'own; c'");
+  byoc_test_shell(0, "byoc run own.so --random --output-dir own");
+  byoc_test_shell(0, "byoc run searched.so --random --expect y=own/y.npy");
 }
 
 static void test_commands_show_operators(void **state) {
@@ -163,6 +182,7 @@ int main(void) {
       cmocka_unit_test(test_a_model_from_a_file_to_an_artifact),
       cmocka_unit_test(test_open_dimensions_and_text),
       cmocka_unit_test(test_rules_of_another_plugin),
+      cmocka_unit_test(test_an_operator_and_its_target),
       cmocka_unit_test(test_commands_show_operators),
       cmocka_unit_test(test_unknown_operators),
       cmocka_unit_test(test_a21_two_plugins_for_one_operator),

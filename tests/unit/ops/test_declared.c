@@ -23,6 +23,11 @@ static const byoc_op_declaration_t sample_declarations[] = {
      .signature = "(x: T[S...]) -> (y: T[S...]) where T = float",
      .attributes = alpha_attributes,
      .element = "y = x * alpha"},
+    {.name = "Scaled", // a later version
+     .since_version = 3,
+     .signature = "(x: T[S...]) -> (y: T[S...]) where T = float",
+     .attributes = alpha_attributes,
+     .element = "y = x + alpha"},
     {.name = "RowSum", // a rest that counts as one dimension, an optional operand, a choice
      .signature = "(x: T[B..., D], bias?: T[D]) -> (y: T[B...], count: i64[1]) where T = float",
      .attributes = mode_attributes,
@@ -102,6 +107,8 @@ static void test_declared_operators_are_in_the_table(void **state) {
   const byoc_op_t *op = byoc_op_newest("com.acme", "MyGelu");
   assert_ptr_equal(op, all.rows[0]);
   assert_ptr_equal(op->extension, &all.extension);
+  assert_int_equal(byoc_op_find("com.acme", "Scaled", 2)->since_version, 1);
+  assert_int_equal(byoc_op_find("com.acme", "Scaled", 9)->since_version, 3);
   assert_string_equal(byoc_op_nearest("com.acme", "MyGello"), "MyGelu");
   assert_true(op->traits & BYOC_OP_ELEMENTWISE);
   assert_int_equal(op->work, BYOC_WORK_TRANSCENDENTAL);
