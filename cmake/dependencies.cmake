@@ -40,7 +40,6 @@ if(BYOC_BUILD_TESTS)
   byoc_find_library(cmocka cmocka libcmocka-dev)
 endif()
 
-byoc_find_path(BYOC_DLPACK_INCLUDE_DIR dlpack/dlpack.h libdlpack-dev)
 byoc_find_path(BYOC_DNNL_INCLUDE_DIR dnnl.h libdnnl-dev)
 find_library(BYOC_DNNL_LIBRARY dnnl)
 byoc_require(BYOC_DNNL_LIBRARY "libdnnl.so" libdnnl-dev)

@@ -14,7 +14,7 @@
   X(header_verify, "byoc/verify.h")                                                                                    \
   X(header_device, "byoc/device.h")                                                                                    \
   X(header_devices, "core/runtime/artifact/device.h")                                                                  \
-  X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
+  X(header_dlpack, "byoc/dlpack.h")                                                                                    \
   X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
   X(header_collective, "core/runtime/artifact/collective.h")                                                           \
   X(header_container, "core/runtime/artifact/container.h")                                                             \

@@ -14,9 +14,9 @@
 #ifndef BYOC_CALL_H_
 #define BYOC_CALL_H_
 
-#include <dlpack/dlpack.h>
 #include <stdint.h>
 
+#include "byoc/dlpack.h"
 #include "byoc/status.h"
 
 #ifdef __cplusplus

@@ -13,7 +13,8 @@ while read -r type; do
   grep -qx "### $type" "$page" || complain "$type is missing"
 done < <(awk -F'[(,] *' '/^BYOC_ABI_STRUCT\(/ { print $2 }' "$manifest")
 [[ $(grep -c '^### ' "$page") -eq $count ]] || complain "there are headings of no struct"
-[[ $(grep -c '^`dlpack/dlpack.h`' "$page") -eq 3 ]] || complain "a struct was not found in its header"
+! grep -q '^`not declared`' "$page" || complain "a struct was not found in its header"
+[[ $(grep -c '^`byoc/dlpack.h`' "$page") -eq 3 ]] || complain "a struct was not found in its header"
 row() { grep -F "| \`$1\` |" "$page" | grep -qF "$2" || complain "the row of $1 does not say '$2'"; }
 row prepare 'optional; 0: no preparation | Since minor 1; optional. Called before generate'
 row maximum 'INT; both 0: any'          # two fields in one declaration

@@ -81,6 +81,27 @@ static void test_headers(void **state) {
   }
 }
 
+// No other header than byoc's own is needed, and DLPack's may be there: before byoc's or behind them.
+static void test_dlpack(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COMPILER_COUNT; ++i) {
+    if (!is_here(compilers[i])) continue;
+    byoc_test_shell(0,
+                    "mkdir -p none/dlpack && echo '#error not this one' > none/dlpack/dlpack.h && echo '#include "
+                    "<byoc/device_plugin.h>' > alone.c && %s -Werror -Inone -Iprefix/include -fsyntax-only alone.c",
+                    compilers[i]);
+    if (byoc_test_try_shell("echo '#include <dlpack/dlpack.h>' | cc -xc -fsyntax-only -") != 0) {
+      print_message("skipped: no dlpack/dlpack.h here\n");
+      continue;
+    }
+    byoc_test_shell(0,
+                    "for order in 'dlpack/dlpack byoc/plugin' 'byoc/plugin dlpack/dlpack'; do { for h in $order; do "
+                    "echo \"#include <$h.h>\"; done; echo 'int f(DLManagedTensor *m) { return m->dl_tensor.ndim + "
+                    "(int)kDLCPU; }'; } > both.c; %s -Werror -Iprefix/include -fsyntax-only both.c || exit 1; done",
+                    compilers[i]);
+  }
+}
+
 // The example that each header opens with compiles with that header alone, and what stands around it here.
 static void test_header_examples(void **state) {
   (void)state;
@@ -90,6 +111,7 @@ static void test_header_examples(void **state) {
       {"artifact", "#include <dlfcn.h>\n#include <stdio.h>\nvoid f(const void *const *inputs, void *const *outputs) {",
        "}"},
       {"call", "", ""},
+      {"dlpack", "#include \"byoc/call.h\"\nint64_t f(const byoc_call_t *call) {", "return *first > 0 ? rows : 0; }"},
       {"dtype", "uint64_t f(uint64_t count) {", "return bytes; }"},
       {"engine",
        "static int32_t my_create(const byoc_engine_init_t *init, void **out) { *out = (void *)init; return BYOC_OK; }\n"
@@ -214,10 +236,10 @@ static void test_refused_plugins(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_installed_tree),  cmocka_unit_test(test_headers),
-      cmocka_unit_test(test_header_examples), cmocka_unit_test(test_by_cmake),
-      cmocka_unit_test(test_by_pkg_config),   cmocka_unit_test(test_a2_cpp_by_hand),
-      cmocka_unit_test(test_refused_plugins),
+      cmocka_unit_test(test_installed_tree), cmocka_unit_test(test_headers),
+      cmocka_unit_test(test_dlpack),         cmocka_unit_test(test_header_examples),
+      cmocka_unit_test(test_by_cmake),       cmocka_unit_test(test_by_pkg_config),
+      cmocka_unit_test(test_a2_cpp_by_hand), cmocka_unit_test(test_refused_plugins),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

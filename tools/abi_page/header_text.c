@@ -77,18 +77,24 @@ void headers_free(headers_t *headers) {
 
 // ---- structs ----
 
-static bool opens(const char *line, const char *type) {
-  char plain[128], typed[128];
+// Does the declaration of a type begin in that line? DLPack's structs have their name behind them only.
+static bool opens(const header_t *header, size_t line, const char *type) {
+  char plain[128], typed[128], end[128];
   snprintf(plain, sizeof(plain), "struct %s {", type);
   snprintf(typed, sizeof(typed), "typedef struct %s {", type);
-  return strcmp(line, plain) == 0 || strcmp(line, typed) == 0;
+  snprintf(end, sizeof(end), "} %s;", type);
+  const char *first = header->lines.data[line];
+  if (strcmp(first, plain) == 0 || strcmp(first, typed) == 0) return true;
+  if (strcmp(first, "typedef struct {") != 0) return false;
+  while (line < header->lines.count && header->lines.data[line][0] != '}') ++line;
+  return line < header->lines.count && strcmp(header->lines.data[line], end) == 0;
 }
 
 bool headers_find(const headers_t *headers, const char *type, declaration_t *out) {
   for (size_t h = 0; h < headers->list.count; ++h) {
     const header_t *header = &headers->list.data[h];
     for (size_t i = 0; i < header->lines.count; ++i) {
-      if (!opens(header->lines.data[i], type)) continue;
+      if (!opens(header, i, type)) continue;
       *out = (declaration_t){header, i};
       return true;
     }

@@ -48,20 +48,20 @@ static void append_field(byoc_string_t *out, const byoc_abi_field_t *field, cons
 
 static void append_struct(byoc_string_t *out, const byoc_abi_struct_t *shape, const headers_t *headers) {
   declaration_t declaration;
-  const bool is_ours = headers_find(headers, shape->name, &declaration);
+  const bool is_found = headers_find(headers, shape->name, &declaration);
   byoc_string_t meaning;
   byoc_string_init(&meaning, byoc_allocator_system());
-  if (is_ours) declaration_comment(&declaration, &meaning);
+  if (is_found) declaration_comment(&declaration, &meaning);
   byoc_string_appendf(out, "\n### %s\n\n", shape->name);
   if (meaning.size > 0) byoc_string_appendf(out, "%s\n\n", meaning.data);
   byoc_string_appendf(out, "`%s`, since minor %u. Filled by %s; %u bytes, %s.\n\n",
-                      is_ours ? declaration.header->name : "dlpack/dlpack.h", (unsigned)shape->since,
+                      is_found ? declaration.header->name : "not declared", (unsigned)shape->since,
                       name_of_filler(shape->filler), (unsigned)shape->size_bytes,
                       shape->growth == BYOC_ABI_GROWS ? "may grow at its end" : "never changes");
   byoc_string_append(out, "| field | type | offset | size | since | need | meaning |\n"
                           "| --- | --- | --- | --- | --- | --- | --- |\n");
   for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
-    append_field(out, &byoc_abi_fields[i], is_ours ? &declaration : NULL);
+    append_field(out, &byoc_abi_fields[i], is_found ? &declaration : NULL);
   }
   out->failed |= meaning.failed;
   byoc_string_deinit(&meaning);
