@@ -29,3 +29,32 @@ function(byoc_add_plugin name)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()
 endfunction()
+
+# byoc_add_engine(plugin name sources...): code that a plugin lets artifacts carry: a JSON engine (byoc/engine.h) or the
+# driver of a device (byoc/device.h). Its archive is embedded in the plugin, between two symbols,
+#
+#   extern const unsigned char <name>_archive[], <name>_archive_end[];
+#
+# and it is linked into the plugin, too: what stands in the archive also serves the evaluator (`in_process`). Symbols are
+# hidden, and the code is optimised whatever the build type is, because its bytes become bytes of every artifact.
+function(byoc_add_engine plugin name)
+  add_library(${name} STATIC ${ARGN})
+  set_target_properties(
+    ${name}
+    PROPERTIES POSITION_INDEPENDENT_CODE ON
+               C_VISIBILITY_PRESET hidden
+               CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON
+               ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}$<0:>
+               PREFIX lib
+               SUFFIX .a)
+  target_compile_options(${name} PRIVATE -O2 -g0 -ffunction-sections -fdata-sections)
+  target_link_libraries(${name} PRIVATE byoc::headers)
+  target_link_libraries(${plugin} PRIVATE ${name})
+  set(archive ${CMAKE_CURRENT_BINARY_DIR}/lib${name}.a)
+  set(embedded ${CMAKE_CURRENT_BINARY_DIR}/${name}_archive.c)
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/archive.c ${embedded} COPYONLY)
+  set_source_files_properties(${embedded} PROPERTIES OBJECT_DEPENDS ${archive} COMPILE_DEFINITIONS
+                              "BYOC_ARCHIVE_NAME=${name};BYOC_ARCHIVE_FILE=\"${archive}\"")
+  target_sources(${plugin} PRIVATE ${embedded})
+endfunction()
