@@ -135,7 +135,7 @@ typedef struct byoc_device_api_t {
   // that is not counted follows it, and it lives until the hook returns. BYOC_TOOL, with the reason, if the child
   // crashes, exits or takes too long. To build binaries only once, keep them by codegen->cache_put under a key that
   // names byoc_device_info_t.driver_version and .architecture.
-  int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int out), void *argument,
+  int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int32_t out), void *argument,
                           uint32_t timeout_ms, const void **out_data, uint64_t *out_size_bytes);
 } byoc_device_api_t;
 

@@ -46,6 +46,21 @@ while IFS=$'\t' read -r header name program; do
   echo "$name: ${caught[*]:-SURVIVES}"
   [[ ${#still[@]} -gt 0 ]] || { echo "$name survives once the manifest is changed too"; failed=1; }
 done <"$sources/mutants.txt"
+# A field at the end of a struct, in the header and in the manifest: refused as a part of the released minor, welcome in
+# the next one.
+rm -rf "$work/mutant"
+mkdir -p "$work/mutant/build"
+cp -r "$root/include/byoc" "$work/mutant/"
+size=$(sed -nE 's/^BYOC_ABI_STRUCT\(byoc_plugin_t, .*, ([0-9]+)\)$/\1/p' "$root/include/byoc/abi.def")
+row="BYOC_ABI_FIELD(byoc_plugin_t, appended, $((minor + 1)), $size, 8, OPTIONAL, \"nothing\", void *)"
+sed -i -e 's|^} byoc_plugin_t;|  void *appended;\n&|' "$work/mutant/byoc/plugin.h"
+sed -i -E -e "s|^(BYOC_ABI_STRUCT\(byoc_plugin_t, .*, )$size\)|\1$((size + 8)))|" \
+  -e "s|^BYOC_ABI_FIELD\(byoc_plugin_t, destroy,.*|&\n$row|" "$work/mutant/byoc/abi.def"
+check_mutant() { "$sources/check.sh" "$work/mutant" "$work/released" "$sources/constants.txt" "$work/mutant/build" "$@"; }
+[[ $(check_mutant kept) == *"additions go into the next minor"* ]] || { echo "the released minor takes a field"; failed=1; }
+sed -i "s|^#define BYOC_ABI_MINOR .*|#define BYOC_ABI_MINOR $((minor + 1))|" "$work/mutant/byoc/plugin.h"
+check_mutant || { echo "the next minor refuses a field"; failed=1; }
+
 echo "$count mutants; the released manifest catches $layouts of them, abidiff $by_abidiff"
 [[ $count -ge 30 ]] || { echo "fewer than 30 mutants"; failed=1; }
 [[ $has_abidiff -eq 0 || $by_abidiff -ge 25 ]] || { echo "abidiff catches too few"; failed=1; }

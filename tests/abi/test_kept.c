@@ -2,6 +2,7 @@
 #include "tests/support/command.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "byoc/plugin.h"
 
@@ -71,9 +72,11 @@ static void test_a6_kept_plugins(void **state) {
 #ifndef __x86_64__
   skip(); // the kept binaries are for x86-64
 #endif
-  for (int minor = 1; minor < BYOC_ABI_MINOR; ++minor) {
+  int minor = 1;
+  for (; minor <= BYOC_ABI_MINOR; ++minor) {
     char file[32], target[32], built[64];
     snprintf(file, sizeof(file), "minor%d.so", minor);
+    if (access(file, R_OK) != 0) break;
     snprintf(target, sizeof(target), "kept%d", minor);
     snprintf(built, sizeof(built), "\"minor_built\": %d", minor);
     byoc_test_shell(0, "byoc plugins --plugin %s --json", file);
@@ -81,6 +84,7 @@ static void test_a6_kept_plugins(void **state) {
     expect_runs("byoc", file, target);
     expect_serves(file, target);
   }
+  assert_true(minor >= BYOC_ABI_MINOR); // today's minor has none before it is released
 }
 
 static void test_a6_plugin_of_today(void **state) {

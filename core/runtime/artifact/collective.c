@@ -51,8 +51,8 @@ static void run_alone(const byoc_collective_call_t *what, const byoc_collective_
 
 static int32_t run(const byoc_communicator_t *communicator, const byoc_collective_call_t *what,
                    const byoc_collective_t *c) {
-  const bool has_steps = communicator->struct_size >= sizeof(byoc_communicator_t) && communicator->begin != NULL &&
-                         communicator->end != NULL;
+  const bool has_steps = communicator->struct_size >= offsetof(byoc_communicator_t, end) + sizeof(communicator->end) &&
+                         communicator->begin != NULL && communicator->end != NULL;
   if (what->phase == BYOC_COLLECTIVE_WHOLE) return communicator->run(communicator->self, c);
   if (!has_steps) return what->phase == BYOC_COLLECTIVE_ENDS ? communicator->run(communicator->self, c) : BYOC_OK;
   return what->phase == BYOC_COLLECTIVE_BEGINS ? communicator->begin(communicator->self, c)
