@@ -47,6 +47,7 @@ size_t byoc_op_form_choices(const byoc_op_t *row) {
 // ---- the node ----
 
 typedef struct example_t {
+  const byoc_op_t *row;
   const byoc_signature_t *signature;
   const byoc_op_form_t *form;
   byoc_graph_module_t *module;
@@ -66,13 +67,25 @@ static bool add_dim(const example_t *example, const char *name, int32_t index, b
   return !failed;
 }
 
+// How many dimensions a rest has. Where an attribute counts them, its default (or what a required one gets) does; from
+// the end it counts what the other rest has.
+static int32_t rest_count(const example_t *example, const byoc_signature_value_t *value, int32_t d) {
+  if (value->counted < 0) return example->form->rest_rank;
+  const byoc_op_attribute_t *entry = byoc_op_attribute(example->row, value->dims[value->counted].axis);
+  const int64_t axis = entry->has_default ? entry->value.i : entry->required;
+  const int64_t others = value->dim_count - 1 - (value->rest >= 0), behind = -axis - others;
+  if (d == value->counted && axis >= 0) return axis < BYOC_MAX_RANK ? (int32_t)axis : BYOC_MAX_RANK;
+  if (d == value->counted || axis >= 0) return example->form->rest_rank;
+  return behind < 0 ? 0 : behind < BYOC_MAX_RANK ? (int32_t)behind : BYOC_MAX_RANK;
+}
+
 static const byoc_type_t *operand_type(const example_t *example, const byoc_signature_value_t *value) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t rank = 0;
   bool fine = true;
   for (int32_t d = 0; d < value->dim_count && fine; ++d) {
     const byoc_signature_dim_t *dim = &value->dims[d];
-    for (int32_t i = 0; dim->rest && i < example->form->rest_rank && fine; ++i) {
+    for (int32_t i = 0; dim->rest && i < rest_count(example, value, d) && fine; ++i) {
       fine = add_dim(example, dim->rest, i, dims, &rank);
     }
     if (dim->rest) continue;
@@ -134,7 +147,7 @@ byoc_status_t byoc_op_example(const byoc_op_t *row, const byoc_op_form_t *form, 
                               byoc_graph_module_t **out_module, byoc_node_t **out_node) {
   *out_module = NULL;
   *out_node = NULL;
-  example_t example = {.signature = byoc_op_signature(row), .form = form};
+  example_t example = {.row = row, .signature = byoc_op_signature(row), .form = form};
   BYOC_RETURN_IF_ERROR(byoc_graph_module_create(byoc_allocator_system(), diag, &example.module));
   byoc_status_t status = make_node(row, &example, diag, out_node);
   if (status != BYOC_OK) {

@@ -71,21 +71,34 @@ static bool is_attribute(const byoc_op_attribute_t *attributes, const char *name
 
 // ---- parsing ----
 
+// A..., or A...axis; the dots are at `at` in the current token.
+static bool read_rest(reader_t *r, const char *at, bool is_result, byoc_signature_value_t *value,
+                      byoc_signature_dim_t *dim) {
+  byoc_lexer_t *lexer = &r->lexer;
+  const char *axis = at + sizeof dots - 1;
+  int32_t *which = axis[0] != '\0' ? &value->counted : &value->rest;
+  if (is_result && axis[0] != '\0') {
+    return byoc_lexer_fail(lexer, "a result names dimensions of operands; '%s' stands behind them", axis);
+  }
+  if (!is_result && *which >= 0) return byoc_lexer_fail(lexer, "'%s' has two rests", value->name);
+  bool is_counted = axis[0] != '\0' && !strchr(axis, '.') && is_attribute(r->attributes, axis);
+  if (axis[0] != '\0' && !is_counted) return byoc_lexer_fail(lexer, "'%s' is no attribute that is an integer", axis);
+  *which = value->dim_count++;
+  if (is_counted && !(dim->axis = keep(r, axis))) return false;
+  char *name = byoc_arena_copy_string(r->arena, lexer->token.text);
+  if (!name) return byoc_lexer_fail_memory(lexer);
+  name[at - lexer->token.text] = '\0';
+  dim->rest = name;
+  return byoc_lexer_next(lexer);
+}
+
 static bool read_dim(reader_t *r, bool is_result, byoc_signature_value_t *value) {
   byoc_lexer_t *lexer = &r->lexer;
   if (value->dim_count == BYOC_MAX_RANK) return byoc_lexer_fail(lexer, "more than %d dimensions", BYOC_MAX_RANK);
   byoc_signature_dim_t *dim = &value->dims[value->dim_count];
   size_t offset = lexer->token.offset;
-  size_t size = byoc_lexer_is(lexer, BYOC_TOKEN_WORD) ? strlen(lexer->token.text) : 0;
-  if (size >= sizeof dots && strcmp(lexer->token.text + size - (sizeof dots - 1), dots) == 0) {
-    if (value->rest >= 0) return byoc_lexer_fail(lexer, "'%s' has two rests", value->name);
-    value->rest = value->dim_count++;
-    char *name = byoc_arena_copy_string(r->arena, lexer->token.text);
-    if (!name) return byoc_lexer_fail_memory(lexer);
-    name[size - (sizeof dots - 1)] = '\0';
-    dim->rest = name;
-    return byoc_lexer_next(lexer);
-  }
+  const char *at = byoc_lexer_is(lexer, BYOC_TOKEN_WORD) ? strstr(lexer->token.text, dots) : NULL;
+  if (at && at > lexer->token.text) return read_rest(r, at, is_result, value, dim);
   if (!byoc_dim_parse(lexer, r->arena, &dim->dim)) return false;
   ++value->dim_count;
   if (byoc_dim_is_constant(dim->dim) && dim->dim.constant < 0) {
@@ -102,7 +115,7 @@ static bool read_value(reader_t *r, bool is_result, byoc_signature_value_t *valu
   const byoc_signature_t *signature = r->signature;
   const char *text;
   size_t offset = lexer->token.offset;
-  value->rest = -1;
+  value->rest = value->counted = -1;
   if (!byoc_lexer_expect_text(lexer, BYOC_TOKEN_WORD, &text)) return false;
   if (has_name(signature->operands, signature->operand_count, text) ||
       has_name(signature->results, signature->result_count, text)) {
@@ -313,6 +326,25 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
   return -1;
 }
 
+// How many dimensions of a ranked operand each of the value's stands for; false if that does not fit its rank.
+static bool count_dims(const byoc_signature_value_t *value, const byoc_node_t *node, int32_t rank,
+                       int32_t counts[BYOC_MAX_RANK]) {
+  int32_t taken = 0;
+  for (int32_t d = 0; d < value->dim_count; ++d) {
+    counts[d] = d != value->rest;
+    if (d == value->counted) {
+      int64_t axis = 0;
+      if (!byoc_signature_attribute(node, value->dims[d].axis, &axis)) return false;
+      if (axis < 0) axis += rank;
+      if (axis < 0 || axis > rank) return false;
+      counts[d] = (int32_t)axis;
+    }
+    taken += counts[d];
+  }
+  if (value->rest >= 0) counts[value->rest] = rank - taken;
+  return value->rest >= 0 ? taken <= rank : taken == rank;
+}
+
 void byoc_signature_bind(const byoc_signature_t *signature, const byoc_node_t *node,
                          byoc_signature_binding_t *out_binding) {
   byoc_signature_binding_t *b = out_binding;
@@ -324,12 +356,12 @@ void byoc_signature_bind(const byoc_signature_t *signature, const byoc_node_t *n
     if (value->dtype == BYOC_DTYPE_NONE && b->dtypes[value->variable] == BYOC_DTYPE_NONE) {
       b->dtypes[value->variable] = type->dtype;
     }
-    int32_t more = byoc_is_ranked(type) ? type->rank - value->dim_count + 1 : -1; // of a rest
-    if (more < 0 || (value->rest < 0 && more != 1)) continue;
+    int32_t counts[BYOC_MAX_RANK];
+    if (!byoc_is_ranked(type) || !count_dims(value, node, type->rank, counts)) continue;
     for (int32_t d = 0, at = 0; d < value->dim_count; ++d) {
       const byoc_signature_dim_t *dim = &value->dims[d];
       const char *name = dim->rest ? dim->rest : dim->dim.expr ? dim->dim.expr->symbol : NULL;
-      int32_t count = dim->rest ? more : 1;
+      int32_t count = counts[d];
       if (name && byoc_signature_find(b, name) < 0) {
         b->names[b->name_count] = name;
         b->places[b->name_count].operand = i;
@@ -394,12 +426,14 @@ static byoc_status_t check_dims(const byoc_signature_t *signature, const byoc_in
   const byoc_signature_value_t *value = &signature->operands[i];
   const byoc_type_t *type = byoc_operand_type(infer->node, i);
   char text[BYOC_TYPE_TEXT_SIZE];
-  int32_t more = type->rank - value->dim_count + 1;
-  if (more < 0 || (value->rest < 0 && more != 1)) {
-    return byoc_infer_error(infer, "operand %u ('%s') is %s, but has %s%d dimension%s", i, value->name,
-                            byoc_type_text(type, text), value->rest < 0 ? "" : "at least ",
-                            value->rest < 0 ? value->dim_count : value->dim_count - 1,
-                            (value->rest < 0 ? value->dim_count : value->dim_count - 1) == 1 ? "" : "s");
+  int32_t counts[BYOC_MAX_RANK];
+  if (!count_dims(value, infer->node, type->rank, counts)) {
+    int32_t least = value->dim_count - (value->rest >= 0) - (value->counted >= 0);
+    const char *at_least = value->rest >= 0 || value->counted >= 0 ? "at least " : "";
+    const char *axis = value->counted >= 0 ? value->dims[value->counted].axis : NULL;
+    return byoc_infer_error(infer, "operand %u ('%s') is %s, but has %s%d dimension%s%s%s%s", i, value->name,
+                            byoc_type_text(type, text), at_least, least, least == 1 ? "" : "s",
+                            axis ? ", and as many as attribute '" : "", axis ? axis : "", axis ? "' says" : "");
   }
   for (int32_t d = 0, at = 0; d < value->dim_count; ++d) {
     const byoc_signature_dim_t *dim = &value->dims[d];
@@ -408,7 +442,7 @@ static byoc_status_t check_dims(const byoc_signature_t *signature, const byoc_in
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, at++, dim->dim));
       continue;
     }
-    int32_t place = byoc_signature_find(binding, name), count = dim->rest ? more : 1;
+    int32_t place = byoc_signature_find(binding, name), count = counts[d];
     if (place < 0) return byoc_infer_error(infer, "'%s' has no dimensions", name);
     uint32_t first = binding->places[place].operand;
     const byoc_dim_t *dims = &byoc_operand_type(infer->node, first)->dims[binding->places[place].first];

@@ -3,10 +3,12 @@
 //
 //   (x: T[B..., D], scale: T[D], bias?: T[D]) -> (y: T[B..., D], mean: f32[B...]) where T = f16 | bf16 | f32
 //   (x: T[S...]) -> (y: T[S...]) where T = float
+//   (x: T[A...axis, N, B...]) -> (y: T[A..., B...]) where T = float
 //   (x: T[N, C, L]) -> (y: T[N, C, floordiv(L + 2 * pad - width, stride) + 1]) where T = number
 //
 // A value has an element type, or a variable that stands for one, and dimensions: a number, a name, or a name with
-// three dots, which stands for any number of dimensions (at most once in a value). What has the same name must be
+// three dots, which stands for any number of dimensions (at most once in an operand); an attribute behind the dots, an
+// integer, says how many there are, from the end if it is negative (at most once, too). What has the same name must be
 // equal; dimensions that are open are compared when the program runs. A question mark makes an operand, and all behind
 // it, optional. Dimensions of results are expressions, as in types of the text form, over names of required operands
 // and attributes: an integer by its name, element i of a list of integers as pads.i. `where` lists the types of each
@@ -25,6 +27,7 @@ enum {
 
 typedef struct byoc_signature_dim_t {
   const char *rest; // the name of any number of dimensions; NULL: one dimension
+  const char *axis; // the attribute that says how many; NULL: as many as there are
   byoc_dim_t dim;   // a number, a symbol or, in results, an expression
 } byoc_signature_dim_t;
 
@@ -36,7 +39,8 @@ typedef struct byoc_signature_value_t {
   const char *element; // as it is written
   int32_t dim_count;
   byoc_signature_dim_t dims[BYOC_MAX_RANK];
-  int32_t rest; // which of them is a rest; -1: none
+  int32_t rest;    // of an operand: which of them stands for as many as there are; -1: none
+  int32_t counted; // of an operand: which of them an attribute counts; -1: none
 } byoc_signature_value_t;
 
 typedef struct byoc_signature_variable_t {

@@ -24,11 +24,14 @@
 // Signatures. `(operands) -> (results) where variables`, each value as name: element type[dimensions].
 //
 //   (x: T[B..., D], scale: T[D], bias?: T[D]) -> (y: T[B..., D], mean: f32[B...]) where T = f16 | bf16 | f32
+//   (x: T[A...axis, N, B...]) -> (y: T[A..., B...]) where T = float
 //   (x: T[N, C, L]) -> (y: T[N, C, floordiv(L + 2 * pad - width, stride) + 1]) where T = number
 //
 //   The element type is one of BYOC_DTYPE_LIST by its name, or a variable that `where` lists the types of; the words
 //   float, integer and number stand for all types of that kind. A dimension is a number, a name, or a name with three
-//   dots, which stands for any number of dimensions, at most once in a value. Equal names stand for equal dimensions;
+//   dots, which stands for any number of dimensions, at most once in an operand. An attribute behind the dots, an
+//   integer, says how many there are (from the end if it is negative), so that an axis can be an attribute: A...axis
+//   are the dimensions in front of it, N is its own, B... are those behind. Equal names stand for equal dimensions;
 //   what is open in the model is compared when the program runs. A question mark makes an operand, and all that follow,
 //   optional. Dimensions of results may be expressions (+ - *, floordiv, ceildiv, mod, min, max) over names of required
 //   operands and over attributes that are integers: `stride`, or `pads.1` for element 1 of a list.

@@ -99,7 +99,7 @@ typedef struct byoc_plugin_note_t {
   uint32_t abi_minor_needed; // the smallest host minor that it runs with
   char name[32];             // plugin name: letters, digits, '_' and '-'
   char version[32];
-  char targets[128]; // target kinds, comma-separated
+  char targets[128]; // target kinds, comma-separated; "" for a plugin that only brings operators
   char description[120];
 } byoc_plugin_note_t;
 
@@ -603,6 +603,7 @@ struct byoc_host_t {
   // Records why query fails; returns `status`.
   int32_t (*error)(const byoc_host_t *host, int32_t status, const char *message);
   // Returns a table by name and version, NULL if this host has none. Table versions are independent of this struct's.
+  // byoc/device_plugin.h, byoc/operator_plugin.h and byoc/table.h have some.
   const void *(*extension)(const byoc_host_t *host, const char *name, uint32_t version);
   const byoc_target_api_t *target;
   const byoc_graph_api_t *graph;
@@ -653,7 +654,7 @@ typedef struct byoc_backend_t {
 typedef struct byoc_plugin_t {
   byoc_header_t header;
   void *self;
-  const byoc_backend_t *const *backends; // live until `destroy` is called
+  const byoc_backend_t *const *backends; // live until `destroy` is called; NULL: it only brings operators
   uint64_t backend_count;
   void (*destroy)(void *self); // optional; called once, after everything made with the plugin is gone
 } byoc_plugin_t;

@@ -11,6 +11,8 @@ static const byoc_op_attribute_t mode_attributes[] = {{BYOC_ATTR_CHOICE("mode", 
                                                       {BYOC_ATTR_REQUIRED(INT, "step")},
                                                       BYOC_ATTR_END};
 
+static const byoc_op_attribute_t axis_attributes[] = {{BYOC_ATTR_INT("axis", -1)}, BYOC_ATTR_END};
+
 static const byoc_op_declaration_t sample_declarations[] = {
     {.name = "MyGelu",
      .signature = "(x: T[S...]) -> (y: T[S...]) where T = float",
@@ -47,6 +49,14 @@ static const byoc_op_declaration_t sample_declarations[] = {
               "  let at = i * step\n"
               "  y[i] = 0.0\n"
               "  if lt(at, N) { y[i] = y[i] + x[at] }\n"
+              "}"},
+    {.name = "SumOver", // an axis by attribute
+     .signature = "(x: T[A...axis, N, B...]) -> (y: T[A..., B...]) where T = float | i32",
+     .attributes = axis_attributes,
+     .loops = "parallel i in 0 .. A * B {\n"
+              "  var sum = T(0)\n"
+              "  serial n in 0 .. N { sum = sum + x[(floordiv(i, B) * N + n) * B + mod(i, B)] }\n"
+              "  y[i] = sum\n"
               "}"},
     {.name = "Opaque", .signature = "(x: f32[2, N]) -> (y: i32[N, N])"},
 };
@@ -188,6 +198,22 @@ static void test_loops_are_computed(void **state) {
   ops_done(&run);
 }
 
+static void test_an_axis_by_attribute(void **state) {
+  (void)state;
+  static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[2,2,2]) -> (%a : ?, %b : ?, %c : ?) {\n"
+          "    %a = com.acme::SumOver@1(%x) : ?\n    %b = com.acme::SumOver@1(%x) {axis = 0} : ?\n"
+          "    %c = com.acme::SumOver@1(%x) {axis = -2} : ?\n    return %a, %b, %c\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  static const float expected[3][4] = {{3, 7, 11, 15}, {6, 8, 10, 12}, {4, 6, 12, 14}};
+  for (size_t r = 0; r < 3; ++r) {
+    const float *y = ops_result(&run, r);
+    for (int i = 0; i < 4; ++i) assert_true(y[i] == expected[r][i]);
+  }
+  ops_done(&run);
+}
+
 static void test_sizes_by_attributes(void **state) {
   (void)state;
   static const float x[5] = {1, 2, 3, 4, 5};
@@ -211,6 +237,10 @@ static void test_types_are_inferred(void **state) {
       {"", "%a : i8[4], %b : i8[N,1]", "com.acme::Blend@1(%a, %b)", 2, "i8[N,4], bool[N,4]"},
       {"", "%x : f64[3,N,M]", "com.acme::RowSum@1(%x) {step = 1}", 2, "f64[3,N], i64[1]"},
       {"", "%x : f32[N]", "com.acme::Take@1(%x) {step = 3, pads = [4]}", 1, "f32[floordiv(N, 3) + 2]"},
+      {"", "%x : f32[2,N,M]", "com.acme::SumOver@1(%x) {axis = 1}", 1, "f32[2,M]"},
+      {"", "%x : f32[2,N,M]", "com.acme::SumOver@1(%x) {axis = 3}", 1,
+       "! operand 0 ('x') is f32[2,N,M], but has at least 1 dimension, and as many as attribute 'axis' says"},
+      {"", "%x : f32[2,N,M]", "com.acme::SumOver@1(%x) {axis = -4}", 1, "! as many as attribute 'axis' says"},
       {"", "%x : f32[2,N]", "com.acme::Opaque@1(%x)", 1, "i32[N,N]"},
       {"", "%x : i32[2]", "com.acme::MyGelu@1(%x)", 1,
        "! operand 0 ('x') is i32; the operator takes f32, f16, f64, bf16"},
@@ -263,6 +293,11 @@ static void test_wrong_declarations_are_refused(void **state) {
       {{.signature = "(x: f32[N]) -> (y: f32[N...])"}, "no required operand has the dimensions 'N...' of result 'y'"},
       {{.signature = "(x: f32[N * 2]) -> (y: f32[N])"}, "a dimension of an operand is a number or a name"},
       {{.signature = "(x: f32[A..., B...]) -> (y: f32[A...])"}, "'x' has two rests"},
+      {{.signature = "(x: f32[A...axis, N]) -> (y: f32[A...])"}, "'axis' is no attribute that is an integer"},
+      {{.signature = "(x: f32[A...alpha, N]) -> (y: f32[A...])", .attributes = alpha_attributes},
+       "'alpha' is no attribute that is an integer"},
+      {{.signature = "(x: f32[A...axis, N]) -> (y: f32[A...axis])", .attributes = axis_attributes},
+       "a result names dimensions of operands"},
       {{.signature = "(a?: f32[N], b: f32[N]) -> (y: f32[N])"}, "'b' stands behind an optional operand"},
       {{.signature = "(a?: f32[N]) -> (y: f32[N])"}, "'N' is neither a dimension of a required operand"},
       {{.signature = "(x: f32[N]) -> (y: T[N]) where T = f32 | f16"}, "no required operand has the element type 'T'"},
@@ -345,6 +380,7 @@ int main(void) {
       cmocka_unit_test(test_loops_are_computed),
       cmocka_unit_test(test_sizes_by_attributes),
       cmocka_unit_test(test_types_are_inferred),
+      cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_conflicts_name_both),
       cmocka_unit_test(test_wrong_declarations_are_refused),
   };
