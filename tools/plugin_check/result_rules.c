@@ -112,6 +112,13 @@ static void check_features(check_t *check, const check_case_file_t *file, const 
   check_fail(check, "%s requires '%s', more than '%s' allows", file->name, asked, native->text);
 }
 
+// --waive=operators.wild is about NaN and infinities wherever they are, also in wild.cases.
+static void compare(check_t *check, const check_case_file_t *file, const check_ports_t *outputs,
+                    const check_ports_t *expected, const char *way) {
+  const bool is_wild = strncmp(file->name, "wild", 4) == 0;
+  if (!is_wild || !check_is_waived(check, "operators.wild")) check_compare(check, file, outputs, expected, way);
+}
+
 static byoc_status_t run_both_ways(check_t *check, const check_case_file_t *file, const check_road_t *road,
                                    byoc_loaded_artifact_t *artifact, byoc_diag_t *diag) {
   const check_ports_t expected = check_expected(check, file), inputs = check_inputs(check, road);
@@ -119,7 +126,7 @@ static byoc_status_t run_both_ways(check_t *check, const check_case_file_t *file
   check_features(check, file, road);
   check_doing(check, "running the artifact of %s", file->name);
   BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 1, 2, inputs.data, outputs.data, diag));
-  check_compare(check, file, &outputs, &expected, "compiled");
+  compare(check, file, &outputs, &expected, "compiled");
   // The evaluator runs the same code, so that one of the targets is enough.
   if (check->current_target != check->targets.items[0]) return BYOC_OK;
   byoc_artifact_unload(artifact); // so that only one of the two is there at a time
@@ -127,7 +134,7 @@ static byoc_status_t run_both_ways(check_t *check, const check_case_file_t *file
   const check_ports_t evaluated = check_outputs(check, road);
   check_doing(check, "evaluating %s", file->name);
   BYOC_RETURN_IF_ERROR(check_road_evaluate(road, inputs.data, evaluated.data, diag));
-  check_compare(check, file, &evaluated, &expected, "evaluated");
+  compare(check, file, &evaluated, &expected, "evaluated");
   return BYOC_OK;
 }
 
