@@ -29,7 +29,7 @@ static void come_back(trial_t *trial) {
 void check_hooks_return(check_t *check) {
   const hook_watch_t watch = {0};
   const byoc_target_registry_t kinds = hooks_watched(check, &watch);
-  trial_each(check, &kinds, true, come_back);
+  trial_each(check, &kinds, false, come_back);
 }
 
 // ---- views ----

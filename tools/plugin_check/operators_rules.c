@@ -21,14 +21,16 @@ static void note_rules(trial_t *trial, const trial_tally_t *tally) {
   const specimens_t *set = &trial->specimens;
   for (size_t i = 0; i < set->items.count; ++i) {
     const char *rule = set->items.data[i]->rule;
-    if (i > 0 && strcmp(set->items.data[i - 1]->rule, rule) == 0) continue;
     size_t specimens = 0, taken = 0, left = 0;
-    for (size_t k = i; k < set->items.count; ++k) {
+    bool is_listed = false;
+    for (size_t k = 0; k < i && !is_listed; ++k) is_listed = strcmp(set->items.data[k]->rule, rule) == 0;
+    for (size_t k = i; k < set->items.count && !is_listed; ++k) {
       if (strcmp(set->items.data[k]->rule, rule) != 0) continue;
       specimens += 1;
       taken += tally->taken[k];
       left += tally->left[k];
     }
+    if (is_listed) continue;
     check_fact(trial->check, "rule %s: %zu of the %zu operators of %zu specimens are taken", rule, taken, taken + left,
                specimens);
   }
@@ -70,15 +72,15 @@ static void take(trial_t *trial) {
 }
 
 void check_rules_take(check_t *check) {
-  trial_each(check, NULL, true, take);
+  trial_each(check, NULL, false, take);
 }
 
 // ---- what it computes ----
 
 static void compute_usual(trial_t *trial) {
   const byoc_call_watch_t watch = calls_named(trial->check);
-  trial_add_usual(trial, MOST_SPECIMENS);
-  trial_values(trial, (byoc_placer_t){0}, &watch, "f32");
+  trial_add_usual(trial, MOST_SPECIMENS / trial->check->targets.count + MOST_OF_A_KIND / 4);
+  trial_values(trial, (byoc_placer_t){0}, &watch, trial->target->text);
 }
 
 void check_operators_values(check_t *check) {
