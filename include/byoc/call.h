@@ -7,6 +7,11 @@
 //     return BYOC_OK;
 //   }
 //
+// Inputs are read-only, and constants are inputs in this sense: weights are mapped read-only, and others read the same
+// bytes. Inputs may share bytes with each other; an output shares none with an input or another output, and its
+// contents are undefined until the function writes them. Where the model's shapes are open, shapes are those of this
+// call, of outputs too: the host computes them before. A tensor may have no elements; its data is not to be read then.
+//
 // Tensors are DLPack's: data is row-major and dense, strides is NULL, byte_offset is 0, shape counts elements. Buffers
 // that byoc allocates are aligned to BYOC_BUFFER_ALIGNMENT bytes; an artifact's own inputs and outputs are aligned to
 // their element size only. Everything reachable from a byoc_call_t belongs to the caller and is valid until the

@@ -281,6 +281,9 @@ enum {
 #define BYOC_ATTRIBUTE_COMPILER  "Compiler"  // the target
 #define BYOC_ATTRIBUTE_COMPOSITE "Composite" // the name of the pattern rule
 
+// Rules see the model after simplification: constants are folded, operators with several spellings have one, batch
+// normalisation is a part of the convolution in front of it. `byoc ops --after-simplify MODEL` lists what is left.
+//
 // Pattern text. It is matched from its root against a node; earlier rows of this table are tried first:
 //   %x          any value; a name used twice stands for the same value       _    any value, unnamed
 //   @w          a constant                                                   @    a constant, unnamed
@@ -311,8 +314,9 @@ enum {
 // matches become one function whose nodes are calls of such Composite functions. A group becomes a function with the
 // attribute Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says
 // otherwise. If a Composite function is called, its body holds only the constants that its pattern asks for by @; the
-// others are in the function around it and are passed. Parameters and results have static types unless those of the
-// model are dynamic.
+// others are in the function around it and are passed. A value that comes in twice is one parameter. Parameters and
+// results have static types unless those of the model are dynamic: then value_dim is -1 for a dimension that a run
+// decides, value_element_count is -1, and a kernel reads the shapes of its call (byoc/call.h).
 typedef struct byoc_rule_t {
   byoc_header_t header;
   const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches

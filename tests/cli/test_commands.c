@@ -108,6 +108,39 @@ static void test_misuse(void **state) {
 
 // ---- listings ----
 
+// What rules see of a model: spellings are one, what changes nothing is gone.
+static void test_ops_after_simplify(void **state) {
+  (void)state;
+  byoc_test_shell(0, "cat > seen.byoc <<'END'\n"
+                     "module {\n"
+                     "  constant @w : f32[3] = [1.0, 2.0, 3.0]\n"
+                     "  func @main(%%a : f32[2,3], %%b : f32[2,3]) -> (%%y : f32[2,3]) {\n"
+                     "    %%0 = Sum@13(%%a, %%b) : f32[2,3]\n"
+                     "    %%1 = Identity@13(%%0) : f32[2,3]\n"
+                     "    %%2 = Relu@14(%%1) : f32[2,3]\n"
+                     "    %%3 = Relu@14(%%b) : f32[2,3]\n"
+                     "    %%4 = Mul@14(%%2, @w) : f32[2,3]\n"
+                     "    %%y = Add@14(%%4, %%3) : f32[2,3]\n"
+                     "    return %%y\n"
+                     "  }\n"
+                     "}\n"
+                     "END");
+  byoc_test_shell(0, "byoc ops --after-simplify seen.byoc");
+  byoc_test_printed("Add(_, _)      14     2 f32     ");
+  byoc_test_printed("Mul(_, @)      14     1 f32     ");
+  byoc_test_printed("Relu(_)        14     2 f32     ");
+  assert_null(strstr(byoc_test_output(), "Sum"));
+  assert_null(strstr(byoc_test_output(), "Identity"));
+  byoc_test_shell(0, "byoc ops --after-simplify seen.byoc --json");
+  json_t *ops = parse_output();
+  assert_int_equal(json_array_size(ops), 3);
+  assert_int_equal(json_integer_value(json_object_get(find_by(ops, "operator", "Relu"), "nodes")), 2);
+  json_decref(ops);
+  byoc_test_shell(2, "byoc ops Relu --after-simplify seen.byoc");
+  byoc_test_printed("'Relu' is one word too many");
+  byoc_test_shell(1, "byoc ops --after-simplify nowhere.onnx");
+}
+
 static void test_ops(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc ops");
@@ -346,14 +379,23 @@ static void test_closed_output(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_help),           cmocka_unit_test(test_misuse),
-      cmocka_unit_test(test_targets),        cmocka_unit_test(test_ops),
-      cmocka_unit_test(test_plugins),        cmocka_unit_test(test_older_plugin),
-      cmocka_unit_test(test_inspect),        cmocka_unit_test(test_elided_constants),
-      cmocka_unit_test(test_reader_leaves),  cmocka_unit_test(test_output_endings),
-      cmocka_unit_test(test_names_of_twins), cmocka_unit_test(test_untimed_plans),
-      cmocka_unit_test(test_emit),           cmocka_unit_test(test_verbose),
-      cmocka_unit_test(test_bench),          cmocka_unit_test(test_closed_output),
+      cmocka_unit_test(test_help),
+      cmocka_unit_test(test_misuse),
+      cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_ops),
+      cmocka_unit_test(test_ops_after_simplify),
+      cmocka_unit_test(test_plugins),
+      cmocka_unit_test(test_older_plugin),
+      cmocka_unit_test(test_inspect),
+      cmocka_unit_test(test_elided_constants),
+      cmocka_unit_test(test_reader_leaves),
+      cmocka_unit_test(test_output_endings),
+      cmocka_unit_test(test_names_of_twins),
+      cmocka_unit_test(test_untimed_plans),
+      cmocka_unit_test(test_emit),
+      cmocka_unit_test(test_verbose),
+      cmocka_unit_test(test_bench),
+      cmocka_unit_test(test_closed_output),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

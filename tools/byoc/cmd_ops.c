@@ -6,6 +6,7 @@
 #include "command.h"
 #include "core/ops/declared.h"
 #include "core/plugin/pattern.h"
+#include "model_ops.h"
 #include "session.h"
 #include "table.h"
 #include "tools/common/json_print.h"
@@ -67,9 +68,9 @@ static void naming_deinit(naming_t *naming) {
   byoc_arena_deinit(&naming->arena);
 }
 
-static bool names(const rules_t *rules, const byoc_op_t *op) {
+static bool names(const rules_t *rules, const char *domain, const char *op) {
   char key[256];
-  snprintf(key, sizeof key, "%s::%s", op->domain, op->name);
+  snprintf(key, sizeof key, "%s::%s", domain, op);
   return byoc_text_map_find(&rules->operators, key) != NULL;
 }
 
@@ -153,10 +154,10 @@ static void print_attribute(const byoc_op_attribute_t *attribute, byoc_string_t 
   byoc_string_append(out, "\n");
 }
 
-static void print_targets(const naming_t *naming, const byoc_op_t *op, byoc_string_t *out) {
+static void print_targets(const naming_t *naming, const char *domain, const char *op, byoc_string_t *out) {
   const char *comma = "";
   for (size_t i = 0; i < naming->count; ++i) {
-    if (!names(&naming->targets[i], op)) continue;
+    if (!names(&naming->targets[i], domain, op)) continue;
     byoc_string_appendf(out, "%s%s", comma, naming->targets[i].target);
     comma = ", ";
   }
@@ -216,7 +217,7 @@ static void print_operator(const naming_t *naming, size_t index, byoc_string_t *
   if (declaration != NULL) print_declaration(declaration, last->extension, out);
   byoc_string_append(out, "  targets     ");
   const size_t before = out->size;
-  print_targets(naming, op, out);
+  print_targets(naming, op->domain, op->name, out);
   byoc_string_append(out, out->size == before ? "c alone\n" : "\n");
 }
 
@@ -239,7 +240,7 @@ static void print_table(const naming_t *naming, byoc_table_t *table, byoc_alloca
       if (!byoc_op_attribute_holds(a, last->since_version)) continue;
       byoc_string_appendf(&attributes, "%s%s", attributes.size ? ", " : "", a->value.name);
     }
-    print_targets(naming, op, &targets);
+    print_targets(naming, op->domain, op->name, &targets);
     byoc_table_cell(table, "%s", full_name(op, name));
     byoc_table_cell(table, "%s", versions.data);
     byoc_table_cell(table, "%s", attributes.data);
@@ -300,12 +301,88 @@ static json_t *operator_to_json(const naming_t *naming, size_t index) {
     if (same_operator(byoc_op_at(i), op)) json_array_append_new(versions, version_to_json(byoc_op_at(i)));
   }
   for (size_t i = 0; i < naming->count; ++i) {
-    if (names(&naming->targets[i], op)) json_array_append_new(targets, json_string(naming->targets[i].target));
+    if (names(&naming->targets[i], op->domain, op->name))
+      json_array_append_new(targets, json_string(naming->targets[i].target));
   }
   json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "operator", op->name, "domain", op->domain, "versions", versions,
                              "targets", targets);
   if (op->extension != NULL) json_object_set_new(object, "plugin", byoc_json_text(op->extension->name));
   return object;
+}
+
+// ---- what rules see of a model ----
+
+static json_t *model_op_to_json(const naming_t *naming, const model_op_t *op) {
+  json_t *targets = json_array();
+  for (size_t i = 0; i < naming->count; ++i) {
+    if (names(&naming->targets[i], op->domain, op->name)) {
+      json_array_append_new(targets, json_string(naming->targets[i].target));
+    }
+  }
+  return json_pack("{s:s, s:s, s:i, s:s, s:I, s:s, s:o}", "operator", op->name, "domain", op->domain, "version",
+                   (int)op->version, "pattern", op->pattern, "nodes", (json_int_t)op->count, "types", op->types,
+                   "targets", targets);
+}
+
+static void print_model_op(const naming_t *naming, const model_op_t *op, byoc_table_t *table,
+                           byoc_allocator_t allocator) {
+  byoc_string_t targets;
+  byoc_string_init(&targets, allocator);
+  print_targets(naming, op->domain, op->name, &targets);
+  byoc_table_cell(table, "%s", op->pattern);
+  byoc_table_cell(table, "%d", (int)op->version);
+  byoc_table_cell(table, "%llu", (unsigned long long)op->count);
+  byoc_table_cell(table, "%s", op->types);
+  byoc_table_cell(table, "%s", targets.size > 0 ? targets.data : "c alone");
+  table->failed |= targets.failed;
+  byoc_string_deinit(&targets);
+}
+
+static byoc_status_t list_model(const byoc_session_t *session, const naming_t *naming, bool json, byoc_diag_t *diag) {
+  model_ops_t ops;
+  model_ops_count(session->build.module, session->allocator, &ops);
+  byoc_status_t status = ops.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && json) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < ops.rows.count; ++i) {
+      json_array_append_new(array, model_op_to_json(naming, &ops.rows.data[i]));
+    }
+    status = byoc_json_print(array, diag);
+  } else if (status == BYOC_OK) {
+    static const byoc_table_column_t columns[] = {{"operator", false, false},
+                                                  {"version", true, false},
+                                                  {"nodes", true, false},
+                                                  {"results", false, false},
+                                                  {"targets", false, true}};
+    byoc_table_t table;
+    byoc_string_t text;
+    byoc_string_init(&text, session->allocator);
+    byoc_table_init(&table, columns, sizeof columns / sizeof *columns, session->allocator);
+    for (size_t i = 0; i < ops.rows.count; ++i) print_model_op(naming, &ops.rows.data[i], &table, session->allocator);
+    byoc_table_print(&table, 0, &text);
+    if (table.failed || text.failed) status = byoc_diag_out_of_memory(diag);
+    if (status == BYOC_OK) fputs(text.data, stdout);
+    byoc_table_deinit(&table);
+    byoc_string_deinit(&text);
+  }
+  model_ops_deinit(&ops, session->allocator);
+  return status;
+}
+
+// The model as it is when rules are matched against it.
+static byoc_status_t simplify(byoc_session_t *session, const byoc_session_options_t *options, const char *model,
+                              const byoc_text_items_t *asked, byoc_diag_t *diag) {
+  if (asked->count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "--after-simplify lists all operators of the model: '%s' is one word too many",
+                           asked->items[0]);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, options, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options, model, diag));
+  if (session->build.module == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a host program, which has no operators", model);
+  }
+  return byoc_session_compile(session, BYOC_BUILD_SIMPLIFIED, diag);
 }
 
 // ---- the command ----
@@ -377,16 +454,24 @@ static byoc_status_t list(const byoc_session_t *session, const naming_t *naming,
 int byoc_main_ops(int argc, char **argv) {
   byoc_session_options_t options = {0};
   byoc_text_items_t asked = {0};
+  const char *model = NULL;
   bool json = false, done = false;
   const byoc_option_row_t rows[] = {
+      {"after-simplify", 0, BYOC_OPT_TEXT, &model, "MODEL",
+       "the operators of this model as rules see them, behind the pass simplify: which operands are constants, "
+       "versions, "
+       "how many there are"},
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON, with each version's operands, attributes and traits"},
+      {"target", 't', BYOC_OPT_LIST, &options.targets, "TARGET",
+       "with --after-simplify: the targets of the build, for which more or less is recognised (default: c)"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
       BYOC_PREFER_ROW(options),
+      BYOC_DIM_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc ops",
-      .synopsis = "[NAME...] [--json] [--plugin FILE] [--prefer PATH]",
+      .synopsis = "[NAME...] [--after-simplify MODEL] [--json] [--plugin FILE] [--prefer PATH]",
       .summary = "list the operators, or say all there is to say about one: its versions, operands, attributes and "
                  "traits, and the targets whose rules name it",
       .operands = operands,
@@ -404,8 +489,10 @@ int byoc_main_ops(int argc, char **argv) {
     status = byoc_session_open(&options, &diag, &session);
     byoc_arena_init(&naming.arena, session.allocator);
     if (status == BYOC_OK) status = naming_read(&naming, &session, &diag);
-    if (status == BYOC_OK) status = check_names(&asked, &diag); // plugins may have brought them
-    if (status == BYOC_OK) status = list(&session, &naming, &asked, json, &diag);
+    if (status == BYOC_OK && model != NULL) status = simplify(&session, &options, model, &asked, &diag);
+    if (status == BYOC_OK && model == NULL) status = check_names(&asked, &diag); // plugins may have brought them
+    if (status == BYOC_OK && model != NULL) status = list_model(&session, &naming, json, &diag);
+    if (status == BYOC_OK && model == NULL) status = list(&session, &naming, &asked, json, &diag);
     naming_deinit(&naming);
     byoc_session_close(&session);
   }
