@@ -95,6 +95,19 @@ static void test_a23_declines(void **state) {
 
 // ---- JSON ----
 
+// A rule that can match nothing is told, once, without -v.
+static void test_a23_rules_that_match_nothing(void **state) {
+  (void)state;
+  write_text("leaky.byoc", "    %y = LeakyRelu@16(%x) : f32[4]\n");
+  byoc_test_shell(0, DEMO("first.leaky := LeakyReLU(%%x)") "byoc explain leaky.byoc --plan greedy --target 'first; c'");
+  byoc_test_printed("warning: rule 'first.leaky': there is no operator 'LeakyReLU'; did you mean 'LeakyRelu'?");
+  byoc_test_shell(0, DEMO("first.leaky := LeakyReLU(%%x)") "byoc explain leaky.byoc --plan greedy --target 'first; c' "
+                                                           "-v 2>&1 | grep -c LeakyReLU");
+  byoc_test_printed("1\n");
+  byoc_test_shell(0, DEMO("first.leaky := LeakyRelu(%%x)") "byoc explain leaky.byoc --plan greedy --target 'first; c'");
+  assert_null(strstr(byoc_test_output(), "warning"));
+}
+
 static void test_c10_saved_plans(void **state) {
   (void)state;
   write_vision("vision.onnx");
@@ -316,6 +329,7 @@ int main(void) {
       cmocka_unit_test(test_c10_long_lists),
       cmocka_unit_test(test_c10_one_node),
       cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_a23_rules_that_match_nothing),
       cmocka_unit_test(test_c10_saved_plans),
       cmocka_unit_test(test_c10_edited_plans),
       cmocka_unit_test(test_c10_costs_and_candidates),

@@ -2,7 +2,9 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "core/base/log.h"
 #include "core/collage/plan_json.h"
+#include "core/plugin/lint.h"
 #include "explain.h"
 #include "outputs.h"
 #include "session.h"
@@ -45,6 +47,22 @@ static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t
   return status;
 }
 
+static void warn_of_rule(void *self, const char *sentence) {
+  byoc_log(BYOC_LOG_WARNING, "rule '%s': %s", (const char *)self, sentence);
+}
+
+// Whoever asks why nothing is taken wants to know of rules that can match nothing; with --verbose they were told when
+// the plugin was loaded.
+static void warn_of_rules(const byoc_session_t *session) {
+  for (size_t i = 0; i < session->targets.targets.count && byoc_log_level() < BYOC_LOG_INFO; ++i) {
+    const byoc_backend_t *backend = session->targets.targets.data[i]->kind->backend;
+    for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+      byoc_plugin_lint_rule(&backend->rules[r], session->allocator, warn_of_rule,
+                            (void *)(uintptr_t)backend->rules[r].name);
+    }
+  }
+}
+
 static byoc_status_t explain(byoc_session_t *session, const explain_options_t *options, byoc_diag_t *diag) {
   const byoc_output_t outputs[] = {{"--save-plan", options->save_plan}, {"--html", options->html}};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag));
@@ -55,6 +73,7 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
+  warn_of_rules(session);
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_GENERATED, diag));
   return hand_out(&session->build.result.plan, options, diag);
 }
