@@ -244,8 +244,8 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
   if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
-  // The arguments were the plugin's, not the user's.
-  if (status == BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
+  // A hook may tell that the target's options do not fit; any other argument was the plugin's, not the user's.
+  if (status == BYOC_INVALID_ARGUMENT && report.told != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
   if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
   if (status == BYOC_OK) status = settle(p, &report, target);
   byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);

@@ -189,6 +189,7 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   byoc_log(BYOC_LOG_INFO, "generating %zu function%s by target '%s'", function_count, byoc_plural(function_count),
            target->text);
   byoc_status_t status = run_session(session, diag);
+  report->told = session->hook_error.status;
   if (status != BYOC_OK) {
     byoc_diag_context(diag, status, "target '%s' (plugin %s %s)", kind->name, kind->plugin_name, kind->plugin_version);
   }

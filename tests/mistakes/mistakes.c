@@ -181,10 +181,8 @@ const row_t mistakes[] = {
     {"rule:with a misspelt operator", .command = VERBOSE,
      .message = "rule 'mistaken.relu': there is no operator 'Rleu'; did you mean 'Relu'?"},
     // ---- accept ----
-    {"accept:free what is the host's", .code = 1,
-     .message = "SIGABRT (Aborted)\nit printed:\n  free(): invalid pointer\n"},
-    {"accept:resize what is the host's", .code = 1,
-     .message = "SIGABRT (Aborted)\nit printed:\n  free(): invalid pointer\n"},
+    {"accept:free what is the host's", .code = 1, .message = "SIGABRT (Aborted)\nit printed:\n  "},
+    {"accept:resize what is the host's", .code = 1, .message = "SIGABRT (Aborted)\nit printed:\n  "},
     {"accept:write to a name", .code = 1,
      .message = "1.0 changed texts that it was lent in its hook accept for the target 'mistaken'"},
     {"accept:-1", .code = 1, .message = "1.0 answered neither 1 nor 0 in its hook accept for the target 'mistaken'"},

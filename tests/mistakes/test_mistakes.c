@@ -26,12 +26,14 @@ static void print_row(const row_t *row, int code) {
 
 static int make(const row_t *row, const char *plan) {
   static const char usual[] = "byoc build relu.byoc --plugin $PLUGIN -t \"$TARGET; c\" $PLAN -o out.so";
+  const bool hangs = strstr(row->mistake, "hang") != NULL || strstr(row->mistake, "sleep") != NULL;
   char line[2048];
   snprintf(line, sizeof(line),
            "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache PLUGIN=%s/%s PLAN='--plan %s' "
-           "TARGET='%s' BYOC_HOOK_TIMEOUT=1 && rm -rf cache out.* bad.json queried\n%s",
+           "TARGET='%s' BYOC_HOOK_TIMEOUT=%d && rm -rf cache out.* bad.json queried\n%s",
            BYOC_TEST_BUILD_DIR "/tests", row->plugin != NULL ? row->plugin : "mistakes/mistaken.so", plan,
-           row->target != NULL ? row->target : "mistaken", row->command != NULL ? row->command : usual);
+           row->target != NULL ? row->target : "mistaken", hangs ? 1 : 300,
+           row->command != NULL ? row->command : usual);
   if (setenv("BYOC_TEST_MISTAKE", row->mistake, 1) != 0) return -1;
   return byoc_test_try_shell("%s", line);
 }

@@ -2,6 +2,7 @@
 left nothing behind; and whether the cache still serves the next one."""
 import dataclasses
 import re
+import signal
 
 # What the reason must say, by kind of fault; the dynamic linker and SQLite have words of their own.
 LINKER = "cannot create shared object descriptor|cannot create object list|cannot open shared object file"
@@ -14,6 +15,8 @@ REASONS = {
     "fork": "resource temporarily unavailable", "thread": "resource temporarily unavailable",
     "clock": "longer than|more than|time", "disk": FULL, "full": FULL,
 }
+# Where foreign code runs, the command tells of a crash and ends with 1 (core/base/foreign.h).
+CRASH = re.compile(r" crashed in its [^\n]*: (SIG[A-Z]+) ")
 PAIR = ("out/model.so", "out/model.h")
 WITHOUT_COSTS = "costs of this build are not kept"  # a warning: another plan may be chosen then
 
@@ -50,8 +53,10 @@ def judge_end(outcome, kind, where):
     """Findings about the exit status and the message."""
     if outcome.status is None:
         return ["it hangs"]
-    if outcome.status < 0:
-        return [f"it ends by signal {-outcome.status}"]
+    crash = CRASH.search(outcome.errors)
+    if outcome.status < 0 or crash is not None:
+        number = -outcome.status if crash is None else signal.Signals[crash[1]].value
+        return [f"it ends by signal {number}"]
     if outcome.status > 1:
         return [f"its exit status is {outcome.status}"]
     found = []
