@@ -77,7 +77,12 @@ static const char *const group[] = {"Floor", "Ceil"};
 static const byoc_rule_t rules[] = {
     RULE("source", "op:{Relu|LeakyRelu}(%x)", accept),
     RULE("constant", "Add(%x, @b)", accept_pair),
-    RULE("engine", "Mul(%x, %b)", accept_pair),
+    // The engine takes both operands as inputs, constants too.
+    {.header = BYOC_HEADER(byoc_rule_t, 1),
+     .name = NAME ".engine",
+     .pattern = "Mul(%x, %b)",
+     .flags = BYOC_RULE_PASS_CONSTANTS,
+     .accept = accept_pair},
     RULE("ir", "Neg(%x)", accept),
     RULE("call", "Abs(%x)", accept),
     RULE("object", "Tanh(%x)", accept),
@@ -103,8 +108,16 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_FLOAT,
      .default_value = "1",
      .help = "what products are multiplied by"},
-    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "log", .type = BYOC_OPTION_BOOL, .help = "log each function"},
-    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "note", .type = BYOC_OPTION_STRING, .help = "any text"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "log",
+     .type = BYOC_OPTION_BOOL,
+     .default_value = "0",
+     .help = "log each function"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "note",
+     .type = BYOC_OPTION_STRING,
+     .default_value = "none",
+     .help = "any text"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "way",
      .type = BYOC_OPTION_CHOICE,
@@ -145,14 +158,16 @@ static double slope_of(const byoc_node_t *node) {
 static void write_kernel(char *source, size_t size, const char *symbol, const byoc_function_t *function) {
   const byoc_node_t *node = node_of(function);
   const char *op = host->graph->node_operator(node);
-  const double slope = strcmp(op, "LeakyRelu") == 0 ? slope_of(node) : 0;
-  char relu[64];
-  snprintf(relu, sizeof(relu), "x[i] > 0 ? x[i] : %a * x[i]", slope);
-  const char *value = strcmp(op, "Floor") == 0  ? "floorf(x[i])"
-                      : strcmp(op, "Ceil") == 0 ? "ceilf(x[i])"
-                      : strcmp(op, "Sqrt") == 0 ? "sqrtf(x[i])"
-                      : strcmp(op, "Tanh") == 0 ? "tanhf(x[i])"
-                                                : relu;
+  char leaky[64];
+  snprintf(leaky, sizeof(leaky), "x[i] > 0 ? x[i] : %a * x[i]", strcmp(op, "LeakyRelu") == 0 ? slope_of(node) : 0);
+  const struct {
+    const char *op, *value;
+  } forms[] = {{"Relu", "x[i] > 0 ? x[i] : 0"}, {"LeakyRelu", leaky},    {"Floor", "floorf(x[i])"},
+               {"Ceil", "ceilf(x[i])"},         {"Sqrt", "sqrtf(x[i])"}, {"Tanh", "tanhf(x[i])"}};
+  const char *value = "";
+  for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+    if (strcmp(op, forms[i].op) == 0) value = forms[i].value;
+  }
   snprintf(source, size,
            "#include \"byoc/call.h\"\n#include <math.h>\n"
            "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
