@@ -130,6 +130,7 @@ foreach(rule values types empty wild collage)
 endforeach()
 byoc_add_row_check(A25 results.cases)
 
+byoc_add_row_program(A17 tables unit_plugin_table test_a17_*)
 byoc_add_row_program(A19 order unit_plugin_registry test_order)
 byoc_add_row_program(A19 explicit_paths unit_plugin_registry test_explicit_paths)
 byoc_add_row_program(A19 as_a_user cli_plugins test_a19_*)
