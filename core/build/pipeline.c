@@ -216,14 +216,21 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
   return BYOC_OK;
 }
 
-// Where parameters and results of a region live depends on the code that it gets, not on what its calls hand over.
-static void forget_places(const byoc_function_t *function) {
+// Where parameters and results of a region live depends on the code that it gets, not on what its calls hand over: all
+// but the number of the device, which the model names.
+static bool forget_places(byoc_function_t *function) {
   const byoc_block_t *body = function->body;
+  const byoc_virtual_device_t *place = body->results.count > 0 ? &body->results.data[0]->device : NULL;
+  if (place != NULL && place->device_type > kDLCPU && place->device_id > 0 &&
+      !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, place->device_id)) {
+    return false;
+  }
   for (size_t i = 0; i < body->parameters.count; ++i) body->parameters.data[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
   for (size_t i = 0; i < body->results.count; ++i) {
-    byoc_virtual_device_t *place = &body->results.data[i]->device;
-    *place = (byoc_virtual_device_t){.device_id = -1, .target = place->target};
+    byoc_virtual_device_t *device = &body->results.data[i]->device;
+    *device = (byoc_virtual_device_t){.device_id = -1, .target = device->target};
   }
+  return true;
 }
 
 // The hook of one target, over all of its functions at once.
@@ -237,7 +244,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
     byoc_function_t *function = p->module->functions.data[f];
     if (!is_of_target(function, target)) continue;
     if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
-    forget_places(function);
+    if (!forget_places(function)) status = byoc_diag_out_of_memory(p->diag);
   }
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();

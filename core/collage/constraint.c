@@ -36,7 +36,7 @@ bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) 
     const byoc_virtual_device_t *place = &node->results[r]->device;
     if (wanted != NULL && strcmp(wanted, target->kind->name) != 0) return false;
     if (place->device_type != 0 && place->device_type != byoc_target_device(target)) return false;
-    if (place->device_id > 0) return false; // functions run on the first device of their driver
+    if (place->device_id > 0 && byoc_target_device(target) == kDLCPU) return false; // there is one processor
   }
   return true;
 }

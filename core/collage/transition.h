@@ -40,8 +40,9 @@ typedef struct byoc_transitions_t {
 } byoc_transitions_t;
 
 // Sets up the places of these targets: every border of a region is a dense tensor, on the first device of the target's
-// driver or with the host. Values from around the block are taken to be with the host, where results of the block go.
-// BYOC_UNSUPPORTED for more than BYOC_COVER_DEVICES devices.
+// driver or with the host; what the module binds to a further device is priced as if it were there. Values from around
+// the block are taken to be with the host, where results of the block go. BYOC_UNSUPPORTED for more than
+// BYOC_COVER_DEVICES devices.
 byoc_status_t byoc_transitions_init(byoc_transitions_t *transitions, const byoc_dataflow_t *flow,
                                     const byoc_target_list_t *targets, const byoc_estimator_t *estimator,
                                     byoc_allocator_t allocator, byoc_diag_t *diag);

@@ -14,6 +14,9 @@
 // Int, index in the target list: the target of the function, since several targets may be of one kind. Set by placement
 // and, for functions that a model brings, by the build.
 #define BYOC_ATTRIBUTE_TARGET "Target"
+// Int: which of its driver's devices the function runs on; none: the first. Set by the build, of the places that the
+// model names.
+#define BYOC_ATTRIBUTE_DEVICE_ID "DeviceId"
 // Int, a flag: the function was made of nodes that are compiled together. Set by placement and by kernel outlining.
 #define BYOC_ATTRIBUTE_PRIMITIVE "Primitive"
 // Int, a flag: calls of the function are replaced by its body. Set on the model's own functions by the frontend and on

@@ -1,6 +1,7 @@
 // What a codegen session is given for devices: drivers, code for them, and what launches each function.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/module/extent.h"
 #include "core/module/kernels.h"
 #include "core/module/linkage.h"
@@ -392,11 +393,13 @@ byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, c
 
 // ---- places ----
 
-static byoc_status_t place_value(byoc_codegen_t *session, byoc_value_t *value, int32_t device_type, const char *scope,
-                                 byoc_diag_t *diag) {
+// `place`: the device, without a scope.
+static byoc_status_t place_value(byoc_codegen_t *session, byoc_value_t *value, byoc_virtual_device_t place,
+                                 const char *scope, byoc_diag_t *diag) {
   const char *copy = scope != NULL ? byoc_arena_copy_string(&session->module->arena, scope) : NULL;
   if (scope != NULL && copy == NULL) return byoc_diag_out_of_memory(diag);
-  value->device = (byoc_virtual_device_t){.device_type = device_type, .device_id = 0, .scope = copy};
+  value->device = place;
+  value->device.scope = copy;
   return BYOC_OK;
 }
 
@@ -406,13 +409,13 @@ byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t
     if (launches == NULL) continue;
     const byoc_function_t *function = byoc_graph_module_find(session->module, session->made.data[i]->function_name);
     const byoc_block_t *body = function->body;
+    const int64_t id = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, 0);
+    const byoc_virtual_device_t place = {.device_type = launches->device_type, .device_id = (int32_t)id};
     for (size_t k = 0; k < body->parameters.count; ++k) {
-      BYOC_RETURN_IF_ERROR(
-          place_value(session, body->parameters.data[k], launches->device_type, launches->operand_scopes[k], diag));
+      BYOC_RETURN_IF_ERROR(place_value(session, body->parameters.data[k], place, launches->operand_scopes[k], diag));
     }
     for (size_t k = 0; k < body->results.count; ++k) {
-      BYOC_RETURN_IF_ERROR(
-          place_value(session, body->results.data[k], launches->device_type, launches->result_scopes[k], diag));
+      BYOC_RETURN_IF_ERROR(place_value(session, body->results.data[k], place, launches->result_scopes[k], diag));
     }
   }
   return BYOC_OK;

@@ -80,6 +80,68 @@ static void test_fallback(void **state) {
   byoc_test_printed("--fallback is for models; this is an artifact");
 }
 
+// --require is about the plan with devices: the alternative to it is not asked for.
+static void test_fallback_of_what_is_required(void **state) {
+  (void)state;
+  static const char text[] = "module {\n"
+                             "  constant @w : f32[8,3] = splat 0.5\n"
+                             "  func @main(%x : f32[4,8]) -> (%y : f32[4,3]) {\n"
+                             "    %a = Relu@14(%x) : f32[4,8]\n"
+                             "    %y = MatMul@13(%a, @w) : f32[4,3]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("whole.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(0, SIMDEV "byoc build whole.byoc --target 'simdev; c' --plan greedy --require simdev --fallback -o "
+                            "whole.so");
+  byoc_test_shell(0, "byoc run whole.so --random > there.txt");
+  byoc_test_shell(0, "BYOC_SIM=devices=0 byoc run whole.so --random > instead.txt && diff there.txt instead.txt");
+  write_mlp();
+  byoc_test_shell(1,
+                  SIMDEV "byoc build mlp.byoc --target 'simdev; c' --plan greedy --require simdev --fallback -o m.so");
+  byoc_test_printed("2 of 6 operators are not on simdev, which --require asks for:");
+  byoc_test_printed("Softmax");
+}
+
+// A value may live on another device of the driver than the first: its operator runs there.
+static void test_further_devices(void **state) {
+  (void)state;
+  static const char text[] =
+      "module {\n"
+      "  constant @w : f32[8,3] = splat 0.5\n"
+      "  func @main(%x : f32[4,8], %z : f32[4,8]) -> (%y : f32[4,3], %v : f32[4,3], %u : f32[4,8]) {\n"
+      "    %y = MatMul@13(%x, @w) : f32[4,3] on {device = 12, id = 1}\n"
+      "    %v = MatMul@13(%z, @w) : f32[4,3] on {device = 12, id = 0}\n"
+      "    %a = Relu@14(%x) : f32[4,8] on {device = 12, id = 1}\n"
+      "    %b = byoc::OnDevice@1(%a) {device = 12, id = 1, constrain_body = 1, constrain_result = 0} : f32[4,8]\n"
+      "    %u = Neg@13(%b) : f32[4,8] on {device = 12, id = 0}\n"
+      "    return %y, %v, %u\n"
+      "  }\n"
+      "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("further.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(
+      0, "sed 's/ on {[^}]*}//; s/byoc::OnDevice@1(%%a) {[^}]*}/Identity@14(%%a)/' further.byoc > plain.byoc && "
+         "byoc run plain.byoc --target c --random > expected.txt");
+  static const char *const ways[] = {"--plan greedy", "--plan greedy --evaluate", "--plan greedy --fallback",
+                                     "--plan collage --cost estimate", "--plan collage"};
+  for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); ++w) {
+    byoc_test_shell(
+        0, SIMDEV "byoc run further.byoc --target 'simdev; c' %s --random > got.txt && diff expected.txt got.txt",
+        ways[w]);
+  }
+  byoc_test_shell(0, SIMDEV "byoc build further.byoc --target 'simdev; c' --plan greedy --emit host");
+  byoc_test_printed("device   %sim = \"sim\" 1 type 12");
+  byoc_test_printed("device   %sim_1 = \"sim\" 0 type 12");
+  byoc_test_printed("constant %simdev_0_c0 : f32[8,3] on %sim = ");
+  byoc_test_printed("constant %simdev_1_c0 : f32[8,3] on %sim_1 = ");
+  // One that is not there is missed when a context is made.
+  byoc_test_shell(0, SIMDEV "byoc build further.byoc --target 'simdev; c' --plan greedy -o further.so");
+  byoc_test_shell(1, "BYOC_SIM=devices=1 byoc run further.so --random");
+  byoc_test_printed("the device 'sim' 1 cannot start: the driver 'sim' has devices 0 to 0, none of number 1");
+}
+
 // Functions that the model marks for a device have their alternative, too, and so have places that it names.
 static void test_fallback_of_marks(void **state) {
   (void)state;
@@ -191,6 +253,8 @@ int main(void) {
       cmocka_unit_test(test_no_device),
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_of_marks),
+      cmocka_unit_test(test_fallback_of_what_is_required),
+      cmocka_unit_test(test_further_devices),
       cmocka_unit_test(test_binaries_are_cached),
       cmocka_unit_test(test_open_shapes),
       cmocka_unit_test(test_text),

@@ -206,6 +206,7 @@ byoc_add_row_program(H15 models cli_ranks test_h15_*)
 
 byoc_add_row_program(P3 fixtures_twice unit_device_plan test_p3_p7_planned_twice_and_in_any_order)
 byoc_add_row_program(P6 long_chain unit_device_plan test_p6_a_chain_of_100000_nodes)
+byoc_add_row_program(P2 further_devices cli_device test_further_devices)
 byoc_add_row_program(P7 any_order unit_device_plan test_p3_p7_*)
 byoc_add_row_program(P7 long_conflict unit_device_plan test_p7_a_long_chain_is_told_in_short)
 
