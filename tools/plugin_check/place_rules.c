@@ -137,7 +137,8 @@ void check_place_reasons(check_t *check) {
   }
 }
 
-// A target list that is refused when it is read or when code is made, as a user's mistake and with a reason.
+// A target list that is refused with a reason: when it is read as a user's mistake, when code is made as one in what
+// the plugin was given.
 void check_place_refused(check_t *check) {
   if (check->refused.count == 0) check_skip(check, "--refuses names no targets");
   check_cases_t cases;
@@ -151,7 +152,9 @@ void check_place_refused(check_t *check) {
     byoc_status_t status =
         check_road_open(&road, check->registry, &model, targets, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
     check_road_close(&road);
-    if (status == BYOC_INVALID_ARGUMENT && diag.message[0] != '\0') continue;
+    const bool is_refused =
+        status == BYOC_INVALID_ARGUMENT || status == BYOC_INVALID_DATA || status == BYOC_UNSUPPORTED;
+    if (is_refused && diag.message[0] != '\0') continue;
     check_fail_diag(check, &diag, "'%s' gives '%s', not a refusal", targets, byoc_status_name(status));
   }
 }

@@ -42,7 +42,7 @@ static void end_text(const check_report_t *report) {
   for (int verdict = CHECK_SKIPPED; verdict <= CHECK_BLOCKED; ++verdict) {
     if (counts[verdict] > 0) byoc_print(", %zu %s", counts[verdict], verdicts[verdict]);
   }
-  byoc_print("%s\n", counts[CHECK_BLOCKED] > 0 ? ": those after a failed load were not run" : "");
+  byoc_print("%s\n", counts[CHECK_BLOCKED] > 0 ? ", because a rule in front of them failed" : "");
 }
 
 // ---- TAP ----
@@ -59,7 +59,7 @@ static void add_tap(const check_report_t *report, const check_result_t *result) 
   const bool is_bad = result->verdict == CHECK_FAILED || result->verdict == CHECK_WAIVED;
   byoc_print("%sok %zu - %s %s", is_bad ? "not " : "", number, result->rule->id, result->rule->text);
   if (result->verdict == CHECK_SKIPPED) byoc_print(" # SKIP %.*s", (int)strcspn(reason, "\n"), reason);
-  if (result->verdict == CHECK_BLOCKED) byoc_print(" # SKIP the plugin cannot be loaded");
+  if (result->verdict == CHECK_BLOCKED) byoc_print(" # SKIP a rule in front of it failed");
   if (result->verdict == CHECK_WAIVED) byoc_print(" # TODO waived");
   byoc_print("%s\n", "");
   if (!is_bad) return;
