@@ -132,7 +132,11 @@ static bool parse_operands(parser_t *parser, byoc_function_t *function, const sc
   if (byoc_lexer_accept(lexer, BYOC_TOKEN_RIGHT_PAREN)) return true;
   do {
     byoc_value_t *value = NULL;
-    if (!byoc_lexer_accept_word(lexer, "_") && !resolve(parser, function, scope, &value)) return false;
+    if (!byoc_lexer_accept_word(lexer, "_")) {
+      if (!byoc_lexer_is(lexer, BYOC_TOKEN_VALUE) && !byoc_lexer_is(lexer, BYOC_TOKEN_GLOBAL))
+        return byoc_lexer_expected(lexer, "a value, a constant, or '_' for an operand that is left out");
+      if (!resolve(parser, function, scope, &value)) return false;
+    }
     if (!byoc_vector_push(out, scratch(parser), value)) return byoc_lexer_fail_memory(lexer);
   } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
   return byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);

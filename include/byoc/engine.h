@@ -60,8 +60,9 @@ typedef struct byoc_engine_t {
   // init->runtime->set_error, leaves *out_instance NULL and holds no resource.
   int32_t (*create)(const byoc_engine_init_t *init, void **out_instance);
   void (*destroy)(void *instance); // accepts NULL
-  // Runs function `function_index` of init->functions. Looks nothing up, and allocates nothing that `create` could have
-  // allocated; if the engine's library insists on allocating, the engine's documentation says so.
+  // Runs function `function_index` of init->functions. Reads nothing behind the last element of a tensor (for a library
+  // that does, the engine copies inputs), looks nothing up, and allocates nothing that `create` could have allocated;
+  // if the engine's library insists on allocating, the engine's documentation says so.
   int32_t (*run)(void *instance, uint32_t function_index, const byoc_call_t *call);
   // Optional (may be NULL): runs like `run` and reports the time of each JSON node.
   int32_t (*profile)(void *instance, uint32_t function_index, const byoc_call_t *call, byoc_engine_profile_sink_t sink,

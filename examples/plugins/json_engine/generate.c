@@ -9,8 +9,8 @@
 
 extern const byoc_engine_t xnnpack_engine;
 
-// The archive that artifacts link to (CMakeLists.txt embeds it).
-extern const unsigned char xnnpack_archive[], xnnpack_archive_end[];
+// The archive that artifacts link to; byoc_add_engine embeds it.
+extern const unsigned char xnnpack_engine_archive[], xnnpack_engine_archive_end[];
 
 // Values of the function's parameters and results.
 typedef struct boundary_t {
@@ -120,8 +120,8 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen) {
   static const char *const needed[XNNPACK_LIBRARY_COUNT] = XNNPACK_LIBRARIES;
   const byoc_file_content_t archive = {.header = BYOC_HEADER(byoc_file_content_t, 1),
                                        .name = "libxnnpack_engine.a",
-                                       .data = xnnpack_archive,
-                                       .size_bytes = (uint64_t)(xnnpack_archive_end - xnnpack_archive)};
+                                       .data = xnnpack_engine_archive,
+                                       .size_bytes = (uint64_t)(xnnpack_engine_archive_end - xnnpack_engine_archive)};
   byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
                                  .name = xnnpack_engine.name,
                                  .symbol = "xnnpack_engine",
