@@ -9,6 +9,7 @@
 
 struct byoc_device_t {
   const byoc_runtime_t *runtime;
+  uint64_t flags; // of byoc_device_init_t
 };
 struct byoc_device_buffer_t {
   unsigned char *data;
@@ -62,6 +63,7 @@ static int32_t slab_open(const byoc_device_init_t *init, byoc_device_t **out_dev
     return BYOC_OUT_OF_MEMORY;
   }
   device->runtime = init->runtime;
+  device->flags = init->flags;
   *out_device = device;
   return BYOC_OK;
 }
@@ -120,7 +122,9 @@ static void slab_release(byoc_device_t *device, byoc_device_buffer_t *buffer) {
 static int32_t slab_queue_create(byoc_device_t *device, uint32_t kind, void *native, byoc_device_queue_t **out_queue) {
   (void)native;
   *out_queue = NULL;
-  if (kind == BYOC_QUEUE_NATIVE) return fail(device, BYOC_UNSUPPORTED, "the slab knows no queues of others");
+  if (kind != BYOC_QUEUE_OWN && kind != BYOC_QUEUE_DEFAULT) {
+    return fail(device, BYOC_UNSUPPORTED, "the slab knows no queues of others");
+  }
   return make(device, sizeof(**out_queue), (void **)out_queue);
 }
 
@@ -157,6 +161,7 @@ static int32_t slab_event_wait(byoc_device_t *device, byoc_device_event_t *event
 
 static int32_t slab_event_times(byoc_device_t *device, byoc_device_event_t *event, uint64_t *out_begin_ns,
                                 uint64_t *out_end_ns) {
+  if (!(device->flags & BYOC_DEVICE_TIMES)) return fail(device, BYOC_UNSUPPORTED, "it was opened without times");
   if (event->end_ns == 0) return fail(device, BYOC_INVALID_ARGUMENT, "no command has signalled this event");
   *out_begin_ns = event->begin_ns;
   *out_end_ns = event->end_ns;
@@ -208,7 +213,10 @@ static int32_t slab_launch(byoc_device_t *device, byoc_device_queue_t *queue, co
   if (launch->argument_count != kernel->argument_count) {
     return fail(device, BYOC_INVALID_ARGUMENT, "the kernel takes another number of arguments");
   }
-  const uint32_t items = launch->grid[0] * launch->block[0];
+  if (launch->grid[1] * launch->grid[2] * launch->block[1] * launch->block[2] > 1) {
+    return fail(device, BYOC_UNSUPPORTED, "the slab has one axis");
+  }
+  const uint32_t items = launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0];
   for (uint32_t item = 0; item < items; ++item) kernel->run(launch->arguments, item);
   return ended(order, begin_ns);
 }
@@ -238,11 +246,25 @@ static void add(const byoc_device_argument_t *arguments, uint32_t item) {
 
 static byoc_device_entry_t entries[] = {{{"relu", 3, relu}}, {{"add", 4, add}}};
 
-// The code of a module says nothing: the device has its kernels. A real one hands it to the vendor's library here.
+static byoc_device_entry_t *find_entry(const char *name, size_t size) {
+  for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); ++i) {
+    const char *known = entries[i].kernel.name;
+    if (strlen(known) == size && memcmp(known, name, size) == 0) return &entries[i];
+  }
+  return NULL;
+}
+
+// The code of a module names kernels that the device has. A real one hands it to the vendor's library here.
 static int32_t slab_module_load(byoc_device_t *device, const byoc_device_code_t *code,
                                 byoc_device_module_t **out_module) {
   *out_module = NULL;
   if (strcmp(code->format, "slab") != 0) return fail(device, BYOC_UNSUPPORTED, "the slab knows one format, 'slab'");
+  const char *names = (const char *)code->data; // a NUL follows them
+  for (size_t at = 0; at < code->size_bytes;) {
+    const size_t size = strcspn(names + at, " ");
+    if (find_entry(names + at, size) == NULL) return fail(device, BYOC_INVALID_DATA, "the slab has no such kernel");
+    at += size + 1;
+  }
   return make(device, sizeof(**out_module), (void **)out_module);
 }
 
@@ -254,10 +276,7 @@ static void slab_module_unload(byoc_device_t *device, byoc_device_module_t *modu
 static int32_t slab_module_entry(byoc_device_t *device, byoc_device_module_t *module, const char *name,
                                  byoc_device_entry_t **out_entry) {
   (void)module;
-  *out_entry = NULL;
-  for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); ++i) {
-    if (strcmp(entries[i].kernel.name, name) == 0) *out_entry = &entries[i];
-  }
+  *out_entry = find_entry(name, strlen(name));
   return *out_entry != NULL ? BYOC_OK : fail(device, BYOC_NOT_FOUND, "the slab has no kernel of this name");
 }
 
