@@ -6,8 +6,10 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/string.h"
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
+#include "core/module/runtime_module.h"
 
 // Constants larger than this are elided when a module is printed on the way.
 #define PRINTED_BYTES 256
@@ -190,10 +192,23 @@ byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_o
   return BYOC_OK;
 }
 
+// What backends handed back as C source is compiled by itself: it stands behind the host's C for reading only.
+static void append_sources(const byoc_graph_module_t *module, byoc_string_t *out) {
+  for (size_t i = 0; i < module->runtime_modules.count; ++i) {
+    const byoc_runtime_module_t *source = module->runtime_modules.data[i];
+    if (source->kind != BYOC_RUNTIME_MODULE_C_SOURCE) continue;
+    byoc_string_appendf(out, "\n#if 0 // C source '%s' of target '%s', flags:", source->name, source->target);
+    for (size_t f = 0; f < source->flags.count; ++f) byoc_string_appendf(out, " %s", source->flags.data[f]);
+    byoc_string_appendf(out, "\n%s%s#endif\n", source->source, byoc_ends_with(source->source, "\n") ? "" : "\n");
+  }
+}
+
 byoc_status_t byoc_build_emit_c(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_string_t *out,
                                 byoc_diag_t *diag) {
   const byoc_compose_options_t options = complete(build, output);
-  return byoc_compose_emit_c(build->result.program, &options, out, diag);
+  BYOC_RETURN_IF_ERROR(byoc_compose_emit_c(build->result.program, &options, out, diag));
+  append_sources(build->module, out);
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
 
 byoc_status_t byoc_build_compose_temporary(const byoc_build_t *build, byoc_diag_t *diag,

@@ -256,6 +256,11 @@ static void test_emit(void **state) {
   byoc_test_shell(0, "byoc build vision.onnx --emit=c -o vision.c");
   assert_false(byoc_file_exists("vision.so"));
   byoc_test_shell(0, "byoc build vision.onnx --emit=c | cmp - vision.c");
+  // The C that a backend handed back is shown, with its flags, and does not disturb the rest.
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good byoc build vision.onnx --emit=c "
+                     "--target 'negate; c' --plan greedy > negate.c && grep -A9 \"^#if 0 // C source\" negate.c");
+  byoc_test_printed(" of target 'negate");
+  byoc_test_printed("BYOC_PACKED int32_t ");
   byoc_test_shell(0, "byoc build vision.onnx --emit=ir --print-after=fold-constants");
   byoc_test_printed("fold-constants");
   byoc_test_shell(0, "byoc build vision.onnx --emit=host --print-after=all --target 'cutlass; c'");
