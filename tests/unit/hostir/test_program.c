@@ -253,6 +253,74 @@ static void nesting_is_described_within_bounds(void **state) {
   tear_down(&f);
 }
 
+// ---- a watch ----
+
+static int32_t twice(const byoc_call_t *call) {
+  const float *x = call->tensors[0].data;
+  float *y = call->tensors[1].data;
+  for (int64_t i = 0; i < call->tensors[0].shape[0]; ++i) y[i] = 2 * x[i];
+  return BYOC_OK;
+}
+
+static byoc_status_t resolve_twice(void *self, const char *symbol, byoc_diag_t *diag, void **out_address) {
+  (void)self, (void)diag;
+  const byoc_packed_function_t function = twice;
+  assert_string_equal(symbol, "twice");
+  memcpy(out_address, &function, sizeof(function));
+  return BYOC_OK;
+}
+
+typedef struct watched_t {
+  char name[16];
+  const void *input; // as the evaluator passed it
+} watched_t;
+
+// Runs the function on memory of its own, and puts the results back.
+static int32_t run_elsewhere(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
+                             int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self) {
+  watched_t *watched = self;
+  float x[4] = {0, 0, 0, 0}, y[4] = {0, 0, 0, 0};
+  DLTensor tensors[2] = {call->tensors[0], call->tensors[1]};
+  byoc_call_t moved = *call;
+  assert_false(keeps_results);
+  snprintf(watched->name, sizeof(watched->name), "%s", name);
+  watched->input = call->tensors[0].data;
+  memcpy(x, call->tensors[0].data, sizeof(x));
+  x[0] = 21;
+  tensors[0].data = x, tensors[1].data = y;
+  moved.tensors = tensors;
+  const int32_t status = body(body_self, &moved);
+  memcpy(call->tensors[1].data, y, sizeof(y));
+  return status;
+}
+
+static void a_watch_stands_between_the_evaluator_and_functions(void **state) {
+  (void)state;
+  fixture_t f;
+  set_up(&f);
+  byoc_host_buffer_t *x = buffer(&f, BYOC_HOST_BUFFER_INPUT, "x", 4);
+  byoc_host_buffer_t *y = buffer(&f, BYOC_HOST_BUFFER_OUTPUT, "y", 4);
+  byoc_host_instruction_t *i = byoc_host_instruction_create(f.program, NULL, BYOC_HOST_PACKED);
+  assert_non_null(i);
+  i->symbol = "twice";
+  assert_true(byoc_host_add_operand(f.program, i, x));
+  assert_true(byoc_host_add_result(f.program, i, y));
+  byoc_test_ok(byoc_host_plan_memory(f.program, &f.diag), &f.diag);
+  const byoc_symbol_resolver_t resolver = {.resolve = resolve_twice};
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_test_ok(byoc_evaluator_create(f.program, &resolver, 1, byoc_allocator_system(), &f.diag, &evaluator), &f.diag);
+  watched_t watched = {.input = NULL};
+  const float input[4] = {1, 2, 3, 4};
+  float output[4] = {0, 0, 0, 0};
+  byoc_evaluator_watch(evaluator, &(byoc_call_watch_t){.self = &watched, .run = run_elsewhere});
+  byoc_test_ok(byoc_evaluator_run(evaluator, (const void *[]){input}, (void *[]){output}, &f.diag), &f.diag);
+  assert_string_equal(watched.name, "twice");
+  assert_ptr_equal(watched.input, input);
+  assert_memory_equal(output, ((const float[]){42, 4, 6, 8}), sizeof(output));
+  byoc_evaluator_destroy(evaluator);
+  tear_down(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prints_the_whole_program),
@@ -268,6 +336,7 @@ int main(void) {
       cmocka_unit_test(views_extend_lives),
       cmocka_unit_test(random_programs_are_planned),
       cmocka_unit_test(nesting_is_described_within_bounds),
+      cmocka_unit_test(a_watch_stands_between_the_evaluator_and_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
