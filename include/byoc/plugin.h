@@ -328,8 +328,8 @@ typedef struct byoc_rule_t {
   // that take part); 0: no limit.
   uint32_t max_nodes;
   uint32_t flags; // BYOC_RULE_*
-  // Returns 1 if the backend takes the region, else 0 (after `decline`). NULL: always 1. May be called several times
-  // for one region.
+  // Returns 1 if the backend takes the region, else 0 (after `decline`); anything else is an error. NULL: always 1. May
+  // be called several times for one region.
   int32_t (*accept)(void *self, byoc_region_t *region);
 } byoc_rule_t;
 
