@@ -2,7 +2,7 @@
 # Builds plugin.c with the headers of a minor: make.sh HEADERS OUT.so [FLAGS...]. HEADERS is a folder with byoc/, or a
 # tarball of one. The kept binaries beside this file came from this repository's history by
 #
-#   for n in 1 2 3; do make.sh ../../abi/released/minor$n.tar.gz minor$n.so; done
+#   for n in 1 2 3 4; do make.sh ../../abi/released/minor$n.tar.gz minor$n.so; done
 #
 # on Debian 12 (gcc 12, x86-64). They are never built again: that they run is the test.
 set -euo pipefail
