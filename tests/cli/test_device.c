@@ -142,6 +142,25 @@ static void test_further_devices(void **state) {
   byoc_test_printed("the device 'sim' 1 cannot start: the driver 'sim' has devices 0 to 0, none of number 1");
 }
 
+// A place names the type of a device, so that one type has one driver in a program.
+static void test_two_drivers_for_one_type(void **state) {
+  (void)state;
+  static const char text[] = "module {\n"
+                             "  func @main(%x : f32[4,8]) -> (%y : f32[4,8], %z : f32[4,8]) {\n"
+                             "    %y = Relu@14(%x) : f32[4,8] on {target = \"simdev\"}\n"
+                             "    %z = Neg@13(%x) : f32[4,8] on {target = \"simother\"}\n"
+                             "    return %y, %z\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("drivers.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(1,
+                  SIMDEV "byoc build drivers.byoc --plugin " BYOC_TEST_BUILD_DIR
+                         "/tests/plugins/other/simother.so --target 'simdev; simother; c' --plan greedy -o drivers.so");
+  byoc_test_printed("needs the driver 'other', and devices of type 12 have the driver 'sim' already");
+  assert_false(byoc_file_exists("drivers.so"));
+}
+
 // Functions that the model marks for a device have their alternative, too, and so have places that it names.
 static void test_fallback_of_marks(void **state) {
   (void)state;
@@ -255,6 +274,7 @@ int main(void) {
       cmocka_unit_test(test_fallback_of_marks),
       cmocka_unit_test(test_fallback_of_what_is_required),
       cmocka_unit_test(test_further_devices),
+      cmocka_unit_test(test_two_drivers_for_one_type),
       cmocka_unit_test(test_binaries_are_cached),
       cmocka_unit_test(test_open_shapes),
       cmocka_unit_test(test_text),

@@ -169,7 +169,7 @@ static int32_t sim_describe(byoc_device_t *device, byoc_device_info_t *out_info)
 SIM_VISIBLE const byoc_driver_t SIM_DRIVER = {
     .struct_size = sizeof(byoc_driver_t),
     .abi_version = BYOC_DRIVER_ABI_VERSION,
-    .name = "sim",
+    .name = SIM_DRIVER_NAME,
     .open = sim_open,
     .close = sim_close,
     .describe = sim_describe,

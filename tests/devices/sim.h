@@ -23,6 +23,9 @@ extern "C" {
 #define SIM_DRIVER  sim_driver
 #define SIM_VISIBLE BYOC_PACKED
 #endif
+#ifndef SIM_DRIVER_NAME // what it calls itself
+#define SIM_DRIVER_NAME "sim"
+#endif
 extern SIM_VISIBLE const byoc_driver_t SIM_DRIVER;
 
 enum {

@@ -13,7 +13,12 @@
 #include "byoc/device_plugin.h"
 #include "tests/devices/sim.h"
 
-BYOC_PLUGIN_IDENTITY_NEEDS("simdev", "1.0", "simdev", "A few operators on the device of the driver sim", 4);
+// A second plugin, for the same kind of device with another driver, is made of this file under other names.
+#ifndef SIMDEV_NAME
+#define SIMDEV_NAME "simdev"
+#endif
+
+BYOC_PLUGIN_IDENTITY_NEEDS(SIMDEV_NAME, "1.0", SIMDEV_NAME, "A few operators on the device of the driver sim", 4);
 
 enum { MAX_NODES = 32, MAX_ARGUMENTS = 6, MAX_CONSTANTS = 32, EXTENT_BYTES = 256, GROUP = 64, MAX_TENSORS = 64 };
 
@@ -377,7 +382,7 @@ static int32_t add_modules(byoc_codegen_t *codegen) {
   const byoc_file_content_t archive = {
       .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "libsim_driver.a", .path = SIMDEV_DRIVER};
   const byoc_driver_module_t driver = {.header = BYOC_HEADER(byoc_driver_module_t, 1),
-                                       .name = "sim",
+                                       .name = SIM_DRIVER_NAME,
                                        .symbol = "sim_driver",
                                        .files = &archive,
                                        .file_count = 1,
@@ -399,7 +404,7 @@ static int32_t add_modules(byoc_codegen_t *codegen) {
     for (size_t i = 0; i < OPERATOR_COUNT; ++i) entries[i] = operators[i].entry;
     const byoc_device_code_module_t module = {.header = BYOC_HEADER(byoc_device_code_module_t, 1),
                                               .name = "simdev_kernels",
-                                              .driver = "sim",
+                                              .driver = SIM_DRIVER_NAME,
                                               .variants = variants,
                                               .variant_count = variant_count,
                                               .variant_stride = sizeof(variants[0]),
@@ -427,20 +432,20 @@ static const char *const group[] = {"Relu", "Neg", "Exp", "Sqrt",   "Tanh",     
 
 static const byoc_rule_t rules[] = {
     {.header = BYOC_HEADER(byoc_rule_t, 1),
-     .name = "simdev.group",
+     .name = SIMDEV_NAME ".group",
      .operators = {group, sizeof(group) / sizeof(group[0])},
      .max_nodes = MAX_NODES,
      .accept = accept_group},
     {.header = BYOC_HEADER(byoc_rule_t, 1),
-     .name = "simdev.unary",
+     .name = SIMDEV_NAME ".unary",
      .pattern = "{Relu|Neg|Exp|Sqrt|Tanh|Sigmoid}(%x)",
      .accept = accept_any},
     {.header = BYOC_HEADER(byoc_rule_t, 1),
-     .name = "simdev.binary",
+     .name = SIMDEV_NAME ".binary",
      .pattern = "{Add|Sub|Mul|Div|MatMul}(_, _)",
      .accept = accept_any},
     {.header = BYOC_HEADER(byoc_rule_t, 1),
-     .name = "simdev.sum",
+     .name = SIMDEV_NAME ".sum",
      .pattern = "{ReduceSum|ReduceMean}(%x, ...)",
      .accept = accept_any},
 };
@@ -457,7 +462,7 @@ static const byoc_option_t options[] = {
 };
 
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
-                                       .target = "simdev",
+                                       .target = SIMDEV_NAME,
                                        .description = "A few operators on the device of the driver sim",
                                        .options = options,
                                        .option_count = sizeof(options) / sizeof(options[0]),
@@ -466,7 +471,7 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .rule_count = sizeof(rules) / sizeof(rules[0]),
                                        .rule_stride = sizeof(rules[0]),
                                        .generate = generate,
-                                       .driver = "sim",
+                                       .driver = SIM_DRIVER_NAME,
                                        .device_type = SIM_DEVICE_TYPE};
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from, byoc_plugin_t *out_plugin) {
