@@ -25,11 +25,11 @@ endfunction()
 
 run(0 ${GOOD} --rule=options)
 expect(output "none.so: bad 1.0, built for ABI 1\\.[0-9]+\npassed +options.described +each option")
-expect(output "\n1 rules: 1 passed, 0 failed\n$")
+expect(output "\n1 rule: 1 passed, 0 failed\n$")
 run(1 ${BAD} --rule=options)
 expect(output "\nfailed +options.described [^\n]*\n +bad -level has no help\n +bad -level states no default\n")
 run(0 ${BAD} --rule=options --waive=options.described:later)
-expect(output "\nwaived +options.described .*\n1 rules: 0 passed, 0 failed, 1 waived\n$")
+expect(output "\nwaived +options.described .*\n1 rule: 0 passed, 0 failed, 1 waived\n$")
 
 run(1 ${BAD} --rule=options --rule=file.needs --format=tap)
 expect(output "^TAP version 14\n1\\.\\.2\nok 1 - file.needs [^\n]*\nnot ok 2 - options.described ")
@@ -43,6 +43,12 @@ foreach(row "1;failed" "0;passed" "bad;name" "failed;rules;0;verdict" "bad -leve
     message(FATAL_ERROR "${row} is '${value}', not '${wanted}': ${output}")
   endif()
 endforeach()
+
+# A target list that cannot be read, or that is not about the plugin, is no crash of the plugin and no pass.
+run(1 ${GOOD} --rule=operators.values --target=c)
+expect(output "\n +'c' begins with the host's target 'c', not with one of the plugin's\n")
+run(1 ${GOOD} --rule=options --target=other)
+expect(output "\nfailed +options.described [^\n]*\n +reading its target: unknown target 'other'")
 
 run(0 --list)
 expect(output "\noptions.described +A22 +each option")

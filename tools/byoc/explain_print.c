@@ -86,9 +86,13 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   bool is_proven;
   char text[64];
   double cost_ns = plan_cost(plan, &transition_ns, &bound_ns, &is_proven);
-  byoc_string_append(out, "plan of '");
-  byoc_string_append_shown(out, plan->model);
-  byoc_string_append(out, "' by ");
+  byoc_string_append(out, "plan");
+  if (plan->model[0] != '\0') { // a module in text form has no name
+    byoc_string_append(out, " of '");
+    byoc_string_append_shown(out, plan->model);
+    byoc_string_append(out, "'");
+  }
+  byoc_string_append(out, " by ");
   byoc_string_append_shown(out, plan->strategy[0] ? plan->strategy : "hand");
   if (isnan(cost_ns)) {
     byoc_string_append(out, "; its cost is not known\n");

@@ -1,6 +1,7 @@
 // Writes the results of rules as text, as JSON or in the Test Anything Protocol.
 #include <string.h>
 
+#include "core/base/string.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
 #include "tools/plugin_check/check.h"
@@ -38,7 +39,8 @@ static void add_text(const check_report_t *report, const check_result_t *result)
 
 static void end_text(const check_report_t *report) {
   const size_t *counts = report->counts;
-  byoc_print("%zu rules: %zu passed, %zu failed", report->count, counts[CHECK_PASSED], counts[CHECK_FAILED]);
+  byoc_print("%zu rule%s: %zu passed, %zu failed", report->count, byoc_plural(report->count), counts[CHECK_PASSED],
+             counts[CHECK_FAILED]);
   for (int verdict = CHECK_SKIPPED; verdict <= CHECK_BLOCKED; ++verdict) {
     if (counts[verdict] > 0) byoc_print(", %zu %s", counts[verdict], verdicts[verdict]);
   }

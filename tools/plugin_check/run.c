@@ -11,6 +11,7 @@
 #include "core/base/string.h"
 #include "core/plugin/table.h"
 #include "core/target/cpu.h"
+#include "core/target/target.h"
 #include "tools/plugin_check/check.h"
 
 #define RULE(id, function, stage, rows, text) {id, function, stage, rows, text},
@@ -135,6 +136,20 @@ static void leave(void) {
   _exit(EXITED); // without the exit handlers of the parent
 }
 
+// Ends the rule unless a target list can be read and begins with a target of the plugin, the one that rules are about.
+static void check_first_target(check_t *check, const char *text) {
+  const byoc_target_registry_t kinds = byoc_plugin_registry_targets(check->registry);
+  byoc_diag_t diag = {0};
+  byoc_target_list_t targets;
+  check_ok(check, byoc_target_list_parse(&text, 1, &kinds, byoc_allocator_system(), &diag, &targets), &diag,
+           "reading its target");
+  const byoc_target_kind_t *first = targets.targets.data[0]->kind;
+  if (first->backend == NULL) {
+    check_stop(check, NULL, "'%s' begins with the host's target '%s', not with one of the plugin's", text, first->name);
+  }
+  byoc_target_list_deinit(&targets);
+}
+
 // The target lists that this processor can run: "x86-64-v3? TARGETS" is left out on an older one. If the user named
 // none: each target of the plugin.
 static void settle_targets(check_t *check) {
@@ -151,6 +166,7 @@ static void settle_targets(check_t *check) {
       check_fact(check, "'%s' is left out: this processor is not %s", targets, name);
       continue;
     }
+    check_first_target(check, targets);
     check->targets.items[check->targets.count++] = targets;
   }
   for (size_t i = 0; i < check->entry->kind_count && all.count == 0; ++i) {
