@@ -450,7 +450,8 @@ static byoc_status_t check_dims(const byoc_signature_t *signature, const byoc_in
       return byoc_infer_error(infer, "operand %u ('%s') has %d dimensions '%s...', but operand %u has %d", i,
                               value->name, count, name, first, binding->places[place].count);
     }
-    for (int32_t k = 0; k < count && first != i; ++k) {
+    const bool is_itself = first == i && binding->places[place].first == at;
+    for (int32_t k = 0; k < count && !is_itself; ++k) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, at + k, dims[k]));
     }
     at += count;

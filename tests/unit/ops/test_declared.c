@@ -3,7 +3,7 @@
 #include "infer_support.h"
 #include "ops_support.h"
 
-enum { MAX_ROWS = 8 };
+enum { MAX_ROWS = 9 };
 
 static const byoc_op_attribute_t alpha_attributes[] = {{BYOC_ATTR_FLOAT("alpha", 1.0)}, BYOC_ATTR_END};
 static const byoc_op_attribute_t mode_attributes[] = {{BYOC_ATTR_CHOICE("mode", "sum", "mean")},
@@ -58,6 +58,11 @@ static const byoc_op_declaration_t sample_declarations[] = {
               "  serial n in 0 .. N { sum = sum + x[(floordiv(i, B) * N + n) * B + mod(i, B)] }\n"
               "  y[i] = sum\n"
               "}"},
+    {.name = "Trace", // a name that an operand has twice
+     .signature = "(x: f32[N, N]) -> (y: f32[])",
+     .loops = "var sum : f32 = 0.0\n"
+              "serial n in 0 .. N { sum = sum + x[n * N + n] }\n"
+              "y[0] = sum"},
     {.name = "Opaque", .signature = "(x: f32[2, N]) -> (y: i32[N, N])"},
 };
 enum { SAMPLES = sizeof sample_declarations / sizeof *sample_declarations };
@@ -242,6 +247,9 @@ static void test_types_are_inferred(void **state) {
        "! operand 0 ('x') is f32[2,N,M], but has at least 1 dimension, and as many as attribute 'axis' says"},
       {"", "%x : f32[2,N,M]", "com.acme::SumOver@1(%x) {axis = -4}", 1, "! as many as attribute 'axis' says"},
       {"", "%x : f32[2,N]", "com.acme::Opaque@1(%x)", 1, "i32[N,N]"},
+      {"", "%x : f32[3,3]", "com.acme::Trace@1(%x)", 1, "f32[]"},
+      {"", "%x : f32[3,N]", "com.acme::Trace@1(%x)", 1, "f32[]"},
+      {"", "%x : f32[3,4]", "com.acme::Trace@1(%x)", 1, "! operand 0: expected 3 in dimension 1, got f32[3,4]"},
       {"", "%x : i32[2]", "com.acme::MyGelu@1(%x)", 1,
        "! operand 0 ('x') is i32; the operator takes f32, f16, f64, bf16"},
       {"", "%x : f32[2,3], %b : f16[3]", "com.acme::RowSum@1(%x, %b) {step = 1}", 1,
