@@ -29,6 +29,21 @@ static byoc_dtype_t compute_type(const byoc_value_t *x) {
 
 // ---- Scaler, Normalizer, Binarizer ----
 
+// One number for all features, or one for each.
+static byoc_status_t infer_scaler(byoc_infer_t *infer) {
+  static const char *const lists[] = {"offset", "scale"};
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+    size_t count = 0;
+    byoc_node_floats(infer->node, lists[i], &count);
+    if (count == 0) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
+    const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+    if (count == 1 || !byoc_is_ranked(x)) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, x->rank - 1, byoc_dim_constant((int64_t)count)));
+  }
+  return infer_floats(infer);
+}
+
 static byoc_status_t expand_scaler(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];
@@ -68,16 +83,6 @@ static byoc_status_t expand_binarizer(byoc_node_t *node, byoc_diag_t *diag, bool
 
 // ---- Imputer ----
 
-static const double *imputed_values(const byoc_node_t *node, size_t *out_count, int64_t *copies) {
-  const double *floats = byoc_node_floats(node, "imputed_value_floats", out_count);
-  if (*out_count > 0) return floats;
-  const int64_t *ints = byoc_node_ints(node, "imputed_value_int64s", out_count);
-  double *values = BYOC_ARENA_ARRAY(&node->function->module->arena, double, *out_count + 1);
-  for (size_t i = 0; values && i < *out_count; ++i) values[i] = (double)ints[i];
-  *copies = 1;
-  return values;
-}
-
 static byoc_status_t infer_imputer(byoc_infer_t *infer) {
   int64_t features = 0;
   size_t floats = 0, ints = 0;
@@ -94,20 +99,30 @@ static byoc_status_t infer_imputer(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
+// Integers keep all of their digits where the features are integers.
+static byoc_value_t *write_integers(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int64_t count,
+                                    const int64_t *values) {
+  return byoc_write_cast(w, byoc_write_vector(w, name, BYOC_DTYPE_I64, count, values), dtype);
+}
+
 static byoc_status_t expand_imputer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *x = node->operands[0];
-  size_t count = 0;
-  int64_t are_ints = 0;
-  const double *values = imputed_values(node, &count, &are_ints);
-  if (values == NULL) return byoc_diag_out_of_memory(diag);
-  const double missing =
-      are_ints ? (double)byoc_node_int(node, "replaced_value_int64") : byoc_node_float(node, "replaced_value_float");
+  byoc_value_t *x = node->operands[0], *is_missing = NULL, *filling = NULL;
   const byoc_dtype_t dtype = x->type->dtype;
-  const int64_t length = (int64_t)count;
-  byoc_value_t *is_missing = isnan(missing) ? byoc_ml_write(&w, "IsNaN", x, NULL)
-                                            : byoc_ml_write(&w, "Equal", x, byoc_ml_number(&w, dtype, missing));
-  byoc_value_t *filling = byoc_ml_numbers(&w, "imputed", dtype, 1, &length, values);
+  size_t count = 0;
+  const int64_t *ints = byoc_node_ints(node, "imputed_value_int64s", &count);
+  if (count > 0) {
+    const int64_t missing = byoc_node_int(node, "replaced_value_int64");
+    is_missing = byoc_ml_write(&w, "Equal", x, write_integers(&w, "missing", dtype, 1, &missing));
+    filling = write_integers(&w, "imputed", dtype, (int64_t)count, ints);
+  } else {
+    const double *floats = byoc_node_floats(node, "imputed_value_floats", &count);
+    const double missing = byoc_node_float(node, "replaced_value_float");
+    const int64_t length = (int64_t)count;
+    is_missing = isnan(missing) ? byoc_ml_write(&w, "IsNaN", x, NULL)
+                                : byoc_ml_write(&w, "Equal", x, byoc_ml_number(&w, dtype, missing));
+    filling = byoc_ml_numbers(&w, "imputed", dtype, 1, &length, floats);
+  }
   return byoc_write_end(&w, byoc_write_node(&w, "", "Where", is_missing, filling, x, NULL, 0), out_changed);
 }
 
@@ -303,7 +318,7 @@ static const byoc_op_attribute_t classifier_attributes[] = {{BYOC_ATTR_REQUIRED(
   }
 
 const byoc_op_t byoc_ops_ml_linear[] = {
-    ROW("Scaler", 1, 1, scaler_attributes, infer_floats, expand_scaler),
+    ROW("Scaler", 1, 1, scaler_attributes, infer_scaler, expand_scaler),
     ROW("Normalizer", 1, 1, normalizer_attributes, infer_floats, expand_normalizer),
     ROW("Binarizer", 1, 1, binarizer_attributes, infer_features, expand_binarizer),
     ROW("Imputer", 1, 1, imputer_attributes, infer_imputer, expand_imputer),

@@ -285,7 +285,17 @@ static const double *base_values(const byoc_node_t *node, size_t *out_count) {
   return values;
 }
 
+static byoc_status_t check_base(byoc_infer_t *infer, size_t *out_count) {
+  const byoc_attribute_t *tensor = byoc_node_given(infer->node, "base_values_as_tensor");
+  if (tensor != NULL && tensor->tensor != NULL && !is_f32_or_f64(tensor->tensor->type->dtype)) {
+    return byoc_infer_error(infer, "attribute 'base_values_as_tensor' is no f32 or f64");
+  }
+  base_values(infer->node, out_count);
+  return BYOC_OK;
+}
+
 static byoc_value_t *add_base(byoc_writer_t *w, byoc_value_t *scores, const double *values, size_t count) {
+  if (count > 0 && values == NULL) w->failed = true;
   if (w->failed || count == 0) return scores;
   const int64_t length = (int64_t)count;
   return byoc_ml_write(w, "Add", scores, byoc_ml_numbers(w, "base", scores->type->dtype, 1, &length, values));
@@ -306,7 +316,7 @@ static byoc_status_t infer_regressor(byoc_infer_t *infer) {
     if (ids[i] >= 0 && ids[i] < targets) continue;
     return byoc_infer_error(infer, "a vote is for target %lld of %lld", (long long)ids[i], (long long)targets);
   }
-  base_values(infer->node, &count);
+  BYOC_RETURN_IF_ERROR(check_base(infer, &count));
   if (count != 0 && (int64_t)count != targets) {
     return byoc_infer_error(infer, "it has %zu base values for %lld targets", count, (long long)targets);
   }
@@ -346,8 +356,8 @@ static byoc_status_t infer_classifier(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "a vote is for class %lld of %lld", (long long)ids[i], (long long)labels);
   }
   if (labels < 2) return byoc_infer_unsupported(infer, "it has %lld labels", (long long)labels);
-  base_values(infer->node, &count);
-  if (count > 2 && (int64_t)count != labels) {
+  BYOC_RETURN_IF_ERROR(check_base(infer, &count));
+  if (count > 1 && (int64_t)count != labels) {
     return byoc_infer_error(infer, "it has %zu base values for %lld classes", count, (long long)labels);
   }
   const byoc_dim_t dims[2] = {byoc_ml_rows(infer->node), byoc_dim_constant(labels)};

@@ -130,13 +130,7 @@ static void test_classes(void **state) {
 #undef VOTES
 }
 
-static void refuse(const char *nodes, const char *expected) {
-  char text[4096];
-  snprintf(text, sizeof(text),
-           MAIN("%%x : f32[3,2]", "%%y : ?",
-                "    %%y = ai.onnx.ml::TreeEnsembleRegressor@1(%%x) {%s, target_treeids = [0], target_nodeids = [1], "
-                "target_ids = [0], target_weights = [1.0]} : ?\n    return %%y\n"),
-           nodes);
+static void refuse_text(const char *text, const char *expected) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
@@ -144,6 +138,16 @@ static void refuse(const char *nodes, const char *expected) {
   if (status == BYOC_OK) status = byoc_kernel_lower_module(module, NULL, &diag);
   byoc_test_error(status, BYOC_INVALID_DATA, &diag, expected);
   byoc_graph_module_destroy(module);
+}
+
+static void refuse(const char *nodes, const char *expected) {
+  char text[4096];
+  snprintf(text, sizeof(text),
+           MAIN("%%x : f32[3,2]", "%%y : ?",
+                "    %%y = ai.onnx.ml::TreeEnsembleRegressor@1(%%x) {%s, target_treeids = [0], target_nodeids = [1], "
+                "target_ids = [0], target_weights = [1.0]} : ?\n    return %%y\n"),
+           nodes);
+  refuse_text(text, expected);
 }
 
 #define THREE(trees, nodes, features, ways, trues, falses)                                                             \
@@ -166,6 +170,16 @@ static void test_damaged_trees(void **state) {
   refuse(THREE("0, 0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LE", "1, 0, 0", "2, 0, 0"), "has the mode 'BRANCH_LE'");
   refuse(THREE("0, 0", "0, 1, 2", "0, 0, 0", "BRANCH_LEQ", "1, 0, 0", "2, 0, 0"),
          "'nodes_treeids' has 2 numbers, expected 3");
+}
+
+// One byte, where four or eight would be read.
+static void test_base_values_are_floats(void **state) {
+  (void)state;
+  refuse_text("module {\n  constant @b : u8[1] = [1]\n  func @main(%x : f32[3,2]) -> (%y : ?) {\n"
+              "    %y = ai.onnx.ml::TreeEnsembleRegressor@3(%x) {" TWO_TREES
+              ", target_treeids = [0], target_nodeids = [1], target_ids = [0], target_weights = [1.0], "
+              "base_values_as_tensor = @b} : ?\n    return %y\n  }\n}\n",
+              "'base_values_as_tensor' is no f32 or f64");
 }
 
 // ---- features and linear models ----
@@ -191,8 +205,27 @@ static void test_features(void **state) {
   expect(ONE("f32[2,2]", "Binarizer@1(%x) {threshold = 0.0}"), x, (const float[]){1, 0, 0, 0}, 4);
   expect(ONE("f32[2,2]", "Imputer@1(%x) {imputed_value_floats = [7.0, 8.0], replaced_value_float = 0.0}"), x,
          (const float[]){3, -4, 7, 8}, 4);
-#undef ONE
 }
+
+static void test_scaler_has_one_number_for_each_feature(void **state) {
+  (void)state;
+  refuse_text(ONE("f32[3,1]", "Scaler@1(%x) {offset = [1.0, 2.0, 3.0, 4.0, 5.0]}"),
+              "expected 5 in dimension 1, got f32[3,1]");
+  refuse_text(ONE("f32[]", "Scaler@1(%x) {scale = [2.0]}"), "expected rank 1 or more, got f32[]");
+}
+
+static void test_imputer_keeps_large_integers(void **state) {
+  (void)state;
+  static const int64_t x[3] = {INT64_MAX, INT64_C(9007199254740993), INT64_MIN};
+  static const int64_t expected[3] = {INT64_C(9007199254740995), INT64_C(9007199254740993), INT64_MIN};
+  ops_run_t run;
+  ops_run(ONE("i64[3,1]", "Imputer@1(%x) {imputed_value_int64s = [9007199254740995], "
+                          "replaced_value_int64 = 9223372036854775807}"),
+          (const void *const[]){x}, &run);
+  assert_memory_equal(ops_result(&run, 0), expected, sizeof(expected));
+  ops_done(&run);
+}
+#undef ONE
 
 static void test_linear(void **state) {
   (void)state;
@@ -214,8 +247,15 @@ static void test_linear(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_comparisons),   cmocka_unit_test(test_aggregates), cmocka_unit_test(test_classes),
-      cmocka_unit_test(test_damaged_trees), cmocka_unit_test(test_features),   cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_comparisons),
+      cmocka_unit_test(test_aggregates),
+      cmocka_unit_test(test_classes),
+      cmocka_unit_test(test_damaged_trees),
+      cmocka_unit_test(test_features),
+      cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_base_values_are_floats),
+      cmocka_unit_test(test_scaler_has_one_number_for_each_feature),
+      cmocka_unit_test(test_imputer_keeps_large_integers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
