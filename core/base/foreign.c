@@ -142,8 +142,11 @@ static struct sigaction former[SIGNAL_COUNT];
 
 static void crash(int number, siginfo_t *info, void *context) {
   (void)context;
-  const bool lost_file = number == SIGBUS && info->si_code == BUS_ADRERR; // core/base/interrupt.c says so
-  if (!lost_file && seize()) {
+  // Not the code's fault: core/base/interrupt.c tells about it, on the terminal, and ends the process.
+  const bool lost_file = number == SIGBUS && info->si_code == BUS_ADRERR;
+  if (lost_file && seize()) {
+    byoc_foreign_output_end();
+  } else if (!lost_file && seize()) {
     sentence_t sentence;
     begin_sentence(&sentence, "crashed", " in its ");
     put(&sentence, ": SIG");

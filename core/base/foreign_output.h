@@ -8,7 +8,7 @@
 // Call it once in each process. Log lines keep going to the terminal.
 void byoc_foreign_output_init(void);
 void byoc_foreign_output_begin(void);
-void byoc_foreign_output_end(void);
+void byoc_foreign_output_end(void); // safe in signal handlers
 // What foreign code did to the standard streams since _begin: "printed", "closed standard output"; NULL: nothing.
 const char *byoc_foreign_output_misuse(void);
 // The rest is safe in signal handlers. The beginning of what was printed, without the last end of line.

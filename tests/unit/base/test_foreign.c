@@ -1,11 +1,15 @@
 // What contains foreign code: sentences, and the children that contain it too. What plugins do wrong is in
 // tests/mistakes.
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/child.h"
 #include "core/base/foreign.h"
+#include "core/base/interrupt.h"
 #include "tests/support/support.h"
 
 typedef struct deed_t {
@@ -88,11 +92,48 @@ static void test_the_host_crashes(void **state) {
   byoc_test_error(run((deed_t){NULL, crash_the_host}, 60000, &diag), BYOC_TOOL, &diag, "it crashed (signal 11");
 }
 
+// Whoever reads a mapped file that somebody cuts short is not to blame, and the process ends.
+static void read_lost_file(int error) {
+  const int file = memfd_create("lost", 0);
+  if (dup2(error, STDERR_FILENO) < 0 || file < 0 || ftruncate(file, 1 << 16) != 0) _exit(7);
+  const volatile char *data = mmap(NULL, 1 << 16, PROT_READ, MAP_SHARED, file, 0);
+  (void)signal(SIGBUS, SIG_DFL);
+  byoc_interrupt_install();
+  byoc_foreign_contain(0);
+  const byoc_foreign_t entered = {.kind = "plugin", .name = "demo", .where = "hook accept"};
+  (void)byoc_foreign_enter(&entered);
+  if (ftruncate(file, 0) == 0) (void)data[0];
+  _exit(8);
+}
+
+static void test_a_lost_file_ends_the_process_with_its_own_sentence(void **state) {
+  (void)state;
+  enum { TURNS = 200, TURN_US = 100000 };
+  const int error = memfd_create("error", 0);
+  const pid_t child = fork();
+  if (child == 0) read_lost_file(error);
+  int status = 0;
+  pid_t ended = 0;
+  for (int turn = 0; turn < TURNS && ended == 0; ++turn) {
+    ended = waitpid(child, &status, WNOHANG);
+    if (ended == 0) (void)usleep(TURN_US);
+  }
+  if (ended == 0) (void)kill(child, SIGKILL);
+  char text[256] = "";
+  assert_int_equal(ended, child);
+  assert_true(pread(error, text, sizeof(text) - 1, 0) >= 0);
+  (void)close(error);
+  assert_string_equal(text, "error: a file was cut short while it was being read\n");
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
+}
+
 int main(void) {
   byoc_foreign_contain(1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sentences),
       cmocka_unit_test(test_the_host_crashes),
+      cmocka_unit_test(test_a_lost_file_ends_the_process_with_its_own_sentence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
