@@ -42,8 +42,6 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
 byoc_status_t byoc_plugin_library_load_table(const char *reader, const char *table, const byoc_plugin_note_t *note,
                                              byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
                                              byoc_diag_t *diag, byoc_plugin_library_t **out_library);
-// The library whose host table it is.
-byoc_plugin_library_t *byoc_plugin_library_of(const byoc_host_t *host);
 void byoc_plugin_library_retain(byoc_plugin_library_t *library);
 void byoc_plugin_library_release(byoc_plugin_library_t *library); // accepts NULL
 
