@@ -147,6 +147,8 @@ static const byoc_loop_expr_t *build_select(scope_t *s, const byoc_loop_expr_t *
   const bool fine = build_pair(s, choices, want, "'select'", built);
   s->may_emit = may_emit;
   if (!fine) return NULL;
+  // Built again only where a `let` may be emitted now: twice at each level of a chain would be too much.
+  if (is_known && !may_emit) return built[condition->number.i ? 0 : 1];
   if (is_known) return build(s, condition->number.i ? choices[0] : choices[1], built[0]->dtype);
   return byoc_loop_select(s->b, condition, built[0], built[1]);
 }

@@ -1,4 +1,6 @@
 // Operators that are declared by text: what they compute, what they infer, and what is refused with which sentence.
+#include <unistd.h>
+
 #include "core/ops/declared.h"
 #include "infer_support.h"
 #include "ops_support.h"
@@ -232,6 +234,29 @@ static void test_sizes_by_attributes(void **state) {
   ops_done(&run);
 }
 
+// A chain of decisions by attributes takes no more time than its length.
+static void test_known_choices_nest(void **state) {
+  (void)state;
+  enum { LEVELS = 40, SECONDS = 60 };
+  byoc_string_t element;
+  byoc_string_init(&element, byoc_allocator_system());
+  byoc_string_append(&element, "y = ");
+  for (int i = 0; i < LEVELS; ++i) byoc_string_append(&element, "select(lt(2, 1), x, ");
+  byoc_string_append(&element, "x + 1");
+  for (int i = 0; i < LEVELS; ++i) byoc_string_append(&element, ")");
+  const byoc_op_declaration_t declaration = {.name = "Chain",
+                                             .domain = "com.chain",
+                                             .signature = "(x: T[S...]) -> (y: T[S...]) where T = f32",
+                                             .element = element.data};
+  samples_t samples = {0};
+  byoc_diag_t diag = {0};
+  (void)alarm(SECONDS);
+  byoc_test_ok(declare(&samples, &declaration, 1, &diag), &diag);
+  (void)alarm(0);
+  drop(&samples);
+  byoc_string_deinit(&element);
+}
+
 // ---- inference ----
 
 static void test_types_are_inferred(void **state) {
@@ -387,6 +412,7 @@ int main(void) {
       cmocka_unit_test(test_broadcasting_and_types),
       cmocka_unit_test(test_loops_are_computed),
       cmocka_unit_test(test_sizes_by_attributes),
+      cmocka_unit_test(test_known_choices_nest),
       cmocka_unit_test(test_types_are_inferred),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_conflicts_name_both),
