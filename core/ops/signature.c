@@ -474,6 +474,15 @@ static bool bound_leaf(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
   return true;
 }
 
+// Does the dimension divide by a number that is not positive, now that attributes have their values?
+static bool divides_by_nothing(byoc_dim_t dim) {
+  if (byoc_dim_is_constant(dim) || byoc_dim_is_leaf(dim)) return false;
+  const byoc_dim_expr_t *e = dim.expr;
+  const bool divides = e->kind == BYOC_DIM_FLOORDIV || e->kind == BYOC_DIM_CEILDIV || e->kind == BYOC_DIM_MOD;
+  if (divides && byoc_dim_is_constant(e->right) && e->right.constant <= 0) return true;
+  return divides_by_nothing(e->left) || divides_by_nothing(e->right);
+}
+
 static byoc_status_t set_result(const byoc_signature_t *signature, const byoc_infer_t *infer, uint32_t r,
                                 byoc_signature_binding_t *binding, bool is_ranked) {
   const byoc_signature_value_t *value = &signature->results[r];
@@ -494,6 +503,10 @@ static byoc_status_t set_result(const byoc_signature_t *signature, const byoc_in
         dims[rank] = type->dims[binding->places[place].first + k];
       } else {
         dims[rank] = byoc_dim_replace(dim->dim, bound_leaf, binding, infer->arena, &failed);
+      }
+      if (!failed && divides_by_nothing(dims[rank])) {
+        return byoc_infer_error(infer, "dimension %d of result %u ('%s') would be divided by a number below 1", rank, r,
+                                value->name);
       }
       if (failed || !byoc_dim_is_constant(dims[rank]) || dims[rank].constant >= 0) continue;
       return byoc_infer_error(infer, "dimension %d of result %u ('%s') would be %lld", rank, r, value->name,

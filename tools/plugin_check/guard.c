@@ -148,6 +148,7 @@ void guard_name_freed(const char *what) {
 }
 
 static void *take(size_t size) {
+  if (size > POOL_BYTES) return NULL; // and the sum below would be a small number
   const size_t pages_size = whole_pages(size + BLOCK_BYTES);
   if (pool_used + pages_size > POOL_BYTES) return NULL;
   uint8_t *pages = pool + pool_used;

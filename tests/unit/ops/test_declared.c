@@ -287,6 +287,8 @@ static void test_types_are_inferred(void **state) {
       {"", "%x : f32[3,2]", "com.acme::Opaque@1(%x)", 1, "! operand 0: expected 2 in dimension 0, got f32[3,2]"},
       {"", "%x : f32[2]", "com.acme::Take@1(%x) {step = 1, pads = [-9]}", 1,
        "! dimension 0 of result 0 ('y') would be -7"},
+      {"", "%x : f32[N]", "com.acme::Take@1(%x) {step = 0, pads = [4]}", 1,
+       "! dimension 0 of result 0 ('y') would be divided by a number below 1"},
       {"", "%x : seq<f32[2]>", "com.acme::MyGelu@1(%x)", 1, "! operand 0 ('x') is no tensor"},
       {"", "%x : f32[2]", "com.acme::Take@1(%x)", 1, "! attribute 'step' is required"},
       {"", "%x : f32[2]", "com.acme::Scaled@1(%x) {beta = 1.0}", 1, "! attribute 'beta' is not known"},
