@@ -62,6 +62,7 @@ static void add_tap(const check_report_t *report, const check_result_t *result) 
   byoc_print("%sok %zu - %s %s", is_bad ? "not " : "", number, result->rule->id, result->rule->text);
   if (result->verdict == CHECK_SKIPPED) byoc_print(" # SKIP %.*s", (int)strcspn(reason, "\n"), reason);
   if (result->verdict == CHECK_BLOCKED) byoc_print(" # SKIP a rule in front of it failed");
+  // TAP's directive for a failure that is expected.
   if (result->verdict == CHECK_WAIVED) byoc_print(" # TODO waived");
   byoc_print("%s\n", "");
   if (!is_bad) return;
