@@ -4,6 +4,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/seal.h"
 #include "core/compose/tool.h"
+#include "core/module/runtime_module.h"
 
 // What every shared object of ours is linked with. No debug sections: the bytes depend on the content alone. pthread
 // and dl are part of libc since glibc 2.34; --as-needed drops them there.
@@ -51,7 +52,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   for (size_t i = 0; i < job->file_count; i++) byoc_command_add(&command, job->files[i]);
   byoc_command_add(&command, "-Wl,--end-group");
   for (size_t i = 0; i < job->search_count; i++) {
-    byoc_command_addf(&command, "-L%s", job->search[i]);
+    if (!byoc_runtime_module_search_is_of_artifact(job->search[i])) byoc_command_addf(&command, "-L%s", job->search[i]);
     byoc_command_add(&command, "-Xlinker");
     byoc_command_addf(&command, "-rpath=%s", job->search[i]);
   }

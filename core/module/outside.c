@@ -48,6 +48,7 @@ static byoc_status_t find(const byoc_runtime_module_t *module, const char *name,
                                           "/lib",
                                           "/usr/lib"};
   for (size_t i = 0; i < module->search.count; ++i) {
+    if (byoc_runtime_module_search_is_of_artifact(module->search.data[i])) continue;
     if (is_there(module->search.data[i], name, out_path)) return BYOC_OK;
   }
   for (size_t i = 0; i < sizeof(of_system) / sizeof(of_system[0]); ++i) {

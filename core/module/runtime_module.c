@@ -148,10 +148,15 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
   return BYOC_OK;
 }
 
+#define ORIGIN "$ORIGIN"
+
+bool byoc_runtime_module_search_is_of_artifact(const char *folder) {
+  return strncmp(folder, ORIGIN, strlen(ORIGIN)) == 0;
+}
+
 byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, const char *folder, byoc_diag_t *diag) {
-  static const char origin[] = "$ORIGIN";
-  const bool is_origin = strncmp(folder, origin, sizeof(origin) - 1) == 0;
-  const char next = is_origin ? folder[sizeof(origin) - 1] : '/';
+  const bool is_origin = byoc_runtime_module_search_is_of_artifact(folder);
+  const char next = is_origin ? folder[strlen(ORIGIN)] : '/';
   // A colon separates the folders of a search path in an ELF file.
   if ((!is_origin && folder[0] != '/') || (next != '/' && next != '\0') || strchr(folder, ':') != NULL) {
     byoc_status_t status =

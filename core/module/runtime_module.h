@@ -131,6 +131,8 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
 // Adds a folder in which the linker and the artifact look for shared libraries: a whole path, or one that begins with
 // "$ORIGIN", the artifact's own folder. BYOC_INVALID_ARGUMENT for anything else.
 byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, const char *folder, byoc_diag_t *diag);
+// Is it one of those that only the loader of an artifact can look in?
+bool byoc_runtime_module_search_is_of_artifact(const char *folder);
 // Notes that this target handed back an equal module, too.
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,

@@ -138,7 +138,7 @@ enum {
 // next version that is declared.
 typedef struct byoc_operator_t {
   byoc_header_t header;
-  const char *domain;    // one of BYOC_PLUGIN_DOMAINS; those of ONNX and byoc cannot be extended
+  const char *domain;    // one of BYOC_PLUGIN_DOMAINS; "ai.onnx" and "byoc" cannot be extended
   const char *name;      // letters, digits and '_'
   int32_t since_version; // from 1
   uint32_t flags;        // BYOC_OPERATOR_BROADCASTS, BYOC_OPERATOR_COMMUTES

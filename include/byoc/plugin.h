@@ -40,9 +40,9 @@
 // Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
 // call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
 // working folder, environment, umask or floating-point mode. Where a hook does so, or crashes, lets a C++ exception
-// out, or takes longer than BYOC_HOOK_TIMEOUT seconds (300) without calling the host, byoc ends with a sentence that
-// names the hook, and with exit code 1; a search for the cheapest plan leaves out what such a generate hook was to
-// build.
+// out, or takes longer than BYOC_HOOK_TIMEOUT seconds (300) without logging, progress, an answer, an edit or a service
+// (reading the graph and allocating do not count), byoc ends with a sentence that names the hook, and with exit code 1;
+// a search for the cheapest plan leaves out what such a generate hook was to build.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -375,7 +375,8 @@ typedef struct byoc_static_library_t {
   // destroy). NULL: the files are linked into a temporary shared object.
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
   // Since minor 4. Folders that hold needed libraries, beside the system's: whole paths, or paths that begin with
-  // "$ORIGIN", the artifact's own folder. The linker looks there, and so does the loader of the artifact.
+  // "$ORIGIN", the artifact's own folder. The loader of the artifact looks in all of them. A build looks in those
+  // with whole paths only, because the artifact's folder is not known yet.
   byoc_text_list_t search;
 } byoc_static_library_t;
 

@@ -122,6 +122,13 @@ static void test_shared_libraries(void **state) {
                   "code=$?; mv elsewhere outside; exit $code");
   byoc_test_printed("mean 1000)");
 
+  // While a model is built, $ORIGIN is no folder, and least of all one of that name under the working folder.
+  byoc_test_shell(0, "mkdir -p '$ORIGIN' && cp outside/librelu.so.1 '$ORIGIN/'");
+  write_table("only.json", "only", "{\"needed\": [\"librelu.so.1\"], \"search\": [\"$ORIGIN\"]}", "mine_relu");
+  byoc_test_shell(1, "byoc plugins --plugin only.json");
+  byoc_test_printed(
+      "needs the shared library 'librelu.so.1', which is neither in '$ORIGIN' nor in the system's folders");
+
   // One that is not there, has another name, or lacks the function.
   write_table("missing.json", "missing", "{\"needed\": [\"librelu.so.2\"], \"search\": [\"outside\"]}", "mine_relu");
   byoc_test_shell(1, "byoc plugins --plugin missing.json");

@@ -50,6 +50,12 @@ expect(output "\n +'c' begins with the host's target 'c', not with one of the pl
 run(1 ${GOOD} --rule=options --target=other)
 expect(output "\nfailed +options.described [^\n]*\n +reading its target: unknown target 'other'")
 
+# A rule that is about no case is no pass.
+run(1 ${GOOD} --rule=place.cases --case=nowhere)
+expect(output "\nfailed +place.cases [^\n]*\n +no case holds what --case says\n")
+run(1 ${GOOD} --rule=place.cases --cases=${CMAKE_CURRENT_LIST_DIR}/bad)
+expect(output "\nfailed +place.cases [^\n]*\n +'[^\n]*bad' holds no cases in files \\*.cases\n")
+
 run(0 --list)
 expect(output "\noptions.described +A22 +each option")
 run(2 ${GOOD} --rule=options.descibed)

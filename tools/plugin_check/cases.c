@@ -90,6 +90,13 @@ static void read_folder(check_t *check, check_cases_t *cases) {
   }
 }
 
+// A rule that is about no case must not pass.
+static void need_cases(check_t *check, const check_cases_t *cases) {
+  if (cases->file_count > 0) return;
+  if (check->case_filters.count > 0) check_stop(check, NULL, "no case holds what --case says");
+  check_stop(check, NULL, "'%s' holds no cases in files *.cases", check->case_folder);
+}
+
 // The tables of the folder `cases`, with a NUL behind each: BYOC_EMBEDDED_CASES is CASES(conv) CASES(gemm) ...
 #define CASES(NAME) extern const char byoc_embed_cases_##NAME[];
 BYOC_EMBEDDED_CASES
@@ -103,6 +110,7 @@ void check_cases_read(check_t *check, check_cases_t *out_cases) {
   *out_cases = (check_cases_t){0};
   if (check->case_folder != NULL) {
     read_folder(check, out_cases);
+    need_cases(check, out_cases);
     return;
   }
   out_cases->files = check_allocate(check, OWN_COUNT, sizeof(*out_cases->files));
@@ -111,6 +119,7 @@ void check_cases_read(check_t *check, check_cases_t *out_cases) {
     memcpy(text, own[i].text, strlen(own[i].text));
     add_file(check, own[i].name, text, out_cases);
   }
+  need_cases(check, out_cases);
 }
 
 check_demand_t check_case_demand(const check_case_t *entry, const char *kind) {
