@@ -445,14 +445,15 @@ static byoc_status_t check_dims(const byoc_signature_t *signature, const byoc_in
     int32_t place = byoc_signature_find(binding, name), count = counts[d];
     if (place < 0) return byoc_infer_error(infer, "'%s' has no dimensions", name);
     uint32_t first = binding->places[place].operand;
-    const byoc_dim_t *dims = &byoc_operand_type(infer->node, first)->dims[binding->places[place].first];
     if (count != binding->places[place].count) {
       return byoc_infer_error(infer, "operand %u ('%s') has %d dimensions '%s...', but operand %u has %d", i,
                               value->name, count, name, first, binding->places[place].count);
     }
-    const bool is_itself = first == i && binding->places[place].first == at;
+    const int32_t from = binding->places[place].first;
+    const bool is_itself = first == i && from == at;
     for (int32_t k = 0; k < count && !is_itself; ++k) {
-      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, at + k, dims[k]));
+      BYOC_RETURN_IF_ERROR(
+          byoc_infer_need_dim(infer, i, at + k, byoc_operand_type(infer->node, first)->dims[from + k]));
     }
     at += count;
   }
