@@ -1,4 +1,5 @@
 // Reads nodes: an operator of a known set, a call of a local function, or a Constant.
+#include <assert.h>
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
@@ -29,52 +30,6 @@ bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domai
     }
   }
   return false;
-}
-
-static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
-                                   const Onnx__NodeProto *node, const char *what, const byoc_op_t **out_op) {
-  const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
-  const char *shown = domain[0] ? domain : "ai.onnx";
-  int64_t version = 0;
-  if (strcmp(domain, "byoc") == 0) {
-    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
-                           "%s: operator %s: domain byoc holds the steps that the compiler makes itself; models cannot "
-                           "use them",
-                           what, name);
-  }
-  if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no operator", what);
-  const bool is_known = byoc_op_known(domain, name);
-  const bool is_imported = byoc_onnx_find_import(context, domain, &version);
-  if (!is_imported && is_known) {
-    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: the model imports no operator set of domain %s", what,
-                           shown);
-  }
-  *out_op = is_imported && version > 0 ? byoc_op_find(domain, name, (int32_t)version) : NULL;
-  // Optimisers write operators before the operator set that brought them (LayerNormalization at any).
-  if (*out_op == NULL && is_imported && version > 0) *out_op = byoc_op_find_oldest(domain, name);
-  if (*out_op) return BYOC_OK;
-  if (is_known) {
-    byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s is not known in operator set %lld of domain %s",
-                    what, name, (long long)version, shown);
-    int32_t oldest = INT32_MAX;
-    for (size_t i = 0; i < byoc_op_count(); i++) {
-      const byoc_op_t *op = byoc_op_at(i);
-      if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0 && op->since_version < oldest) {
-        oldest = op->since_version;
-      }
-    }
-    byoc_diag_hint(reader->diag, "it is known from operator set %d on; convert the model with onnx.version_converter",
-                   (int)oldest);
-    return BYOC_UNSUPPORTED;
-  }
-  byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s of domain %s (operator set %lld) is not known", what,
-                  name, shown, (long long)version);
-  const byoc_op_source_t *source = reader->options ? reader->options->operators : NULL;
-  const char *refusal = source ? source->refusal(source->self, domain) : NULL;
-  if (refusal) byoc_diag_hint(reader->diag, "%s", refusal);
-  const char *nearest = byoc_op_nearest(domain, name);
-  if (nearest && !refusal) byoc_diag_hint(reader->diag, "the nearest known operator is %s", nearest);
-  return BYOC_UNSUPPORTED;
 }
 
 // Up to operator set 5 operators had a hint about memory, which computes nothing.
@@ -155,8 +110,8 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
     BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope, node, what, &constant));
     return byoc_onnx_scope_add(reader, scope, byoc_onnx_text(node->output[0]), "output", NULL, constant);
   }
-  const byoc_op_t *op = NULL;
-  if (!function) BYOC_RETURN_IF_ERROR(find_operator(reader, scope->context, node, what, &op));
+  const byoc_op_t *op = function ? NULL : byoc_onnx_find_operator(scope->context, node);
+  assert(function || op); // byoc_onnx_check_operators has seen all nodes
   const size_t operand_count = trimmed_count(node->input, node->n_input);
   const size_t result_count = trimmed_count(node->output, node->n_output);
   if (result_count == 0) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no outputs", what);

@@ -77,7 +77,22 @@ static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onn
   return set ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
-static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
+void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t size_bytes,
+                           byoc_allocator_t allocator) {
+  reader->allocator = allocator;
+  reader->data = data;
+  reader->size_bytes = size_bytes;
+  byoc_arena_init(&reader->scratch, allocator);
+  const byoc_allocator_t scratch = byoc_arena_allocator(&reader->scratch);
+  byoc_text_map_init(&reader->external, scratch);
+  byoc_text_map_init(&reader->functions, scratch);
+  byoc_pointer_map_init(&reader->instances, scratch);
+  byoc_text_map_init(&reader->symbols, scratch);
+  byoc_pointer_map_init(&reader->declarations, scratch);
+}
+
+byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model) {
+  *out_model = NULL;
   ProtobufCMessage *message;
   BYOC_RETURN_IF_ERROR(byoc_onnx_check_fetched(reader->data, reader->size_bytes, "it", reader->diag));
   BYOC_RETURN_IF_ERROR(byoc_onnx_wire_unpack(reader->data, reader->size_bytes, &onnx__model_proto__descriptor,
@@ -91,8 +106,16 @@ static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
     BYOC_RETURN_IF_ERROR(
         check_imports(reader, model->functions[i]->opset_import, model->functions[i]->n_opset_import, what));
   }
-  BYOC_RETURN_IF_ERROR(set_module_attributes(reader, model));
   BYOC_RETURN_IF_ERROR(byoc_onnx_collect_functions(reader, model));
+  *out_model = model;
+  return BYOC_OK;
+}
+
+static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
+  const Onnx__ModelProto *model;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_open_model(reader, &model));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_check_operators(reader, model));
+  BYOC_RETURN_IF_ERROR(set_module_attributes(reader, model));
   const byoc_onnx_context_t context = {.import_count = model->n_opset_import, .imports = model->opset_import};
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_main(reader, model->graph, &context));
   BYOC_RETURN_IF_ERROR(byoc_onnx_check_options(reader));
@@ -108,20 +131,11 @@ static byoc_status_t read_bytes(const void *data, size_t size_bytes, const char 
   static const byoc_onnx_read_options_t no_options;
   byoc_diag_t own_diag = {0};
   byoc_onnx_reader_t reader = {.diag = diag ? diag : &own_diag,
-                               .allocator = allocator,
                                .options = options ? options : &no_options,
-                               .data = data,
-                               .size_bytes = size_bytes,
                                .may_view = view != NULL,
                                .folder = folder};
   if (options && options->folder) reader.folder = options->folder;
-  byoc_arena_init(&reader.scratch, allocator);
-  const byoc_allocator_t scratch = byoc_arena_allocator(&reader.scratch);
-  byoc_text_map_init(&reader.external, scratch);
-  byoc_text_map_init(&reader.functions, scratch);
-  byoc_pointer_map_init(&reader.instances, scratch);
-  byoc_text_map_init(&reader.symbols, scratch);
-  byoc_pointer_map_init(&reader.declarations, scratch);
+  byoc_onnx_reader_init(&reader, data, size_bytes, allocator);
   byoc_status_t status = byoc_graph_module_create(allocator, reader.diag, &reader.module);
   if (status == BYOC_OK) status = read_model(&reader);
   if (status == BYOC_OK && reader.viewed) {

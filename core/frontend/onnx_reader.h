@@ -64,6 +64,13 @@ typedef struct byoc_onnx_reader_t {
 // BYOC_INVALID_DATA for a Git LFS pointer. `what` begins the message: "it".
 byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag);
 
+// Sets the file, and makes all maps and the scratch arena, which the caller ends; `diag` and `options` are the
+// caller's.
+void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t size_bytes, byoc_allocator_t allocator);
+// Unpacks the model into scratch memory, checks its versions, loads the operators of its domains and collects its local
+// functions.
+byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model);
+
 static inline const char *byoc_onnx_text(const char *text) {
   return text ? text : "";
 }
@@ -157,6 +164,12 @@ static inline const char *byoc_onnx_domain(const char *domain) {
 }
 // Finds the operator set of `domain` imported in this context; false if there is none.
 bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
+
+// ---- onnx_coverage.c ----
+// The row that a node means; NULL if there is none.
+const byoc_op_t *byoc_onnx_find_operator(const byoc_onnx_context_t *context, const Onnx__NodeProto *node);
+// Refuses a model with operators that are not known, and names all of them.
+byoc_status_t byoc_onnx_check_operators(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model);
 
 // ---- onnx_function.c ----
 byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model);

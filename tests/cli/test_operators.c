@@ -108,11 +108,26 @@ static void test_commands_show_operators(void **state) {
 static void test_unknown_operators(void **state) {
   (void)state;
   write_model("acme.onnx", "com.acme", "MyGelu", "3,5", 0);
+  byoc_test_shell(0, "sed 's/Add/Adx/' acme.onnx > two.onnx");
   byoc_test_shell(1, "byoc build acme.onnx -o none.so");
   byoc_test_printed("node 'g' (com.acme::MyGelu): operator MyGelu of domain com.acme (operator set 1) is not known");
   write_model("typo.onnx", "com.acme", "MyGello", "3,5", 0);
   byoc_test_shell(1, WITH "byoc build typo.onnx -o none.so");
   byoc_test_printed("the nearest known operator is MyGelu");
+  byoc_test_shell(0, "byoc inspect --coverage acme.onnx");
+  byoc_test_printed("com.acme::MyGelu   1     1 missing");
+  byoc_test_printed("1 of 3 operators is missing (1 of 3 nodes)");
+  byoc_test_shell(0, WITH "byoc inspect --coverage acme.onnx");
+  byoc_test_printed("known brought by plugin acme");
+  byoc_test_printed("all 3 operators are known (3 nodes)");
+  byoc_test_shell(0, "byoc inspect --coverage --json acme.onnx");
+  byoc_test_printed("\"missing\": 1");
+  for (int i = 0; i < 3; ++i) {
+    static const char *const commands[] = {"inspect", "explain", "build -o none.so"};
+    byoc_test_shell(1, "byoc %s two.onnx", commands[i]);
+    byoc_test_printed("2 of its operators are not known: com.acme::MyGelu (1 node), Adx (1 node)");
+    byoc_test_printed("byoc inspect --coverage lists them");
+  }
   byoc_test_shell(1, "byoc build acme.onnx -o none.so -v --plugin " TAKER " --target taker");
   byoc_test_printed("is not known");
   if (strstr(byoc_test_output(), "there is no operator") != NULL) fail_msg("%s", byoc_test_output()); // of its pattern

@@ -6,6 +6,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/runtime/artifact_file.h"
 #include "inspect_artifact.h"
+#include "inspect_coverage.h"
 #include "session.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
@@ -13,7 +14,7 @@
 typedef struct inspect_options_t {
   byoc_session_options_t session;
   const char *file;
-  bool json;
+  bool json, coverage;
 } inspect_options_t;
 
 typedef struct operator_count_t {
@@ -108,11 +109,14 @@ int byoc_main_inspect(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
+      {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",
+       "which operators an ONNX model uses, and which are missing"},
+      {"plugin", 0, BYOC_OPT_LIST, &options.session.plugins, "FILE", "load this plugin too"},
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc inspect",
-      .synopsis = "ARTIFACT|MODEL [--json] [--dim NAME=VALUE]",
+      .synopsis = "ARTIFACT|MODEL [--json] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
       .summary = "show what is inside an artifact or a model",
       .operands = operands,
       .rows = rows,
@@ -127,9 +131,16 @@ int byoc_main_inspect(int argc, char **argv) {
     if (is_artifact && options.session.dims.count > 0) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }
-    if (status == BYOC_OK)
-      status = is_artifact ? byoc_inspect_artifact(options.file, options.json, &diag)
-                           : inspect_model(&session, &options, &diag);
+    if (is_artifact && options.coverage) {
+      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--coverage is for models; this is an artifact");
+    }
+    if (status == BYOC_OK && is_artifact) {
+      status = byoc_inspect_artifact(options.file, options.json, &diag);
+    } else if (status == BYOC_OK && options.coverage) {
+      status = byoc_inspect_coverage(&session, &options.session, options.file, options.json, &diag);
+    } else if (status == BYOC_OK) {
+      status = inspect_model(&session, &options, &diag);
+    }
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
