@@ -224,6 +224,7 @@ static const struct {
     {"byoc_text_equal", "sn sn > bn"},
     {"byoc_text_concat", "sn sn > sn"},
     {"byoc_text_index_of", "sn s- > in"},
+    {"byoc_text_search", "sn s- > in"},
     {"byoc_text_normalize", "s- s- i2 > s- i1"},
     {"byoc_text_split_count", "sn s+ i1 > in"},
     {"byoc_text_split", "s- *n s+ i1 > sn"},

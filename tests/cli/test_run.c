@@ -111,6 +111,50 @@ static void test_elements_of_every_type(void **state) {
   }
 }
 
+// Texts as NumPy has them, "<U4": read, compared, saved, printed.
+static void test_texts_in_npy_files(void **state) {
+  (void)state;
+  static const uint32_t x[12] = {'a', 0, 0, 0, 0xfc, 0x1f600, 'c', 'd', 0, 0, 0, 0};
+  static const uint32_t other[12] = {'a', 0, 0, 0, 0xfc, 0x1f600, 'c', 'e', 0, 0, 0, 0};
+  static const uint32_t wrong[12] = {'a', 0, 0, 0, 0xd800};
+  const int64_t dims[] = {3};
+  write_identity("texts.onnx", BYOC_DTYPE_STRING, "3");
+  write_npy_of("texts.npy", "<U4", 1, dims, x, sizeof(x));
+  write_npy_of("other.npy", "<U4", 1, dims, other, sizeof(other));
+  write_npy_of("wrong.npy", "<U4", 1, dims, wrong, sizeof(wrong));
+  byoc_test_shell(0, "byoc run texts.onnx -i x=texts.npy --output-dir texts");
+  byoc_test_printed("y : string[3] = 'a' '\xc3\xbc\xf0\x9f\x98\x80"
+                    "cd' ''\n");
+  byoc_test_shell(
+      0,
+      "tail -c 48 texts.npy > a.raw && tail -c 48 texts/y.npy > b.raw && cmp a.raw b.raw && grep -c '<U4' texts/y.npy");
+  byoc_test_shell(0, "byoc run texts.onnx -i x=texts/y.npy -e y=texts.npy");
+  byoc_test_shell(1, "byoc run texts.onnx -i x=texts.npy -e y=other.npy");
+  byoc_test_printed("differs in 1 of 3 elements");
+  byoc_test_shell(1, "byoc run texts.onnx -i x=wrong.npy");
+  byoc_test_printed("text 1 has the number 55296, which is no character");
+}
+
+// A category that OneHotEncoder does not have ends the run, if the model does not ask for zeros.
+static void test_unknown_category(void **state) {
+  (void)state;
+  FILE *file = fopen("category.byoc", "w");
+  assert_non_null(file);
+  fputs("module {\n  func @main(%x : i64[3]) -> (%y : f32[3,2]) {\n    %y = ai.onnx.ml::OneHotEncoder@1(%x) "
+        "{cats_int64s = [7, 2], zeros = 0} : f32[3,2]\n    return %y\n  }\n}\n",
+        file);
+  assert_int_equal(fclose(file), 0);
+  static const int64_t known[] = {7, 2, 7}, unknown[] = {7, 2, 0};
+  write_npy_of("known.npy", "<i8", 1, (const int64_t[]){3}, known, sizeof(known));
+  write_npy_of("unknown.npy", "<i8", 1, (const int64_t[]){3}, unknown, sizeof(unknown));
+  byoc_test_shell(0, "byoc run category.byoc -i x=known.npy");
+  byoc_test_printed("y : f32[3,2] = 1 0 0 1 1 0");
+  for (int i = 0; i < 2; ++i) {
+    byoc_test_shell(2, "byoc run category.byoc -i x=unknown.npy %s", i == 0 ? "" : "--evaluate");
+    byoc_test_printed("an element is none of its categories, and 'zeros' is 0: the category: element 2 is -1");
+  }
+}
+
 // Inputs that do not fit: what was wanted and what was found.
 static void test_wrong_inputs(void **state) {
   (void)state;
@@ -218,6 +262,8 @@ int main(void) {
       cmocka_unit_test(test_random_inputs),
       cmocka_unit_test(test_mismatch),
       cmocka_unit_test(test_elements_of_every_type),
+      cmocka_unit_test(test_texts_in_npy_files),
+      cmocka_unit_test(test_unknown_category),
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_symbolic_dimensions),
       cmocka_unit_test(test_h9_bound_and_peak),

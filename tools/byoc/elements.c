@@ -34,6 +34,12 @@ static byoc_element_difference_t compare_integers(byoc_dtype_t dtype, const void
   return difference_of((double)distance, byoc_element_f64(dtype, expected, index), rtol, atol);
 }
 
+// NULL is an empty text.
+static const char *text_at(const void *data, size_t index) {
+  const char *text = ((const char *const *)data)[index];
+  return text != NULL ? text : "";
+}
+
 static byoc_element_difference_t compare_texts(const char *got, const char *expected) {
   if (strcmp(got, expected) == 0) return same;
   return (byoc_element_difference_t){.distance = INFINITY, .excess = INFINITY};
@@ -42,7 +48,7 @@ static byoc_element_difference_t compare_texts(const char *got, const char *expe
 byoc_element_difference_t byoc_element_compare(byoc_dtype_t dtype, const void *got, const void *expected, size_t index,
                                                double rtol, double atol) {
   if (dtype == BYOC_DTYPE_STRING) {
-    return compare_texts(((const char *const *)got)[index], ((const char *const *)expected)[index]);
+    return compare_texts(text_at(got, index), text_at(expected, index));
   }
   if (!byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype)) {
     return compare_integers(dtype, got, expected, index, rtol, atol);
@@ -61,7 +67,7 @@ byoc_element_difference_t byoc_element_compare(byoc_dtype_t dtype, const void *g
 void byoc_element_format(byoc_dtype_t dtype, const void *data, size_t index, int digits, char *buffer, size_t size) {
   double value = byoc_element_f64(dtype, data, index);
   if (dtype == BYOC_DTYPE_STRING) {
-    snprintf(buffer, size, "'%s'", ((const char *const *)data)[index]);
+    snprintf(buffer, size, "'%s'", text_at(data, index));
   } else if (byoc_dtype_is_complex(dtype)) {
     snprintf(buffer, size, "%.*g%+.*gi", digits, value, digits, byoc_element_imaginary(dtype, data, index));
   } else if (byoc_dtype_is_float(dtype)) {

@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/visible.h"
+#include "npy_text.h"
 
 // X(NumPy's descriptor, BYOC_DTYPE_ suffix): if a type has several rows, the first is used for writing.
 #define NPY_TYPE_LIST(X)                                                                                               \
@@ -78,7 +79,17 @@ static byoc_status_t parse_shape(const char *at, byoc_npy_t *array, byoc_diag_t 
   return *at == ')' ? BYOC_OK : damaged("a bad shape in its header", diag);
 }
 
-static byoc_status_t parse_header(const char *header, byoc_npy_t *array, byoc_diag_t *diag) {
+// '<U5': texts of 5 characters each.
+static bool parse_text_type(const char *type, size_t *out_width) {
+  char *end = NULL;
+  if (strncmp(type, "<U", 2) != 0 || type[2] < '0' || type[2] > '9') return false;
+  *out_width = (size_t)strtoul(type + 2, &end, 10);
+  return *end == '\0' && *out_width > 0;
+}
+
+// *out_width is the number of characters of each text, for other types 0.
+static byoc_status_t parse_header(const char *header, byoc_npy_t *array, size_t *out_width, byoc_diag_t *diag) {
+  *out_width = 0;
   const char *descriptor = find_key(header, "descr"), *order = find_key(header, "fortran_order");
   if (descriptor == NULL || order == NULL) return damaged("no descr or fortran_order in its header", diag);
   if (strncmp(order, "False", 5) != 0) {
@@ -86,7 +97,7 @@ static byoc_status_t parse_header(const char *header, byoc_npy_t *array, byoc_di
   }
   char type[16] = "";
   if (*descriptor == '\'') snprintf(type, sizeof(type), "%.*s", (int)strcspn(descriptor + 1, "'"), descriptor + 1);
-  array->dtype = parse_descriptor(type);
+  array->dtype = parse_text_type(type, out_width) ? BYOC_DTYPE_STRING : parse_descriptor(type);
   if (array->dtype == BYOC_DTYPE_NONE) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays of type '%s' cannot be read", type);
   }
@@ -105,16 +116,26 @@ static byoc_status_t parse_file(const byoc_file_view_t *view, byoc_allocator_t a
   char *header = byoc_allocate(allocator, header_size + 1, 1);
   if (header == NULL) return byoc_diag_out_of_memory(diag);
   memcpy(header, bytes + prefix, header_size);
-  byoc_status_t status = parse_header(header, array, diag);
+  size_t width = 0, count = 1, size = 0;
+  byoc_status_t status = parse_header(header, array, &width, diag);
   byoc_free(allocator, header);
   if (status != BYOC_OK) return status;
-  size_t size = byoc_dtype_bits(array->dtype) / 8;
-  for (int32_t d = 0; d < array->rank; ++d) {
-    if (!byoc_size_mul(size, (size_t)array->dims[d], &size)) return damaged("its shape is too large", diag);
-  }
+  const bool is_text = array->dtype == BYOC_DTYPE_STRING;
+  bool fits = true;
+  for (int32_t d = 0; d < array->rank; ++d) fits = fits && byoc_size_mul(count, (size_t)array->dims[d], &count);
+  size_t element = byoc_dtype_bits(array->dtype) / 8;
+  if (is_text) fits = fits && byoc_size_mul(width, 4, &element); // UTF-32
+  if (!fits || !byoc_size_mul(count, element, &size)) return damaged("its shape is too large", diag);
   if (size != view->size_bytes - prefix - header_size) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the file holds %zu bytes of data, its shape asks for %zu",
                            view->size_bytes - prefix - header_size, size);
+  }
+  if (is_text) {
+    const char **texts = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_npy_read_texts(bytes + prefix + header_size, count, width, allocator, diag, &texts));
+    array->size_bytes = count * sizeof(*texts);
+    array->data = (void *)texts;
+    return BYOC_OK;
   }
   array->size_bytes = size;
   array->data = byoc_allocate(allocator, size, 1);
@@ -139,12 +160,8 @@ void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator) {
   *array = (byoc_npy_t){0};
 }
 
-byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
-                             uint64_t size_bytes, byoc_diag_t *diag) {
-  const char *descriptor = descriptor_of(dtype);
-  if (descriptor == NULL) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: NumPy has no type for %s", path, byoc_dtype_name(dtype));
-  }
+static byoc_status_t write_array(const char *path, const char *descriptor, int32_t rank, const int64_t *dims,
+                                 const void *data, uint64_t size_bytes, byoc_diag_t *diag) {
   byoc_string_t header;
   byoc_string_init(&header, byoc_allocator_system());
   byoc_string_appendf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descriptor);
@@ -158,6 +175,26 @@ byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank,
       header.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write_atomic_parts(path, parts, 3, 0644, diag);
   byoc_string_deinit(&header);
   return status;
+}
+
+byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
+                             uint64_t size_bytes, byoc_diag_t *diag) {
+  if (dtype == BYOC_DTYPE_STRING) {
+    uint8_t *bytes = NULL;
+    size_t count = (size_t)(size_bytes / sizeof(char *)), width = 0;
+    char type[32];
+    byoc_status_t status = byoc_npy_write_texts(data, count, byoc_allocator_system(), diag, &bytes, &width);
+    if (status != BYOC_OK) return byoc_diag_context(diag, status, "%s", path);
+    snprintf(type, sizeof(type), "<U%zu", width);
+    status = write_array(path, type, rank, dims, bytes, count * width * 4, diag);
+    byoc_free(byoc_allocator_system(), bytes);
+    return status;
+  }
+  const char *descriptor = descriptor_of(dtype);
+  if (descriptor == NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: NumPy has no type for %s", path, byoc_dtype_name(dtype));
+  }
+  return write_array(path, descriptor, rank, dims, data, size_bytes, diag);
 }
 
 void byoc_npy_name(const char *tensor, byoc_string_t *out) {

@@ -12,14 +12,15 @@ typedef struct byoc_npy_t {
   int32_t rank;
   int64_t dims[16];
   uint64_t size_bytes;
-  void *data; // from the allocator
+  void *data; // from the allocator; of texts: `const char *` each, with the characters behind the pointers
 } byoc_npy_t;
 
 // Fortran order, big-endian data, structured and object types are refused, each with its own message.
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
 void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
 // Appears whole or not at all. Types that NumPy lacks (bf16, float8) are written as unsigned integers of their size;
-// BYOC_UNSUPPORTED for texts and 4-bit types.
+// BYOC_UNSUPPORTED for types of fewer than 8 bits. Of texts, `data` holds `const char *`, in which NULL is an empty
+// one.
 byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
                              uint64_t size_bytes, byoc_diag_t *diag);
 

@@ -77,6 +77,7 @@ byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *co
 void byoc_ports_deinit(byoc_ports_t *ports) {
   for (size_t i = 0; ports->items != NULL && i < ports->count; ++i) {
     byoc_port_memory_free(ports->items[i].data, (size_t)ports->items[i].size_bytes);
+    byoc_free(byoc_allocator_system(), ports->items[i].texts);
     byoc_free(byoc_allocator_system(), ports->items[i].owned_dim_names);
   }
   byoc_free(byoc_allocator_system(), ports->items);
@@ -245,6 +246,10 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
       status = byoc_ports_allocate(inputs, diag);
     }
     if (status == BYOC_OK && array.size_bytes > 0) memcpy(port->data, array.data, array.size_bytes);
+    if (status == BYOC_OK && array.dtype == BYOC_DTYPE_STRING) {
+      port->texts = array.data;
+      array.data = NULL;
+    }
     byoc_npy_deinit(&array, byoc_allocator_system());
     if (status != BYOC_OK) return status;
     port->filled = true;

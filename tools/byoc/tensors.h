@@ -18,7 +18,8 @@ typedef struct byoc_port_t {
   const char *kinds;            // NULL or "t": a tensor; else as byoc_artifact_t.input_kinds
   const char *const *dim_names; // names of dimensions that are -1; NULL if none is
   uint64_t size_bytes;
-  void *data; // of port_memory.h; NULL until the dimensions are known
+  void *data;  // of port_memory.h; NULL until the dimensions are known
+  void *texts; // what the pointers in `data` point to, if they were read from a file
   bool filled;
   const char **owned_dim_names;
   byoc_argument_t argument; // outputs of run_arguments: as the artifact gave it

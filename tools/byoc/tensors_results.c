@@ -148,19 +148,18 @@ void byoc_ports_print(const byoc_ports_t *ports) {
     const byoc_port_t *port = &ports->items[i];
     char type[192], text[96];
     byoc_port_format(port, type, sizeof(type));
-    if (port->data == NULL || port->dtype == BYOC_DTYPE_STRING) {
-      byoc_print("%s : %s with %" PRIu64 " items\n", port->name, type,
-                 port->data == NULL ? port->argument.count : element_count(port));
+    if (port->data == NULL) {
+      byoc_print("%s : %s with %" PRIu64 " items\n", port->name, type, port->argument.count);
       continue;
     }
     uint64_t count = element_count(port);
     byoc_print("%s : %s =", port->name, type);
     for (uint64_t k = 0; k < count && k < 6; ++k) {
       byoc_element_format(port->dtype, port->data, (size_t)k, 6, text, sizeof(text));
-      printf(" %s", text);
+      byoc_print(" %s", text);
     }
     if (count > 6) printf(" ...");
-    if (count > 0) print_summary(port, count);
+    if (count > 0 && port->dtype != BYOC_DTYPE_STRING) print_summary(port, count);
     printf("\n");
   }
 }

@@ -95,6 +95,24 @@ int32_t byoc_text_index_of(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
+int32_t byoc_text_search(const byoc_call_t *call) {
+  const DLTensor *x = tensor(call, 0), *texts = tensor(call, 1);
+  int64_t *out = result(call, 0)->data;
+  const int64_t count = count_of(result(call, 0)), all = count_of(texts);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t low = 0, high = all; // texts below `low` are less, from `high` on they are not
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (strcmp(text_at(texts, middle), text_at(x, i)) < 0)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    out[i] = low < all && strcmp(text_at(texts, low), text_at(x, i)) == 0 ? low : -1;
+  }
+  return BYOC_OK;
+}
+
 // ---- letters ----
 
 // Reads one character; a byte that does not begin one counts as itself, with *size 1.

@@ -67,6 +67,23 @@ static void pairs(void **state) {
   end(&f);
 }
 
+// By bisection: the first and the last place, between two places, an empty text, no texts at all.
+static void searches(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *x[] = {"a", "zz", "b", "c", NULL, "zzz", "\xc3\xbc"}, *sorted[] = {"a", "c", "d", "zz", "\xc3\xbc"};
+  static const int64_t expected[] = {0, 3, -1, 1, -1, -1, 4};
+  int64_t out[7], seven = 7, count = 5;
+  DLTensor tensors[] = {vector(x, &seven), vector(sorted, &count), vector(out, &seven)};
+  assert_int_equal(call(&f, "byoc_text_search", tensors, 2, 1), BYOC_OK);
+  assert_memory_equal(out, expected, sizeof(expected));
+  count = 0;
+  assert_int_equal(call(&f, "byoc_text_search", tensors, 2, 1), BYOC_OK);
+  for (int i = 0; i < 7; ++i) assert_int_equal(out[i], -1);
+  end(&f);
+}
+
 static void normalizes(void **state) {
   (void)state;
   fixture_t f;
@@ -179,8 +196,13 @@ static void memory_may_be_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs),          cmocka_unit_test(normalizes),    cmocka_unit_test(splits),
-      cmocka_unit_test(prints_numbers), cmocka_unit_test(reads_numbers), cmocka_unit_test(memory_may_be_out),
+      cmocka_unit_test(pairs),
+      cmocka_unit_test(searches),
+      cmocka_unit_test(normalizes),
+      cmocka_unit_test(splits),
+      cmocka_unit_test(prints_numbers),
+      cmocka_unit_test(reads_numbers),
+      cmocka_unit_test(memory_may_be_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

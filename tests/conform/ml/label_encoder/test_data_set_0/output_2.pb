@@ -1,0 +1,1 @@
+2r2_Unused2_Unused2q2_Unused2s2p2rBy2

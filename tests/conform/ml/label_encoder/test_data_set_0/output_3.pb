@@ -1,0 +1,1 @@
+2_Unused2q2_Unused2_Unused2ß2pBy3

@@ -1,0 +1,1 @@
+2a2_Unused2_Unused2c2_Unused2bBy7

@@ -1,0 +1,1 @@
+2a2ü2a2none2none2noneBy1

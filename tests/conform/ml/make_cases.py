@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Writes the cases in this folder: models of ai.onnx.ml, their inputs, and the outputs that ONNX Runtime computes.
+
+usage: make_cases.py [NAME...]    (needs the packages onnx, onnxruntime and numpy)
+
+Each case is a model of many nodes, one for each variant, so that there are few files.
+"""
+import pathlib
+import sys
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+DOMAIN = "ai.onnx.ml"
+TYPES = {
+    np.dtype("f4"): TensorProto.FLOAT,
+    np.dtype("f8"): TensorProto.DOUBLE,
+    np.dtype("i8"): TensorProto.INT64,
+    np.dtype("i4"): TensorProto.INT32,
+    np.dtype("i2"): TensorProto.INT16,
+}
+NAN = float("nan")
+
+
+def type_of(array):
+    return TensorProto.STRING if array.dtype == object else TYPES[array.dtype]
+
+
+class Case:
+    def __init__(self, name, version, **inputs):
+        self.name, self.version, self.inputs = name, version, inputs
+        self.nodes, self.outputs = [], []
+
+    def node(self, operator, operand, *types, **attributes):
+        names = [f"y{len(self.outputs) + i}" for i in range(len(types))]
+        self.nodes.append(helper.make_node(operator, [operand], names, domain=DOMAIN, **attributes))
+        self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, types)]
+
+    def write(self):
+        infos = [helper.make_tensor_value_info(n, type_of(a), list(a.shape)) for n, a in self.inputs.items()]
+        graph = helper.make_graph(self.nodes, self.name, infos, self.outputs)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, self.version)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="byoc").SerializeToString()
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        results = session.run(None, self.inputs)
+        folder = pathlib.Path(__file__).parent / self.name / "test_data_set_0"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder.parent / "model.onnx").write_bytes(model)
+        for i, (name, array) in enumerate(self.inputs.items()):
+            (folder / f"input_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+        for i, (info, array) in enumerate(zip(self.outputs, results)):
+            (folder / f"output_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), info.name).SerializeToString())
+
+
+TEXTS = np.array([["a", "bb", "", "zz"], ["ü", "Ünï", "c", "a"]], dtype=object)
+WHOLE = np.array([[1, 2, 3], [4, -7, 2**40]], "i8")
+FLOATS = np.array([1, 2.5, NAN, -0.0, np.inf, 3], "f4")
+# Keys that stand twice: in LabelEncoder the first one counts, in older operators the last.
+SOME = ["c", "zz", "a", "Ünï", "a"]
+
+
+def tensor(values, dtype):
+    return numpy_helper.from_array(np.array(values, dtype))
+
+
+def label_encoder_1():
+    case = Case("label_encoder_1", 1, t=TEXTS, i=WHOLE)
+    case.node("LabelEncoder", "t", TensorProto.INT64, classes_strings=["zz", "a", "ü", "a"])
+    case.node("LabelEncoder", "i", TensorProto.STRING, classes_strings=["zz", "a", "ü", "a"], default_string="none")
+    case.node("CategoryMapper", "t", TensorProto.INT64, cats_strings=["a", "zz", "c", "a"], cats_int64s=[5, 6, 7, 8])
+    case.node("CategoryMapper", "i", TensorProto.STRING, cats_strings=["a", "zz", "c", "a"], cats_int64s=[1, 2, 3, 2])
+    return case
+
+
+def label_encoder():
+    case = Case("label_encoder", 4, t=TEXTS, i=WHOLE, f=FLOATS, d=FLOATS.astype("f8"))
+    keys = [2**40, 2, 2, -7]
+    case.node("LabelEncoder", "t", TensorProto.INT64, keys_strings=SOME, values_int64s=[1, 2, 3, 4, 5], default_int64=-9)
+    case.node("LabelEncoder", "t", TensorProto.FLOAT, keys_strings=SOME, values_floats=[1.0, 2, 3, 4, 5.5])
+    case.node("LabelEncoder", "t", TensorProto.STRING, keys_strings=SOME, values_strings=["p", "q", "r", "s", "t"])
+    case.node("LabelEncoder", "i", TensorProto.STRING, keys_int64s=keys, values_strings=["p", "q", "r", "ß"])
+    case.node("LabelEncoder", "i", TensorProto.INT64, keys_int64s=keys, values_int64s=[2**62, 1, 2, 3])
+    case.node("LabelEncoder", "i", TensorProto.FLOAT, keys_int64s=keys, values_floats=[0.5, 1, 2, 3], default_float=7.0)
+    case.node("LabelEncoder", "f", TensorProto.INT64, keys_floats=[1.0, NAN, 3, 0, np.inf, NAN], values_int64s=[1, 2, 3, 4, 5, 6])
+    case.node("LabelEncoder", "f", TensorProto.STRING, keys_floats=[1.0, 3, 0], values_strings=["a", "b", "c"])
+    case.node("LabelEncoder", "f", TensorProto.FLOAT, keys_floats=[NAN], values_floats=[2.0])
+    case.node("LabelEncoder", "d", TensorProto.DOUBLE, keys_tensor=tensor([1, 2.5, 9], "f8"),
+              values_tensor=tensor([4, 5, 6], "f8"), default_tensor=tensor([-8], "f8"))
+    case.node("LabelEncoder", "d", TensorProto.DOUBLE, keys_tensor=tensor([1, 2.5, 9], "f8"),
+              values_tensor=tensor([4, 5, 6], "f8"))
+    case.node("LabelEncoder", "t", TensorProto.INT16, keys_tensor=tensor(["a", "bb"], object),
+              values_tensor=tensor([4, 5], "i2"), default_tensor=tensor([-8], "i2"))
+    case.node("LabelEncoder", "i", TensorProto.INT64, keys_int64s=list(range(-99, 99, 3)), values_int64s=list(range(66)))
+    return case
+
+
+def one_hot_encoder():
+    case = Case("one_hot_encoder", 1, t=TEXTS, i=WHOLE, f=np.array([1.5, 2, -0.5], "f4"))
+    case.node("OneHotEncoder", "t", TensorProto.FLOAT, cats_strings=["a", "zz", "c"])
+    case.node("OneHotEncoder", "i", TensorProto.FLOAT, cats_int64s=[4, 1, 2, 1])
+    case.node("OneHotEncoder", "f", TensorProto.FLOAT, cats_int64s=[0, 1, 2], zeros=0)
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder]
+
+if __name__ == "__main__":
+    for make in CASES:
+        if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
+            make().write()
