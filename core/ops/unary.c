@@ -152,8 +152,12 @@ static byoc_status_t infer_logical(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool tensor"));
   return byoc_infer_same(infer);
 }
+static bool is_any_float(byoc_dtype_t dtype) {
+  return byoc_dtype_is_float(dtype) || byoc_dtype_is_float8(dtype);
+}
 static byoc_status_t infer_float_test(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  const bool takes_float8 = infer->opset >= 20;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, takes_float8 ? is_any_float : byoc_dtype_is_float, "a float tensor"));
   return byoc_infer_set_like(infer, 0, BYOC_DTYPE_BOOL, byoc_operand_type(infer->node, 0));
 }
 

@@ -118,6 +118,19 @@ static void test_cast_of_infinity(void **state) {
   run_one(SMALL("24", "18", ", saturate = 0"), BYOC_DTYPE_F32, 4, x, "[4] nan nan nan -2");
 }
 
+// Since version 20 these take 8-bit floats: f8e5m2 has infinities, f8e4m3fn has none.
+static void test_float8_is_tested(void **state) {
+  (void)state;
+  static const float x[] = {NAN, -INFINITY, 1, 448};
+#define TESTED(op, to)                                                                                                 \
+  "module {\n  func @main(%x : f32[4]) -> (%y : ?) {\n    %0 = Cast@19(%x) {to = " to ", saturate = 0} : ?\n"          \
+  "    %1 = " op "@20(%0) : ?\n    %y = Cast@19(%1) {to = 1} : ?\n    return %y\n  }\n}\n"
+  run_one(TESTED("IsNaN", "17"), BYOC_DTYPE_F32, 4, x, "[4] 1 1 0 0");
+  run_one(TESTED("IsNaN", "19"), BYOC_DTYPE_F32, 4, x, "[4] 1 0 0 0");
+  run_one(TESTED("IsInf", "17"), BYOC_DTYPE_F32, 4, x, "[4] 0 0 0 0");
+  run_one(TESTED("IsInf", "19"), BYOC_DTYPE_F32, 4, x, "[4] 0 1 0 0");
+}
+
 // ---- Resize ----
 
 // 1, 2, ... 24 in 4 rows of 6, resized to `sizes` or by `scales` that are known only at run time, or at compile time.
@@ -281,6 +294,7 @@ int main(void) {
       cmocka_unit_test(test_attention_scores),
       cmocka_unit_test(test_cast_to_four_bits),
       cmocka_unit_test(test_cast_of_infinity),
+      cmocka_unit_test(test_float8_is_tested),
       cmocka_unit_test(test_resize_keeps_proportions),
       cmocka_unit_test(test_resize_antialias),
       cmocka_unit_test(test_resize_wide_filter),
