@@ -103,7 +103,60 @@ def one_hot_encoder():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder]
+KERNELS = ["LINEAR", "POLY", "RBF", "SIGMOID"]
+TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
+
+
+def machine(random, classes, features=4, vectors=3):
+    """A classifier's numbers, chosen at random."""
+    pairs = classes * (classes - 1) // 2
+    return {
+        "kernel_params": [0.3, 0.5, 2.0],
+        "vectors_per_class": [vectors] * classes,
+        "support_vectors": random.standard_normal(vectors * classes * features).tolist(),
+        "coefficients": random.standard_normal(vectors * classes * (classes - 1)).tolist(),
+        "rho": random.standard_normal(pairs).tolist(),
+        "classlabels_ints": [5 + 2 * i for i in range(classes)],
+    }
+
+
+def svm_classifier():
+    random = np.random.default_rng(17)
+    case = Case("svm_classifier", 1, x=random.standard_normal((6, 4)).astype("f4"), i=np.arange(-4, 4).reshape(2, 4))
+    types = TensorProto.INT64, TensorProto.FLOAT
+    for classes in 2, 4:
+        for i, transform in enumerate(TRANSFORMS):
+            numbers = machine(random, classes)
+            kernel = {"kernel_type": KERNELS[i % 4], "post_transform": transform}
+            if transform != "PROBIT":  # of what is no probability
+                case.node("SVMClassifier", "x", *types, **numbers, **kernel)
+            pairs = len(numbers["rho"])
+            proba = {"prob_a": (-random.random(pairs) - 0.5).tolist(), "prob_b": random.standard_normal(pairs).tolist()}
+            case.node("SVMClassifier", "x", *types, **numbers, **kernel, **proba)
+    numbers = machine(random, 3)
+    del numbers["classlabels_ints"]
+    case.node("SVMClassifier", "i", TensorProto.STRING, TensorProto.FLOAT, **numbers, classlabels_strings=["ä", "b", "c"])
+    for classes in 2, 3:  # without support vectors
+        for least in -1, 0:
+            coefficients = np.maximum(random.standard_normal(classes * 4), least).tolist()
+            case.node("SVMClassifier", "x", *types, coefficients=coefficients, rho=[0.125], kernel_params=[0.0] * 3,
+                      classlabels_ints=[3, 1, 2][:classes])
+    return case
+
+
+def svm_regressor():
+    random = np.random.default_rng(18)
+    case = Case("svm_regressor", 1, x=random.standard_normal((6, 4)).astype("f4"))
+    for kernel in KERNELS:
+        for one_class in 0, 1:
+            case.node("SVMRegressor", "x", TensorProto.FLOAT, kernel_type=kernel, kernel_params=[0.3, 0.5, 3.0], n_supports=5,
+                      support_vectors=random.standard_normal(20).tolist(), one_class=one_class,
+                      coefficients=random.standard_normal(5).tolist(), rho=[0.25])
+    case.node("SVMRegressor", "x", TensorProto.FLOAT, coefficients=[1.0, -2, 0.5, 0], rho=[0.25], kernel_params=[0.0] * 3)
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor]
 
 if __name__ == "__main__":
     for make in CASES:

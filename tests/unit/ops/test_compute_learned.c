@@ -245,6 +245,28 @@ static void test_linear(void **state) {
   ops_done(&run);
 }
 
+#define SVM(attributes)                                                                                                \
+  MAIN("%x : f32[3,2]", "%l : i64[3], %s : ?",                                                                         \
+       "    %l, %s = ai.onnx.ml::SVMClassifier@1(%x) {" attributes "} : i64[3], ?\n    return %l, %s\n")
+
+static void test_damaged_vector_machines(void **state) {
+  (void)state;
+  refuse_text(SVM("classlabels_ints = [1, 2], vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, 3.0], "
+                  "coefficients = [1.0, 2.0], rho = [0.0]"),
+              "'support_vectors' has 3 numbers, expected 4");
+  refuse_text(SVM("classlabels_ints = [1, 2, 3], vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, 3.0, 4.0], "
+                  "coefficients = [1.0, 2.0], rho = [0.0]"),
+              "vectors for 2 classes and 3 labels");
+  refuse_text(SVM("classlabels_ints = [1, 2], vectors_per_class = [3, -1], support_vectors = [1.0, 2.0, 3.0, 4.0], "
+                  "coefficients = [1.0, 2.0], rho = [0.0]"),
+              "'vectors_per_class' has a wrong number");
+  refuse_text(SVM("classlabels_ints = [1, 2], vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, 3.0, 4.0], "
+                  "coefficients = [1.0, 2.0], rho = [0.0], prob_a = [1.0]"),
+              "'prob_b' has 0 numbers, expected 1");
+  refuse_text(SVM("classlabels_ints = [1, 2], coefficients = [1.0, 2.0], rho = [0.0]"),
+              "'coefficients' has 2 numbers, expected 4");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparisons),
@@ -256,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_base_values_are_floats),
       cmocka_unit_test(test_scaler_has_one_number_for_each_feature),
       cmocka_unit_test(test_imputer_keeps_large_integers),
+      cmocka_unit_test(test_damaged_vector_machines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
