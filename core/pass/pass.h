@@ -46,8 +46,8 @@ typedef struct byoc_pass_t {
   X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
   X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
-    "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes (8 rounds at "      \
-    "most)")                                                                                                           \
+    "all of the above, fold-quantised, split-recurrent and, for targets, recognise-attention, until nothing changes "  \
+    "(8 rounds at most)")                                                                                              \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
   X(shard, "shard", MODULE, "spread the model over the ranks of its mesh, as values say, and leave what one does")     \
   X(pipeline_collectives, "pipeline-collectives", FUNCTIONS,                                                           \
@@ -78,6 +78,8 @@ typedef struct byoc_pass_t {
     "compute on integers what stands between dequantising and quantising")                                             \
   X(recognise_attention, "recognise-attention", FUNCTIONS,                                                             \
     "make one operator of the products around a softmax, where a target takes it")                                     \
+  X(split_recurrent, "split-recurrent", FUNCTIONS,                                                                     \
+    "make a product of all inputs and the steps of RNN, GRU and LSTM, where no target takes them whole")               \
   X(propose_layouts, "propose-layouts", FUNCTIONS,                                                                     \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 

@@ -40,7 +40,7 @@ static void test_counts_and_traits_agree(void **state) {
     bool commutes = !(op->traits & BYOC_OP_COMMUTES) || (op->min_inputs == 2 && op->max_inputs == 2);
     bool elementwise = !(op->traits & BYOC_OP_ELEMENTWISE) || op->point;
     bool broadcasts = !(op->traits & BYOC_OP_BROADCASTS) || (op->traits & BYOC_OP_ELEMENTWISE);
-    bool heavy = !(op->traits & BYOC_OP_HEAVY) || op->loops;
+    bool heavy = !(op->traits & BYOC_OP_HEAVY) || op->loops || op->expand;
     bool shapes = op->max_inputs < 0 || (op->shape_operands >> op->max_inputs) == 0;
     if (!counts || !commutes || !elementwise || !broadcasts || !heavy || !shapes) {
       fail_msg("%s %d: traits or counts contradict each other", op->name, op->since_version);
