@@ -202,6 +202,11 @@ static int64_t value_dim(const byoc_value_t *value, int32_t axis) {
   return byoc_dim_is_constant(dim) ? dim.constant : -1;
 }
 
+static int32_t value_dims_equal(const byoc_value_t *a, int32_t axis_a, const byoc_value_t *b, int32_t axis_b) {
+  if (axis_a < 0 || axis_a >= value_rank(a) || axis_b < 0 || axis_b >= value_rank(b)) return 0;
+  return byoc_dim_equal(a->type->dims[axis_a], b->type->dims[axis_b]);
+}
+
 static int64_t value_element_count(const byoc_value_t *value) {
   return value != NULL ? byoc_type_element_count(value->type) : -1;
 }
@@ -285,6 +290,7 @@ const byoc_graph_api_t *byoc_host_graph_api(void) {
       .node_float = node_float,
       .node_text = node_text,
       .node_has_trait = node_has_trait,
+      .value_dims_equal = value_dims_equal,
   };
   return &api;
 }

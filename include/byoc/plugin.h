@@ -59,7 +59,7 @@ extern "C" {
 #endif
 
 #define BYOC_ABI_MAJOR 1
-#define BYOC_ABI_MINOR 4
+#define BYOC_ABI_MINOR 5
 
 // Every struct that crosses the boundary starts with these two.
 typedef struct byoc_header_t {
@@ -249,6 +249,9 @@ typedef struct byoc_graph_api_t {
   const char *(*node_text)(const byoc_node_t *node, const char *name);
   // Since minor 4. 1 if the node's operator has the trait of that name in `byoc ops`: "elementwise", "moves", ...
   int32_t (*node_has_trait)(const byoc_node_t *node, const char *trait);
+  // Since minor 5. 1 if the two dimensions are equal in every run: the same constant, or the same size that a run
+  // decides (value_dim is -1 for both then). 0 where they may differ, and for an axis that a value does not have.
+  int32_t (*value_dims_equal)(const byoc_value_t *a, int32_t axis_a, const byoc_value_t *b, int32_t axis_b);
 } byoc_graph_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -316,7 +319,8 @@ enum {
 // otherwise. If a Composite function is called, its body holds only the constants that its pattern asks for by @; the
 // others are in the function around it and are passed. A value that comes in twice is one parameter. Parameters and
 // results have static types unless those of the model are dynamic: then value_dim is -1 for a dimension that a run
-// decides, value_element_count is -1, and a kernel reads the shapes of its call (byoc/call.h).
+// decides, value_element_count is -1, value_dims_equal says which of them are the same, and a kernel reads the shapes
+// of its call (byoc/call.h).
 typedef struct byoc_rule_t {
   byoc_header_t header;
   const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches

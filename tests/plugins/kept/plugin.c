@@ -67,6 +67,11 @@ static int32_t accept_pair(void *self, byoc_region_t *region) {
   const byoc_value_t *x = host->region->value(region, "x"), *b = host->region->value(region, "b");
   (void)self;
   if (!is_static_f32(region, x)) return 0;
+#if BYOC_ABI_MINOR >= 5
+  const int32_t rank = host->abi_minor >= 5 ? host->graph->value_rank(x) : 0;
+  for (int32_t i = 0; i < rank; ++i)
+    if (!host->graph->value_dims_equal(x, i, b, i)) return host->region->decline(region, "a dimension differs");
+#endif
   return host->graph->value_element_count(x) == host->graph->value_element_count(b) ||
          host->region->decline(region, "the operands have different shapes");
 }

@@ -99,13 +99,17 @@ static const char graph_text[] = "module {\n"
                                  "  }\n"
                                  "}\n";
 
-static void begin(run_t *run, const char *target) {
+static void begin_with(run_t *run, const char *target, const char *text) {
   *run = (run_t){.services = {.compile = compile, .cpu_features = "avx avx2 fma"}};
-  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &run->diag, &run->module), &run->diag);
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &run->diag, &run->module), &run->diag);
   byoc_test_ok(byoc_target_list_parse(&target, 1, &kinds, byoc_allocator_system(), &run->diag, &run->targets),
                &run->diag);
   byoc_codegen_report_init(&run->report, byoc_allocator_system());
   run->services.self = &run->compilations;
+}
+
+static void begin(run_t *run, const char *target) {
+  begin_with(run, target, graph_text);
 }
 
 static void end(run_t *run) {
@@ -403,6 +407,26 @@ static void probe_graph(const byoc_host_t *host, byoc_codegen_t *codegen, void *
   assert_ptr_equal(graph->node_callee(call), function);
 }
 
+// Dimensions that a run decides are equal where their names are.
+static void probe_open_dims(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  (void)argument;
+  const byoc_graph_api_t *graph = host->graph;
+  const byoc_function_t *function = host->codegen->function_at(codegen, 0);
+  const byoc_value_t *x = graph->parameter(function, 0), *y = graph->parameter(function, 1);
+  const byoc_value_t *sum = graph->result(function, 0);
+  assert_int_equal(graph->value_dim(sum, 0), -1);
+  assert_int_equal(graph->value_dim(sum, 1), -1);
+  assert_int_equal(graph->value_dims_equal(x, 0, sum, 0), 1); // N
+  assert_int_equal(graph->value_dims_equal(x, 1, y, 1), 0);   // M is not K
+  assert_int_equal(graph->value_dims_equal(x, 1, sum, 1), 0); // nor what both broadcast to
+  assert_int_equal(graph->value_dims_equal(x, 2, y, 2), 1);   // 4
+  assert_int_equal(graph->value_dims_equal(x, 2, x, 0), 0);
+  assert_int_equal(graph->value_dims_equal(x, 3, x, 3), 0);
+  assert_int_equal(graph->value_dims_equal(x, -1, x, -1), 0);
+  assert_int_equal(graph->value_dims_equal(NULL, 0, x, 0), 0);
+  assert_int_equal(graph->value_dims_equal(x, 0, NULL, 0), 0);
+}
+
 static void probe_match(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
   (void)argument;
   byoc_function_t *function = host->codegen->function_at(codegen, 0);
@@ -429,6 +453,31 @@ static void test_readers(void **state) {
   begin(&run, "negate");
   byoc_test_ok(probe(&run, probe_graph, NULL), &run.diag);
   byoc_test_ok(probe(&run, probe_match, NULL), &run.diag);
+  end(&run);
+}
+
+static void test_open_dims(void **state) {
+  (void)state;
+  static const char text[] = "module {\n"
+                             "  func @main(%x : f32[N,M,4], %y : f32[N,K,4]) -> (%r : f32[N,broadcast(M, K),4]) {\n"
+                             "    %t0 = call @first(%x, %y) : f32[N,broadcast(M, K),4]\n"
+                             "    %r = call @second(%t0) : f32[N,broadcast(M, K),4]\n"
+                             "    return %r\n"
+                             "  }\n"
+                             "  func @first(%a : f32[N,M,4], %b : f32[N,K,4]) -> (%c : f32[N,broadcast(M, K),4]) "
+                             "attributes {Compiler = \"demo\"} {\n"
+                             "    %c = Add@14(%a, %b) : f32[N,broadcast(M, K),4]\n"
+                             "    return %c\n"
+                             "  }\n"
+                             "  func @second(%d : f32[N,broadcast(M, K),4]) -> (%e : f32[N,broadcast(M, K),4]) "
+                             "attributes {Compiler = \"demo\"} {\n"
+                             "    %e = Neg@13(%d) : f32[N,broadcast(M, K),4]\n"
+                             "    return %e\n"
+                             "  }\n"
+                             "}\n";
+  run_t run;
+  begin_with(&run, "negate", text);
+  byoc_test_ok(probe(&run, probe_open_dims, NULL), &run.diag);
   end(&run);
 }
 
@@ -745,6 +794,7 @@ int main(void) {
       cmocka_unit_test(test_symbol_twice),
       cmocka_unit_test(test_symbol_of_an_earlier_run),
       cmocka_unit_test(test_readers),
+      cmocka_unit_test(test_open_dims),
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_features_and_constants),
       cmocka_unit_test(test_services),

@@ -89,8 +89,8 @@ static void test_bad_plugins(void **state) {
   } cases[] = {
       {"no_note", "it is not a byoc plugin: it has no identity note"},
       {"truncated_note", "its identity note is damaged: it has 16 bytes and claims 328, where 328 are needed"},
-      {"wrong_major", "it was built for plugin ABI 999.3, this host has 1.4 (build it again with this host's headers)"},
-      {"newer_minor", "it needs plugin ABI 1.77, this host has 1.4"},
+      {"wrong_major", "it was built for plugin ABI 999.3, this host has 1.5 (build it again with this host's headers)"},
+      {"newer_minor", "it needs plugin ABI 1.77, this host has 1.5"},
       {"endless_text", "its identity note is damaged: its name has no end"},
       {"control_characters", "its description is not printable text"},
       {"plugin_name", "its name '../../name' is not a letter, then letters"},
