@@ -52,7 +52,6 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
     byoc_cutlass_undefine_all(text, &names);
     return;
   }
-  if (problem->kind != BYOC_CUTLASS_ATTENTION) BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
     byoc_cutlass_emit_attention(text, &names, problem, plan);
   else if (problem->kind == BYOC_CUTLASS_CONV)

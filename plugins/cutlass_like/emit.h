@@ -20,6 +20,8 @@
   X(direct)                                                                                                            \
   X(depthwise)                                                                                                         \
   X(depthwise_blocked)                                                                                                 \
+  X(gemm_pack_rows)                                                                                                    \
+  X(gemm_open_rows)                                                                                                    \
   X(gemm_weights)                                                                                                      \
   X(gemm_few_rows)                                                                                                     \
   X(gemm)                                                                                                              \
@@ -94,6 +96,10 @@ void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const b
                             int64_t rows, int64_t columns);
 void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_tiling_t *tiling);
+
+// Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
+void byoc_cutlass_emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                        const byoc_cutlass_tiling_t *tiling);
 
 // The places of the inputs that every template has.
 void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,

@@ -110,6 +110,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                         (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
                         (long long)(conv->groups * conv->out), (long long)conv->groups, how);
   byoc_cutlass_emit_common(text, names, problem, plan, depth);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   emit_shape(text, names, conv);
   emit_form(text, names, problem, plan);
 }

@@ -30,9 +30,11 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                         (long long)gemm->n, (long long)gemm->k, (long long)byoc_cutlass_batch(gemm),
                         gemm->constant_b ? "constant B" : "computed B");
   byoc_cutlass_emit_common(text, names, problem, plan, gemm->k);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_COLUMN");
+  if (gemm->open_rows) byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS);
   byoc_cutlass_define(text, names, "BATCH", byoc_cutlass_batch(gemm));
-  byoc_cutlass_define(text, names, "M", gemm->m);
+  if (!gemm->open_rows) byoc_cutlass_define(text, names, "M", gemm->m);
   byoc_cutlass_define(text, names, "N", gemm->n);
   byoc_cutlass_define(text, names, "K", gemm->k);
   byoc_cutlass_define(text, names, "A_ROW", gemm->transpose_a ? 1 : gemm->k);
@@ -75,9 +77,19 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .b_depth = gemm->n,
                                   .c_row = gemm->n,
                                   .ahead = ahead};
-  byoc_cutlass_emit_tiles(text, names, &tiling);
+  if (gemm->open_rows)
+    byoc_cutlass_emit_tiles_of_heights(text, names, &tiling);
+  else
+    byoc_cutlass_emit_tiles(text, names, &tiling);
   if (gemm->constant_b) {
     byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)", "(((n) + LANES - 1) / LANES * LANES)");
+    BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_pack_rows);
+  }
+  if (gemm->open_rows) {
+    BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_open_rows);
+    return;
+  }
+  if (gemm->constant_b) {
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_weights);
   } else {
     byoc_cutlass_define(text, names, "B_DEPTH", gemm->transpose_b ? 1 : gemm->n);

@@ -1,4 +1,6 @@
 // Register tiles: the whole one and those of the remainders, as instances of one template.
+#include <stdio.h>
+
 #include "emit.h"
 
 void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const byoc_cutlass_tiling_t *t, int64_t rows,
@@ -55,5 +57,26 @@ void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *na
   if (pick.failed) text->failed = true;
   byoc_cutlass_text_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(...)", pick.data ? pick.data : "");
+  byoc_cutlass_text_deinit(&pick);
+}
+
+void byoc_cutlass_emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                        const byoc_cutlass_tiling_t *t) {
+  const int64_t wide = (int64_t)t->vectors * t->lanes, column_rest = t->columns % wide;
+  byoc_cutlass_text_t pick = {0};
+  byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
+  byoc_cutlass_text_add(&pick, "switch ((height) * 2 + (rest)) {");
+  for (int32_t height = 1; height <= t->tile_rows; ++height)
+    for (int rest = 0; rest < 2; ++rest) {
+      char name[40];
+      if (rest ? column_rest == 0 : t->columns < wide) continue;
+      snprintf(name, sizeof name, "tile_of_%d%s", height, rest ? "_last_columns" : "");
+      byoc_cutlass_emit_tile(text, name, t, height, rest ? column_rest : wide);
+      byoc_cutlass_text_add(&pick, " case %d: FN(%s)(__VA_ARGS__); break;", height * 2 + rest, name);
+    }
+  byoc_cutlass_text_add(&pick, " }");
+  if (pick.failed) text->failed = true;
+  byoc_cutlass_text_add(text, "\n");
+  byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
   byoc_cutlass_text_deinit(&pick);
 }

@@ -23,7 +23,8 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
   bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
   if (options->precision == BYOC_CUTLASS_PRECISION_F32) return;
   if (is_conv && (conv->in_blocked || conv->out_blocked)) return;
-  if (is_conv ? conv->groups > 1 && conv->in < 4 : !gemm->constant_b || gemm->batch_rank > 0 || gemm->transpose_a)
+  if (is_conv ? conv->groups > 1 && conv->in < 4
+              : !gemm->constant_b || gemm->open_rows || gemm->batch_rank > 0 || gemm->transpose_a)
     return;
   if (options->precision == BYOC_CUTLASS_PRECISION_INT8) {
     if ((is_conv ? conv->in * conv->kernel_h * conv->kernel_w : gemm->k) < LEAST_QUANTISED_TERMS) return;

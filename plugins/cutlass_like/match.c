@@ -28,11 +28,22 @@ static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value)
   return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
 }
 
+// f32 with elements, as far as its dimensions are known; *out_open: some of them are those of a call.
+static bool known_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *out_open) {
+  const int32_t rank = value ? graph->value_rank(value) : -1;
+  if (rank < 0 || graph->value_dtype(value) != BYOC_DTYPE_F32) return false;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (graph->value_dim(value, i) == 0) return false;
+    *out_open = *out_open || graph->value_dim(value, i) < 0;
+  }
+  return true;
+}
+
 static bool same_dims(const byoc_graph_api_t *graph, const byoc_value_t *a, const byoc_value_t *b) {
   int32_t rank = graph->value_rank(a);
   if (rank != graph->value_rank(b)) return false;
   for (int32_t i = 0; i < rank; ++i)
-    if (graph->value_dim(a, i) != graph->value_dim(b, i)) return false;
+    if (!graph->value_dims_equal(a, i, b, i)) return false;
   return true;
 }
 
@@ -73,6 +84,17 @@ static int spread(const chain_t *chain, const byoc_tensor_data_t *data) {
   return byoc_cutlass_match_spread(chain->graph, chain->match, chain->value, data);
 }
 
+// Takes the product with a number of rows that each call brings: those of all open axes together.
+static bool open_rows(chain_t *chain) {
+  byoc_cutlass_gemm_t *gemm = &chain->match->problem.gemm;
+  if (!gemm->constant_b) return refuse(chain, "open shapes are taken with constant weights only");
+  if (gemm->transpose_a || gemm->batch_rank > 0 || gemm->n < 0 || gemm->k < 0)
+    return refuse(chain, "something else than the number of rows is open");
+  gemm->open_rows = true;
+  gemm->m = BYOC_CUTLASS_OPEN_ROWS;
+  return true;
+}
+
 // beta * C of a Gemm.
 static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
   byoc_cutlass_match_t *match = chain->match;
@@ -84,7 +106,8 @@ static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
     for (int64_t i = 0; i < match->channels; ++i) match->shift[i] += (double)beta * x[kind == 2 ? i : 0];
     return true;
   }
-  if (x || !static_f32(chain->graph, c) || !same_dims(chain->graph, c, chain->value))
+  bool is_open;
+  if (x || !known_f32(chain->graph, c, &is_open) || !same_dims(chain->graph, c, chain->value))
     return refuse(chain, "C is neither one value per column nor a matrix like the result");
   match->residual = c;
   match->problem.epilogue.has_residual = true;
@@ -97,8 +120,9 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *c = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
-  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
-    return refuse(chain, "takes f32 of constant shapes only");
+  bool is_open = false;
+  if (!known_f32(graph, a, &is_open) || !static_f32(graph, b) || !known_f32(graph, y, &is_open))
+    return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
   match->problem.kind = BYOC_CUTLASS_GEMM;
@@ -108,6 +132,7 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
                                 .transpose_b = graph->node_int(node, "transB") != 0,
                                 .constant_b = constant_f32(graph, b, &data) != NULL};
   gemm->k = graph->value_dim(a, gemm->transpose_a ? 0 : 1);
+  if (is_open && !open_rows(chain)) return false;
   match->problem.epilogue.alpha = (float)graph->node_float(node, "alpha");
   match->data = a;
   match->weights = b;
@@ -120,11 +145,13 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_match_t *match = chain->match;
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
-  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
-    return refuse(chain, "takes f32 of constant shapes only");
+  bool is_open = false;
+  if (!known_f32(graph, a, &is_open) || !static_f32(graph, b) || !known_f32(graph, y, &is_open))
+    return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   if (!byoc_cutlass_match_matmul_shape(graph, a, b, y, match)) return false;
   match->problem.gemm.constant_b = constant_f32(graph, b, &data) != NULL;
+  if (is_open && !open_rows(chain)) return false;
   match->data = a;
   match->weights = b;
   return start_channels(chain, match->problem.gemm.n);
@@ -193,7 +220,8 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
     return true;
   }
   if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
-  if (x || !static_f32(graph, other) || !same_dims(graph, other, chain->value))
+  bool is_open;
+  if (x || !known_f32(graph, other, &is_open) || !same_dims(graph, other, chain->value))
     return refuse(chain, "the other summand is neither one constant per channel nor shaped like the product");
   if (match->residual) return refuse(chain, "a second residual");
   match->residual = other;

@@ -49,7 +49,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
 
 bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
-  return problem->kind == BYOC_CUTLASS_GEMM && gemm->constant_b && gemm->m <= 16 &&
+  return problem->kind == BYOC_CUTLASS_GEMM && gemm->constant_b && !gemm->open_rows && gemm->m <= 16 &&
          gemm->m <= byoc_cutlass_isa_sums(isa);
 }
 
@@ -87,7 +87,8 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
   }
   plan->form = gemm->constant_b ? BYOC_CUTLASS_FORM_WEIGHTS : BYOC_CUTLASS_FORM_GEMM;
   plan->vectors = (int32_t)(gemm->n > 2 * lanes ? 3 : byoc_cutlass_ceil_div(gemm->n, lanes));
-  plan->rows = byoc_cutlass_tile_rows(gemm->m, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
+  plan->rows = sums / plan->vectors < 14 ? sums / plan->vectors : 14;
+  if (!gemm->open_rows) plan->rows = byoc_cutlass_tile_rows(gemm->m, plan->rows, 3);
   if (gemm->m <= 4) { // few rows: more columns, to keep enough sums and loads in flight
     plan->rows = (int32_t)gemm->m;
     plan->vectors = gemm->m == 1 ? 8 : 4;

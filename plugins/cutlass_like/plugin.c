@@ -1,5 +1,6 @@
 // cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
-// compiled by the plugin itself into one static library. The parts:
+// compiled by the plugin itself into one static library. Products with constant weights take a number of rows that is
+// known at run time only. The parts:
 //   plugin.c           identity, options, rules
 //   options.c          options of the target; isa.c: instruction sets
 //   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;
@@ -24,7 +25,7 @@
 #include "match.h"
 
 BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
-                           "Convolutions and matrix products as C specialised for each shape", 4);
+                           "Convolutions and matrix products as C specialised for each shape", 5);
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;

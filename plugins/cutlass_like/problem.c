@@ -51,8 +51,9 @@ bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv) {
   return !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
 }
 
-// A share is worth starting if it has some microseconds of work.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  int64_t shares = byoc_cutlass_macs(problem) / (plan->form == BYOC_CUTLASS_FORM_WORDS ? 1000000 : 400000);
+  if (problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows) return plan->slots;
+  bool words = plan->form == BYOC_CUTLASS_FORM_WORDS;
+  int64_t shares = byoc_cutlass_macs(problem) / (words ? BYOC_CUTLASS_SHARE_MACS_OF_WORDS : BYOC_CUTLASS_SHARE_MACS);
   return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);
 }

@@ -78,6 +78,7 @@ typedef struct byoc_cutlass_gemm_t {
   bool transpose_a; // A is stored [k][m]
   bool transpose_b; // B is stored [n][k]
   bool constant_b;  // B is known when the model is built
+  bool open_rows;   // the number of rows is that of each call; m is what it is planned for
   uint32_t batch_rank;
   int64_t batch[BYOC_CUTLASS_MAX_BATCH_RANK]; // of the result
   bool repeat_a[BYOC_CUTLASS_MAX_BATCH_RANK]; // A has 1 there
@@ -165,6 +166,12 @@ typedef struct byoc_cutlass_plan_t {
   int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;
+
+// What a share has to do at least to be worth starting, some microseconds of work: multiply-add operations.
+enum { BYOC_CUTLASS_SHARE_MACS = 400000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 1000000 };
+
+// The rows that a product is planned for whose number of rows is open.
+enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
 
 // Multiply-add operations of one run.
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);

@@ -16,7 +16,13 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.present_values = call->tensors[call->input_count + 2].data;
 #endif
   args.shares = runtime->thread_count < SHARES ? runtime->thread_count : SHARES;
-  if (args.shares > FN(items)) args.shares = FN(items);
+#if OPEN_ROWS
+  const int64_t most = FN(split)(&args, &call->tensors[call->input_count]);
+  if (most == 0) return BYOC_OK;
+#else
+  const int64_t most = FN(items);
+#endif
+  if (args.shares > most) args.shares = most;
   runtime->parallel_for(runtime->self, FN(share), &args, args.shares, 1);
   return BYOC_OK;
 }

@@ -12,27 +12,6 @@ enum {
   FN(run) = FN(column_panels), // items of one block
 };
 
-#if !DIRECT
-// Copies `rows` rows and `depth` terms of A side by side.
-static inline __attribute__((always_inline)) void FN(pack)(float *panel, const float *a, int64_t rows, int64_t depth) {
-#if A_ROW == 1
-  copy_runs(panel, rows, a, A_DEPTH, depth, rows, 0, rows, 1);
-#else
-  for (int64_t k = 0; k < depth; k += LANES) {
-    const int64_t terms = depth - k < LANES ? depth - k : LANES;
-    for (int64_t r = 0; r < rows; r += LANES) {
-      vf square[LANES];
-#pragma GCC unroll 16
-      for (int i = 0; i < LANES; ++i) square[i] = r + i < rows ? v_load_n(a + (r + i) * A_ROW + k, terms) : v_zero();
-      v_transpose(square);
-      for (int i = 0; i < terms; ++i)
-        v_store_n(panel + (k + i) * rows + r, square[i], rows - r < LANES ? rows - r : LANES);
-    }
-  }
-#endif
-}
-#endif
-
 // Column panels [first, last) over one block of rows of one matrix.
 static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, int64_t block, int64_t first,
                       int64_t last) {

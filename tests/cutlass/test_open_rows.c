@@ -1,0 +1,132 @@
+// A product whose number of rows each call brings: one kernel, called with many numbers of rows, gives what the
+// definition says. Buffers end where a page that nobody may touch begins; workspace and result start as NaN.
+#include <math.h>
+#include <stdio.h>
+
+#include "kernels.h"
+
+enum { SLOTS = 3, CASES = 4 };
+
+typedef struct case_t {
+  int64_t n, k;
+  bool transpose_b, has_residual;
+  uint32_t activation;
+} case_t;
+
+// Columns that lanes divide or not, fewer than a panel has, depth in several blocks, rows that share sets of the cache.
+static const case_t cases[CASES] = {
+    {96, 40, false, true, BYOC_CUTLASS_ACT_NONE},
+    {131, 77, true, false, BYOC_CUTLASS_ACT_RELU},
+    {5, 3, false, false, BYOC_CUTLASS_ACT_NONE},
+    {400, 1024, false, true, BYOC_CUTLASS_ACT_RELU},
+};
+static const int64_t row_counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 19, 29, 100, 277};
+
+static byoc_cutlass_problem_t problem_of(const case_t *one) {
+  return (byoc_cutlass_problem_t){.kind = BYOC_CUTLASS_GEMM,
+                                  .gemm = {.m = BYOC_CUTLASS_OPEN_ROWS,
+                                           .n = one->n,
+                                           .k = one->k,
+                                           .transpose_b = one->transpose_b,
+                                           .constant_b = true,
+                                           .open_rows = true},
+                                  .epilogue = {.alpha = 1.0f,
+                                               .beta = 1.0f,
+                                               .has_bias = true,
+                                               .has_residual = one->has_residual,
+                                               .activation = one->activation},
+                                  .inputs = {0, 1, 2, 3}};
+}
+
+static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
+  guarded_t buffer = guarded_create((size_t)count * sizeof(float), sizeof(float));
+  float *values = buffer.data;
+  for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
+  return buffer;
+}
+
+static double expected(const case_t *one, const float *a, const float *b, int64_t row, int64_t column) {
+  double sum = 0;
+  for (int64_t k = 0; k < one->k; ++k)
+    sum += (double)a[row * one->k + k] * b[one->transpose_b ? column * one->k + k : k * one->n + column];
+  return sum;
+}
+
+// One call with `rows` rows, as [2, rows / 2, n] where that is possible: all axes but the last are rows.
+static void check_rows(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function,
+                       const float *weights, const float *packed, int64_t rows, int32_t threads) {
+  byoc_test_random_t random = {(uint64_t)rows + 7};
+  const byoc_cutlass_problem_t problem = problem_of(one);
+  guarded_t a = make_random(&random, rows * one->k, 1.0f), bias = make_random(&random, one->n, 1.0f);
+  guarded_t residual = make_random(&random, rows * one->n, 1.0f);
+  const size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(&problem, plan);
+  guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
+  guarded_t result = guarded_create((size_t)(rows * one->n) * sizeof(float), sizeof(float));
+  int64_t shape[] = {rows % 2 ? 1 : 2, rows % 2 ? rows : rows / 2, one->n};
+  DLTensor tensors[] = {{.data = a.data},
+                        {.data = (void *)(uintptr_t)packed},
+                        {.data = bias.data},
+                        {.data = residual.data},
+                        {.data = result.data, .ndim = 3, .shape = shape}};
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
+  byoc_call_t call = {.struct_size = sizeof(call),
+                      .input_count = 4,
+                      .output_count = 1,
+                      .tensors = tensors,
+                      .runtime = &runtime,
+                      .workspace = workspace.data,
+                      .workspace_size_bytes = workspace_size};
+  assert_int_equal(function(&call), BYOC_OK);
+  for (int64_t i = 0; i < rows * one->n; ++i) {
+    double want = expected(one, a.data, weights, i / one->n, i % one->n) + bias.data[i % one->n];
+    if (one->has_residual) want += residual.data[i];
+    if (one->activation == BYOC_CUTLASS_ACT_RELU) want = fmax(want, 0);
+    if (!(fabs(result.data[i] - want) <= 1e-4 + 1e-4 * fabs(want)))
+      fail_msg("isa %u, %lldx%lldx%lld, %d threads: element %lld is %g, not %g", plan->isa, (long long)rows,
+               (long long)one->n, (long long)one->k, threads, (long long)i, (double)result.data[i], want);
+  }
+  guarded_destroy(&a), guarded_destroy(&bias), guarded_destroy(&residual);
+  guarded_destroy(&workspace), guarded_destroy(&result);
+}
+
+static void check_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function) {
+  byoc_test_random_t random = {42};
+  const byoc_cutlass_problem_t problem = problem_of(one);
+  guarded_t weights = make_random(&random, one->n * one->k, 0.2f);
+  guarded_t packed = guarded_create(byoc_cutlass_packed_floats(&problem, plan) * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+  byoc_cutlass_pack_weights(&problem, plan, weights.data, packed.data);
+  for (size_t i = 0; i < sizeof(row_counts) / sizeof(*row_counts); ++i) {
+    check_rows(one, plan, function, weights.data, packed.data, row_counts[i], 1);
+    check_rows(one, plan, function, weights.data, packed.data, row_counts[i], SLOTS);
+  }
+  guarded_destroy(&packed), guarded_destroy(&weights);
+}
+
+static void test_open_rows(void **state) {
+  (void)state;
+  bool copies = false, reads_in_place = false;
+  for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
+    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
+    byoc_cutlass_plan_t plans[CASES];
+    kernels_t kernels;
+    kernels_begin(&kernels, isa);
+    for (size_t c = 0; c < CASES; ++c) {
+      const byoc_cutlass_problem_t problem = problem_of(&cases[c]);
+      byoc_cutlass_plan_default(&problem, isa, SLOTS, true, &plans[c]);
+      assert_int_equal(plans[c].form, BYOC_CUTLASS_FORM_WEIGHTS);
+      kernels_add(&kernels, &problem, &plans[c]);
+      copies = copies || !plans[c].direct;
+      reads_in_place = reads_in_place || plans[c].direct;
+    }
+    kernels_compile(&kernels, "-O1");
+    for (size_t c = 0; c < CASES; ++c) check_case(&cases[c], &plans[c], kernels.functions[c]);
+    kernels_end(&kernels);
+  }
+  assert_true(copies && reads_in_place);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_rows)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
