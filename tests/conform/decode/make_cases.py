@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Writes the cases in this folder: operators of ONNX 24 to 28 that decoders of language models use, their inputs, and
+the outputs that ONNX's reference implementation computes (ONNX Runtime 1.32 has kernels for few of them).
+
+usage: make_cases.py    (needs the packages onnx and numpy)
+
+Each case is a model of many nodes, one for each variant, so that there are few files.
+"""
+import itertools
+import pathlib
+
+import ml_dtypes
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+TYPES = {
+    np.dtype("f4"): TensorProto.FLOAT,
+    np.dtype("f2"): TensorProto.FLOAT16,
+    np.dtype(ml_dtypes.bfloat16): TensorProto.BFLOAT16,
+    np.dtype("i8"): TensorProto.INT64,
+    np.dtype("i4"): TensorProto.INT32,
+}
+RANDOM = np.random.default_rng(17)
+
+
+def numbers(*shape, dtype="f4"):
+    return RANDOM.uniform(-1, 1, shape).astype(dtype)
+
+
+class Case:
+    """Values are inputs by their own names; `names` gives dimensions that stay open."""
+
+    def __init__(self, name, open_dims=()):
+        self.name, self.open_dims = name, open_dims
+        self.inputs, self.nodes, self.outputs = {}, [], []
+
+    def node(self, operator, operands, results, **attributes):
+        names = []
+        for array in operands:
+            known = [name for name, other in self.inputs.items() if other is array]
+            names.append("" if array is None else known[0] if known else f"x{len(self.inputs)}")
+            if array is not None:
+                self.inputs[names[-1]] = array
+        made = [f"y{len(self.outputs) + i}" for i in range(len(results))]
+        self.nodes.append(helper.make_node(operator, names, made, **attributes))
+        self.outputs += [helper.make_tensor_value_info(n, TYPES[np.dtype(t)], None) for n, t in zip(made, results)]
+
+    def shape(self, name, array):
+        return [f"{name}_{d}" if d in self.open_dims and array.ndim > 2 else size for d, size in enumerate(array.shape)]
+
+    def write(self):
+        infos = [helper.make_tensor_value_info(n, TYPES[a.dtype], self.shape(n, a)) for n, a in self.inputs.items()]
+        graph = helper.make_graph(self.nodes, self.name, infos, self.outputs)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=13, producer_name="byoc")
+        results = ReferenceEvaluator(model).run(None, self.inputs)
+        folder = pathlib.Path(__file__).parent / self.name / "test_data_set_0"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder.parent / "model.onnx").write_bytes(model.SerializeToString())
+        for i, (name, array) in enumerate(self.inputs.items()):
+            (folder / f"input_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+        for i, (info, array) in enumerate(zip(self.outputs, results)):
+            (folder / f"output_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), info.name).SerializeToString())
+
+
+def tensor_scatter(case):
+    for dtype, mode in itertools.product(("f4", "i4"), ("linear", "circular")):
+        cache, update = (numbers(*s) * 100 for s in ((3, 2, 5, 4), (3, 2, 2, 4)))
+        cache, update = cache.astype(dtype), update.astype(dtype)
+        case.node("TensorScatter", [cache, update], [dtype], mode=mode)
+        case.node("TensorScatter", [cache, update, np.array([0, 3, 1] if mode == "linear" else [4, 7, 12])], [dtype], mode=mode)
+    case.node("TensorScatter", [numbers(2, 4), numbers(2, 1), np.array([3, 0])], ["f4"], axis=1)
+    case.node("TensorScatter", [numbers(2, 6, 2, 2), numbers(2, 3, 2, 2), np.array([5, 2])], ["f4"], axis=1, mode="circular")
+
+
+def swiglu(case):
+    for dtype, alpha in (("f4", None), ("f4", 1.702)):
+        gate, value = numbers(2, 3, 5, dtype=dtype) * 4, numbers(2, 3, 5, dtype=dtype)
+        case.node("SwiGLU", [gate.astype(dtype), value], [dtype], **({} if alpha is None else {"alpha": alpha}))
+
+
+def causal_conv(case):
+    for kernel, length, activation in ((4, 6, "none"), (4, 1, "silu"), (3, 5, "swish"), (1, 4, "none")):
+        x, weight, bias, past = numbers(2, 5, length), numbers(5, 1, kernel), numbers(5), numbers(2, 5, kernel - 1)
+        for operands in ([weight], [weight, bias], [weight, None, past], [weight, bias, past]):
+            case.node("CausalConvWithState", [x, *operands], ["f4", "f4"], activation=activation)
+    case.node("CausalConvWithState", [numbers(2, 3, 5), numbers(3, 1, 4)], ["f4"])
+
+
+def linear_attention(case):
+    batch, tokens, size, width = 2, 5, 4, 3
+    packed = {count: numbers(batch, tokens, count) for count in (16, 8, 6)}
+    decays = {count: -np.abs(numbers(batch, tokens, count)) for count in (2, 8)}
+    betas = {count: np.abs(numbers(batch, tokens, count)) for count in (1, 2)}
+    state = numbers(batch, 2, size, width)
+    for rule, (q_heads, kv_heads), wide in itertools.product(
+        ("linear", "gated", "delta", "gated_delta"), ((2, 2), (4, 2)), (False, True)
+    ):
+        decay = decays[kv_heads * (size if wide else 1)] if "gated" in rule else None
+        beta = betas[kv_heads if wide else 1] if "delta" in rule else None
+        past = state if wide else None
+        q, k, v = packed[q_heads * size], packed[kv_heads * size], packed[kv_heads * width]
+        operands = [q, k, v, past, decay, beta]
+        while operands[-1] is None:
+            operands.pop()
+        heads = {"q_num_heads": q_heads, "kv_num_heads": kv_heads, "update_rule": rule}
+        case.node("LinearAttention", operands, ["f4", "f4"], **heads, **({"scale": 0.3} if wide else {}))
+        if rule == "delta" and not wide:
+            narrow = [None if a is None else a.astype("f2") for a in operands]
+            case.node("LinearAttention", narrow, ["f2", "f2"], **heads)
+            narrow[3] = state  # a state that is wider than the rest
+            case.node("LinearAttention", narrow, ["f2", "f4"], **heads)
+            case.node("LinearAttention", operands, ["f4"], **heads)
+
+
+def main():
+    for make in (tensor_scatter, swiglu, causal_conv, linear_attention):
+        case = Case(make.__name__)
+        make(case)
+        case.write()
+    case = Case("open", open_dims=(0, 1))
+    case.node("TensorScatter", [numbers(3, 4, 2), numbers(3, 1, 2), np.array([3, 0, 2])], ["f4"])
+    case.node("SwiGLU", [numbers(2, 3, 5), numbers(2, 3, 5)], ["f4"])
+    case.node(
+        "LinearAttention", [numbers(2, 3, 4), numbers(2, 3, 4), numbers(2, 3, 6)], ["f4", "f4"],
+        q_num_heads=2, kv_num_heads=2, update_rule="linear",
+    )
+    case.write()
+
+
+if __name__ == "__main__":
+    main()
