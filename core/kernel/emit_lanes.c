@@ -25,6 +25,17 @@ static bool varies(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *expr) {
   return false;
 }
 
+// A field of the bits of words, which becomes a number: words[lane] >> shift & mask.
+static bool is_field(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *expr) {
+  if (expr->dtype != BYOC_DTYPE_I32) return false;
+  if (expr->kind == BYOC_LOOP_LOAD) {
+    return expr->load.buffer->dtype == BYOC_DTYPE_I32 && byoc_loop_steps_by_one(expr->load.index, loop->loop.variable);
+  }
+  const bool is_bits =
+      expr->kind == BYOC_LOOP_OP && (expr->op.op == BYOC_LOOP_OP_SHR || expr->op.op == BYOC_LOOP_OP_AND);
+  return is_bits && is_field(loop, expr->op.operands[0]) && !varies(loop, expr->op.operands[1]);
+}
+
 static bool fits_value(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *expr, byoc_dtype_t dtype) {
   if (expr->dtype != dtype) return false;
   if (!varies(loop, expr)) return true;
@@ -33,6 +44,8 @@ static bool fits_value(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *exp
     return true;
   case BYOC_LOOP_LOAD:
     return expr->load.buffer->dtype == dtype && byoc_loop_steps_by_one(expr->load.index, loop->loop.variable);
+  case BYOC_LOOP_CAST:
+    return dtype == BYOC_DTYPE_F32 && is_field(loop, expr->cast);
   case BYOC_LOOP_OP:
     switch (expr->op.op) {
     case BYOC_LOOP_OP_ADD:
@@ -87,7 +100,8 @@ typedef struct {
 
 static void emit_place(const lanes_t *lanes, const char *prefix, const byoc_loop_buffer_t *buffer,
                        const byoc_loop_expr_t *index) {
-  byoc_string_appendf(lanes->emitter->out, "*(%s%s *)&%s[", prefix, lanes->type, buffer->name);
+  const char *type = buffer->dtype == BYOC_DTYPE_I32 ? "byoc_lanes_i32_t" : lanes->type;
+  byoc_string_appendf(lanes->emitter->out, "*(%s%s *)&%s[", prefix, type, buffer->name);
   byoc_emit_expr(lanes->emitter, index, BYOC_C_CONDITIONAL);
   byoc_string_append(lanes->emitter->out, "]");
 }
@@ -95,12 +109,17 @@ static void emit_place(const lanes_t *lanes, const char *prefix, const byoc_loop
 // Scalars stay scalars: the compiler broadcasts them when they meet a vector.
 static void emit_value(const lanes_t *lanes, const byoc_loop_expr_t *expr) {
   static const char *const symbols[] = {
-      [BYOC_LOOP_OP_ADD] = " + ", [BYOC_LOOP_OP_SUB] = " - ", [BYOC_LOOP_OP_MUL] = " * ", [BYOC_LOOP_OP_DIV] = " / "};
+      [BYOC_LOOP_OP_ADD] = " + ", [BYOC_LOOP_OP_SUB] = " - ",  [BYOC_LOOP_OP_MUL] = " * ",
+      [BYOC_LOOP_OP_DIV] = " / ", [BYOC_LOOP_OP_SHR] = " >> ", [BYOC_LOOP_OP_AND] = " & "};
   byoc_string_t *out = lanes->emitter->out;
   if (expr->kind == BYOC_LOOP_VARIABLE || !varies(lanes->loop, expr)) {
     byoc_emit_expr(lanes->emitter, expr, BYOC_C_PRIMARY);
   } else if (expr->kind == BYOC_LOOP_LOAD) {
     emit_place(lanes, "const ", expr->load.buffer, expr->load.index);
+  } else if (expr->kind == BYOC_LOOP_CAST) {
+    byoc_string_append(out, "BYOC_LANES_OF_I32(");
+    emit_value(lanes, expr->cast);
+    byoc_string_append(out, ")");
   } else {
     byoc_string_append(out, "(");
     emit_value(lanes, expr->op.operands[0]);
@@ -179,10 +198,15 @@ void byoc_emit_lanes_prelude(byoc_string_t *out) {
                           "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(float)), may_alias));\n"
                           "typedef double byoc_lanes_f64_t\n"
                           "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(double)), may_alias));\n"
+                          "typedef int32_t byoc_lanes_i32_t\n"
+                          "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(float)), may_alias));\n"
                           "#define BYOC_LANES(type) (int64_t)(BYOC_REGISTER_BYTES / sizeof(type))\n"
+                          "#define BYOC_LANES_OF_I32(words) __builtin_convertvector(words, byoc_lanes_f32_t)\n"
                           "#else\n"
                           "typedef float byoc_lanes_f32_t;\n"
                           "typedef double byoc_lanes_f64_t;\n"
+                          "typedef int32_t byoc_lanes_i32_t;\n"
                           "#define BYOC_LANES(type) 1\n"
+                          "#define BYOC_LANES_OF_I32(words) (float)(words)\n"
                           "#endif\n\n");
 }

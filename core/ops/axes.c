@@ -218,6 +218,10 @@ bool byoc_axes_matrices(const byoc_node_t *node, byoc_axis_t *axis) {
   return cut_first(axis, axis->dim < node->results[0]->type->rank - 2);
 }
 
+bool byoc_axes_rows(const byoc_node_t *node, byoc_axis_t *axis) {
+  return cut_first(axis, axis->dim < node->results[0]->type->rank - 1);
+}
+
 bool byoc_axes_slice(const byoc_node_t *node, byoc_axis_t *axis) {
   const int32_t rank = byoc_operand_type(node, 0)->rank;
   byoc_ints_t starts, axes;

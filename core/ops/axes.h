@@ -43,6 +43,7 @@ bool byoc_axes_transpose(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_expand(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_concat(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_matrices(const byoc_node_t *node, byoc_axis_t *axis); // all but the last two of operand 0
+bool byoc_axes_rows(const byoc_node_t *node, byoc_axis_t *axis);     // all but the last of operand 0
 bool byoc_axes_slice(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_pad(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_gather(const byoc_node_t *node, byoc_axis_t *axis);

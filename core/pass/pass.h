@@ -34,6 +34,8 @@ typedef struct byoc_pass_t {
   X(differentiate, "differentiate", FUNCTIONS, "write out the derivatives that Gradient nodes ask for")                \
   X(canonicalise, "canonicalise", FUNCTIONS, "give operators with several spellings the one that rules look for")      \
   X(fold_structure, "fold-structure", FUNCTIONS, "take the branch, element or optional that is known to be meant")     \
+  X(keep_packed_weights, "keep-packed-weights", FUNCTIONS,                                                             \
+    "let products by weights of few bits take them as they are")                                                       \
   X(fold_constants, "fold-constants", FUNCTIONS, "compute what depends on constants and known shapes only")            \
   X(fold_pad, "fold-pad", FUNCTIONS, "fold padding with zeros into the convolution or average behind it")              \
   X(recognise_activations, "recognise-activations", FUNCTIONS,                                                         \

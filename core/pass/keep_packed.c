@@ -1,0 +1,188 @@
+// keep-packed-weights: a product by weights of few bits that a DequantizeLinear makes numbers of keeps them packed.
+//
+//   MatMul(x, DequantizeLinear(w, scale, zero point))        →  MatMulNBits(x, w, scale, zero point)
+//   Gemm(x, DequantizeLinear(w, scale, zero point), c)       →  MatMulNBits(x, w, scale, zero point) + c
+//
+// with a Transpose behind the DequantizeLinear or not. It runs before constants are folded, which would make f32 of the
+// weights: eight times the bytes of weights of four bits, all of which a product of one row reads.
+//
+// Weights of bytes with one scale for each column or for all are left to fold-quantised and to the folding: products in
+// f32 that backends prepare for are faster with many rows.
+#include <string.h>
+
+#include "core/ir/virtual_device.h"
+#include "core/ops/write.h"
+#include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
+
+enum { LEAST_BLOCK = 16, WHOLE_BLOCK = 128, MOST_BLOCK = 1 << 20 };
+
+// Weights [depth, columns]. Element (k, n) is element k * k_step + n * n_step of `values`, and its scale and zero point
+// those of block k / block (where scales are by block or by k) and of column n.
+typedef struct packed_t {
+  const byoc_constant_t *values, *scales, *zeros; // zeros may be NULL: 0
+  int64_t depth, columns, k_step, n_step;
+  int64_t block;                  // of MatMulNBits
+  int64_t scale_step, scale_unit; // scale's place: k / scale_unit * scale_step + n * scale_column
+  int64_t scale_column;
+  int64_t bits, least; // the least value of the type: it becomes 0
+} packed_t;
+
+static byoc_node_t *producer_in(byoc_value_t *value, const byoc_block_t *block, const char *op) {
+  byoc_node_t *node = byoc_value_open_producer(value);
+  return node && node->block == block && byoc_node_is_onnx(node, op) ? node : NULL;
+}
+
+static const byoc_constant_t *constant_of(const byoc_node_t *node, uint32_t operand) {
+  const byoc_value_t *value = operand < node->operand_count ? node->operands[operand] : NULL;
+  return value && byoc_value_is_constant(value) ? value->constant : NULL;
+}
+
+static bool is_power_of_two(int64_t n) {
+  return (n & (n - 1)) == 0;
+}
+
+// How scales lie: one for all, one for each index of `axis`, or one for each block along it. `turned` says that the
+// weights are [columns, depth] in memory.
+static bool read_scales(packed_t *p, const byoc_node_t *dequantise, bool turned) {
+  const byoc_type_t *scale = p->scales->type;
+  const int64_t block = byoc_node_int(dequantise, "block_size"), count = byoc_type_element_count(scale);
+  int64_t axis = byoc_node_int(dequantise, "axis");
+  if (axis < 0) axis += 2;
+  if (axis != 0 && axis != 1) return false;
+  const bool along_depth = axis == (turned ? 1 : 0);
+  p->scale_unit = 1;
+  if (count == 1) {
+    p->block = WHOLE_BLOCK;
+  } else if (scale->rank == 1) {
+    if (along_depth) return false;
+    p->block = WHOLE_BLOCK;
+    p->scale_column = 1;
+  } else {
+    if (!along_depth || block < LEAST_BLOCK || block > MOST_BLOCK || !is_power_of_two(block)) return false;
+    const int64_t blocks = (p->depth + block - 1) / block;
+    p->block = p->scale_unit = block;
+    p->scale_step = turned ? 1 : p->columns;
+    p->scale_column = turned ? blocks : 1;
+  }
+  return p->bits <= 4 || p->scale_unit > 1;
+}
+
+static bool read_weights(byoc_value_t *value, const byoc_block_t *block, bool turned, packed_t *p) {
+  const byoc_node_t *transpose = producer_in(value, block, "Transpose");
+  if (transpose) turned = !turned; // of two dimensions: it swaps them, unless `perm` says that it does nothing
+  if (transpose) {
+    size_t count = 0;
+    const int64_t *perm = byoc_node_ints(transpose, "perm", &count);
+    if (count == 2 && perm[0] == 0) turned = !turned;
+    value = transpose->operands[0];
+  }
+  const byoc_node_t *dequantise = producer_in(value, block, "DequantizeLinear");
+  if (!dequantise) return false;
+  *p = (packed_t){
+      .values = constant_of(dequantise, 0), .scales = constant_of(dequantise, 1), .zeros = constant_of(dequantise, 2)};
+  const bool has_zeros = dequantise->operand_count > 2 && dequantise->operands[2];
+  if (!p->values || !p->scales || (has_zeros && !p->zeros) || p->values->type->rank != 2) return false;
+  const byoc_dtype_t dtype = p->values->type->dtype, scale = p->scales->type->dtype;
+  if (scale != BYOC_DTYPE_F32 && scale != BYOC_DTYPE_F16 && scale != BYOC_DTYPE_BF16) return false;
+  const bool is_signed = dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8;
+  if (!is_signed && dtype != BYOC_DTYPE_U4 && dtype != BYOC_DTYPE_U8) return false;
+  p->bits = byoc_dtype_bits(dtype);
+  p->least = is_signed ? -(INT64_C(1) << (p->bits - 1)) : 0;
+  const byoc_dim_t *dims = p->values->type->dims;
+  p->depth = dims[turned ? 1 : 0].constant, p->columns = dims[turned ? 0 : 1].constant;
+  p->k_step = turned ? 1 : p->columns, p->n_step = turned ? p->depth : 1;
+  return p->depth > 0 && p->columns > 0 && p->depth <= INT32_MAX && p->columns <= INT32_MAX &&
+         read_scales(p, dequantise, turned);
+}
+
+// ---- writing ----
+
+static void *write_constant(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int32_t rank, const int64_t *dims,
+                            byoc_value_t **out_value) {
+  byoc_graph_module_t *module = w->node->function->module;
+  const byoc_type_t *type = byoc_type_tensor_static(&module->arena, dtype, rank, dims);
+  void *data = NULL;
+  byoc_constant_t *constant = type ? byoc_constant_allocate(module, name, type, &data) : NULL;
+  *out_value = constant ? byoc_function_constant(w->node->function, constant) : NULL;
+  if (!*out_value) w->failed = true;
+  if (*out_value) memset(data, 0, (size_t)byoc_type_size_bytes(type));
+  return *out_value ? data : NULL;
+}
+
+// Elements of 4 or 8 bits, lowest first.
+static void put(uint8_t *bytes, int64_t index, const packed_t *p, int64_t value) {
+  value -= p->least;
+  bytes[index * p->bits / 8] |= (uint8_t)(value << index * p->bits % 8);
+}
+
+static byoc_value_t *write_product(byoc_writer_t *w, const packed_t *p) {
+  const int64_t blocks = (p->depth + p->block - 1) / p->block, block_bytes = p->block * p->bits / 8;
+  const int64_t zero_bytes = (blocks * p->bits + 7) / 8;
+  const bool has_zeros = p->zeros || p->least == 0; // without, they would be in the middle
+  byoc_value_t *operands[] = {w->node->operands[0], NULL, NULL, NULL};
+  uint8_t *values = write_constant(w, p->values->name, BYOC_DTYPE_U8, 3,
+                                   (const int64_t[]){p->columns, blocks, block_bytes}, &operands[1]);
+  float *scales =
+      write_constant(w, p->scales->name, BYOC_DTYPE_F32, 2, (const int64_t[]){p->columns, blocks}, &operands[2]);
+  uint8_t *zeros =
+      has_zeros ? write_constant(w, "zeros", BYOC_DTYPE_U8, 2, (const int64_t[]){p->columns, zero_bytes}, &operands[3])
+                : NULL;
+  if (w->failed) return NULL;
+  for (int64_t n = 0; n < p->columns; ++n) {
+    for (int64_t k = 0; k < p->depth; ++k) {
+      put(values + (n * blocks + k / p->block) * block_bytes, k % p->block, p,
+          byoc_constant_element_i64(p->values, k * p->k_step + n * p->n_step));
+    }
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t at = block * p->block / p->scale_unit * p->scale_step + n * p->scale_column;
+      scales[n * blocks + block] = (float)byoc_constant_element_f64(p->scales, at);
+      if (zeros) put(zeros + n * zero_bytes, block, p, p->zeros ? byoc_constant_element_i64(p->zeros, at) : 0);
+    }
+  }
+  const byoc_attribute_t attributes[] = {{.name = "K", .kind = BYOC_ATTRIBUTE_INT, .i = p->depth},
+                                         {.name = "N", .kind = BYOC_ATTRIBUTE_INT, .i = p->columns},
+                                         {.name = "bits", .kind = BYOC_ATTRIBUTE_INT, .i = p->bits},
+                                         {.name = "block_size", .kind = BYOC_ATTRIBUTE_INT, .i = p->block}};
+  byoc_node_t *made = byoc_write_many(w, "com.microsoft", "MatMulNBits", operands, has_zeros ? 4 : 3, 1, attributes,
+                                      sizeof attributes / sizeof *attributes);
+  return made ? made->results[0] : NULL;
+}
+
+// ---- the pass ----
+
+static bool takes(const byoc_node_t *node, bool *out_is_gemm, bool *out_turned) {
+  *out_is_gemm = byoc_node_is_onnx(node, "Gemm");
+  *out_turned = *out_is_gemm && byoc_node_flag(node, "transB");
+  if (!*out_is_gemm && !byoc_node_is_onnx(node, "MatMul")) return false;
+  if (*out_is_gemm && (byoc_node_flag(node, "transA") || byoc_node_float(node, "alpha") != 1)) return false;
+  if (*out_is_gemm && node->operand_count > 2 && byoc_node_float(node, "beta") != 1) return false;
+  const byoc_type_t *x = node->operands[0] ? node->operands[0]->type : NULL;
+  if (!byoc_type_is_tensor(x) || x->rank < 1) return false;
+  return x->dtype == BYOC_DTYPE_F32 || x->dtype == BYOC_DTYPE_F16 || x->dtype == BYOC_DTYPE_BF16;
+}
+
+static byoc_status_t keep_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b)
+      BYOC_RETURN_IF_ERROR(keep_in_block(node->blocks[b], diag, changes));
+    bool is_gemm = false, turned = false;
+    packed_t packed;
+    if (!takes(node, &is_gemm, &turned) || !read_weights(node->operands[1], block, turned, &packed)) continue;
+    byoc_writer_t w = {.node = node, .diag = diag};
+    byoc_value_t *y = write_product(&w, &packed);
+    if (is_gemm && node->operand_count > 2 && node->operands[2]) {
+      y = byoc_write_node(&w, "", "Add", y, node->operands[2], NULL, NULL, 0);
+    }
+    BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, w.failed ? NULL : y, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_keep_packed_weights(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_in_scope(function)) continue;
+    BYOC_RETURN_IF_ERROR(keep_in_block(function->body, diag, changes));
+  }
+  return BYOC_OK;
+}
