@@ -152,9 +152,10 @@ static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **ou
   return BYOC_OK;
 }
 
-byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table, const byoc_plugin_note_t *note,
-                                             byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
-                                             byoc_diag_t *diag, byoc_plugin_library_t **out_library) {
+// Opens the file and asks it, and looks at nothing that it answers.
+static byoc_status_t ask_library(const char *path, const char *table, const byoc_plugin_note_t *note,
+                                 byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                 byoc_plugin_library_t **out_library) {
   *out_library = NULL;
   byoc_plugin_library_t *library = byoc_allocate(allocator, 1, sizeof(*library));
   if (library == NULL) return byoc_diag_out_of_memory(diag);
@@ -171,10 +172,28 @@ byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table
   if (status == BYOC_OK) status = read_table(library, table, diag);
   if (status == BYOC_OK) status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);
-  if (status == BYOC_OK) {
-    status =
-        byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
+  if (status != BYOC_OK) {
+    destroy_library(library);
+    return status;
   }
+  *out_library = library;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_plugin_library_ask(const char *path, const byoc_plugin_note_t *note, byoc_host_fill_fn_t fill_tables,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag,
+                                      byoc_plugin_library_t **out_library) {
+  return ask_library(path, NULL, note, fill_tables, allocator, diag, out_library);
+}
+
+byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table, const byoc_plugin_note_t *note,
+                                             byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
+                                             byoc_diag_t *diag, byoc_plugin_library_t **out_library) {
+  *out_library = NULL;
+  byoc_plugin_library_t *library = NULL;
+  BYOC_RETURN_IF_ERROR(ask_library(path, table, note, fill_tables, allocator, diag, &library));
+  byoc_status_t status =
+      byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
   const char *content = NULL;
   char domains[256];
   if (status == BYOC_OK) status = label_kinds(library, &content, diag);

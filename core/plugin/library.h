@@ -38,7 +38,11 @@ typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
 byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
                                        byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
                                        byoc_plugin_library_t **out_library);
-// The same for a table, by the reader's shared object: the backend is the one that the table describes.
+// Opens the file and queries it, and checks nothing of its answers: `plugin` is as query filled it, `kinds` are empty.
+byoc_status_t byoc_plugin_library_ask(const char *path, const byoc_plugin_note_t *note, byoc_host_fill_fn_t fill_tables,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag,
+                                      byoc_plugin_library_t **out_library);
+// The same as the first for a table, by the reader's shared object: the backend is the one that the table describes.
 byoc_status_t byoc_plugin_library_load_table(const char *reader, const char *table, const byoc_plugin_note_t *note,
                                              byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
                                              byoc_diag_t *diag, byoc_plugin_library_t **out_library);

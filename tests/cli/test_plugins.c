@@ -141,6 +141,7 @@ static void test_new_plugin(void **state) {
   byoc_test_shell(0, "byoc new-plugin my-backend");
   byoc_test_printed("my-backend/my-backend.c\nmy-backend/CMakeLists.txt\n");
   byoc_test_shell(1, "grep -r hello my-backend");
+  byoc_test_shell(0, "test $(wc -l < my-backend/my-backend.c) -le 45"); // as README.md promises
   byoc_test_shell(0,
                   "cd my-backend && cc -shared -fPIC -fvisibility=hidden -I" BYOC_TEST_SOURCE_DIR
                   "/include my-backend.c -o my-backend.so && "

@@ -21,29 +21,24 @@ static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_funct
            "#include \"byoc/call.h\"\n"
            "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
            "  const float *x = (const float *)call->tensors[0].data;\n"
-           "  float *y = (float *)call->tensors[1].data;\n"
-           "  for (long i = 0; i < %lld; ++i) y[i] = x[i] < 0 ? 0 : x[i];\n"
-           "  return BYOC_OK;\n"
-           "}\n",
+           "  for (long i = 0; i < %lld; ++i) ((float *)call->tensors[1].data)[i] = x[i] < 0 ? 0 : x[i];\n"
+           "  return BYOC_OK;\n}\n",
            symbol, (long long)host->graph->value_element_count(host->graph->parameter(function, 0)));
-  const byoc_c_source_t module = {
-      .header = BYOC_HEADER(byoc_c_source_t, 1), .name = symbol, .source = source, .symbols = {&symbol, 1}};
+  const byoc_c_source_t module = {BYOC_HEADER(byoc_c_source_t, 1), symbol, source, .symbols = {&symbol, 1}};
   const byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1)};
   int32_t status = host->codegen->add_c_source(codegen, &module);
   return status == BYOC_OK ? host->codegen->bind_packed(codegen, function, &binding) : status;
 }
 
-static const byoc_rule_t rules[] = {
-    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "hello.relu", .pattern = "Relu(%x)", .accept = accept}};
-static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
-                                       .target = "hello",
-                                       .description = "Relu as C source",
-                                       .rules = rules,
-                                       .rule_count = sizeof(rules) / sizeof(rules[0]),
-                                       .rule_stride = sizeof(rules[0]),
-                                       .generate_function = generate_function};
-
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
+  static const byoc_rule_t relu = {BYOC_HEADER(byoc_rule_t, 1), "hello.relu", "Relu(%x)", .accept = accept};
+  static const byoc_backend_t backend = {BYOC_HEADER(byoc_backend_t, 1),
+                                         "hello",
+                                         "Relu as C source",
+                                         .rules = &relu,
+                                         .rule_count = 1,
+                                         .rule_stride = sizeof(relu),
+                                         .generate_function = generate_function};
   static const byoc_backend_t *const backends[] = {&backend};
   host = from_host, out_plugin->backends = backends, out_plugin->backend_count = 1;
   return BYOC_OK;

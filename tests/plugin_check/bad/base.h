@@ -13,6 +13,9 @@
 #ifndef PATTERN
 #define PATTERN "op:{Relu|Neg}(%x)"
 #endif
+#ifndef RULE_PATTERN // the slot of the rule
+#define RULE_PATTERN PATTERN
+#endif
 #ifndef RULE_FLAGS
 #define RULE_FLAGS 0
 #endif
@@ -91,7 +94,7 @@ static int32_t accept(void *self, byoc_region_t *region) {
 
 static const byoc_rule_t rules[] = {{.header = BYOC_HEADER(byoc_rule_t, 1),
                                      .name = "bad.op",
-                                     .pattern = PATTERN,
+                                     .pattern = RULE_PATTERN,
                                      .flags = RULE_FLAGS,
                                      .accept = accept}};
 static const byoc_option_t options[] = {OPTIONS};

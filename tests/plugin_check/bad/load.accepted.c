@@ -1,3 +1,3 @@
-// Leaves a required slot of the backend empty.
-#define GENERATE NULL
+// Describes its backend in two lines, where one is wanted.
+#define DESCRIPTION "Relu and Neg\nas C source"
 #include "base.h"

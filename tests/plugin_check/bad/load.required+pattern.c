@@ -1,0 +1,3 @@
+// Has a rule with neither a pattern nor a list of operators.
+#define RULE_PATTERN NULL
+#include "base.h"

@@ -1,0 +1,3 @@
+// Leaves a required slot of the backend empty.
+#define GENERATE NULL
+#include "base.h"
