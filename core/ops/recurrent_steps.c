@@ -6,9 +6,10 @@
 
 #define NUM(value) byoc_loop_const(b, s->dtype, (value))
 
-// Sequences that are computed together: 4 rows of 32 sums fill 8 of AVX-512's registers and all of AVX2's. Their states
-// and gates are on the stack, so that large ones leave room for fewer.
-enum { MOST_ROWS = 4, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
+// Sequences of a tile: 4 rows of 32 sums fill 8 of AVX-512's registers and all of AVX2's. The tiles of a block share
+// each panel while it is in the first-level cache. States and gates of a block are on the stack, so that large ones
+// leave room for fewer sequences.
+enum { MOST_TILE = 4, MOST_BLOCK = 8, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
 // A single sequence sums even and odd products apart: more sums are under way than a multiply-add takes cycles.
 enum { CHAINS_OF_ONE = 2 };
 
@@ -64,7 +65,9 @@ typedef struct {
   byoc_dtype_t dtype;
   bool batchwise;
   bool is_linear;         // the reset gate scales the product with the state instead of the state
-  int64_t rows;           // sequences of an iteration
+  int64_t block;          // sequences of an iteration
+  int64_t tile, tiles;    // sequences of a tile, tiles of an iteration
+  bool is_open;           // the number of sequences comes with the run
   int64_t hidden, panels; // panels of a gate
   double clip;
   byoc_activation_t f[3];
@@ -89,21 +92,27 @@ static const byoc_loop_expr_t *load_state(const cell_t *s, const byoc_loop_buffe
   return byoc_loop_load(s->b, state, state_at(s, j));
 }
 
+// Rows that the tiles of an iteration have.
+static int64_t rows_of(const cell_t *s) {
+  return s->tile * s->tiles;
+}
+
 // Opens a loop over the sequences in use, or over `all` rows.
 static void open_rows(cell_t *s, bool all) {
   byoc_loop_builder_t *b = s->b;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
   s->row = zero;
-  if (s->rows > 1) s->row = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", zero, all ? byoc_loop_int(b, s->rows) : s->used);
+  const int64_t rows = rows_of(s);
+  if (rows > 1) s->row = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", zero, all ? byoc_loop_int(b, rows) : s->used);
   s->batch = BYOC_LADD(b, s->first, s->row);
-  if (!all || s->rows == 1) return;
+  if (!all || rows == 1) return;
   // Rows behind the last sequence start as that one does; nothing of them is stored.
   const byoc_loop_expr_t *last = BYOC_LSUB(b, BYOC_LADD(b, s->first, s->used), byoc_loop_int(b, 1));
   s->batch = byoc_loop_let(b, "n", BYOC_LMIN(b, s->batch, last));
 }
 
 static void close_rows(const cell_t *s) {
-  if (s->rows > 1) byoc_loop_end(s->b);
+  if (rows_of(s) > 1) byoc_loop_end(s->b);
 }
 
 static const byoc_loop_expr_t *open_hidden(const cell_t *s) {
@@ -155,61 +164,93 @@ static int64_t gates_of_row(const cell_t *s) {
   return byoc_net_gates(s->net) * s->panels * BYOC_STEPS_WIDTH;
 }
 
-// sums[row][.] += state[row][k] * line k of the panel, for the k of all chains
-static void add_products(const cell_t *s, const byoc_loop_buffer_t *state, const byoc_loop_expr_t *panel,
-                         const byoc_loop_expr_t *k, int64_t chains, const byoc_loop_buffer_t *const *sums) {
+// The sequences of a tile, whose sums are in registers.
+typedef struct {
+  const byoc_loop_buffer_t *state;
+  const byoc_loop_expr_t *panel, *from; // where the panel begins, and the state of the first sequence
+  int64_t rows, chains;
+  const byoc_loop_buffer_t *sums[MOST_TILE + CHAINS_OF_ONE];
+} tile_t;
+
+// sums[row][.] += state[row][k] * line k of the panel, for the k of so many chains
+static void add_products(const cell_t *s, const tile_t *tile, const byoc_loop_expr_t *k, int64_t chains) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *factors[MOST_ROWS + CHAINS_OF_ONE], *lines[CHAINS_OF_ONE];
+  const byoc_loop_expr_t *factors[MOST_TILE + CHAINS_OF_ONE], *lines[CHAINS_OF_ONE];
   for (int64_t chain = 0; chain < chains; ++chain) {
     const byoc_loop_expr_t *at = BYOC_LADD(b, k, byoc_loop_int(b, chain));
-    lines[chain] = byoc_loop_let(b, "line", BYOC_LADD(b, panel, times(s, at, BYOC_STEPS_WIDTH)));
-    for (int64_t r = 0; r < s->rows; ++r) {
-      const byoc_loop_expr_t *x = byoc_loop_load(b, state, BYOC_LADD(b, byoc_loop_int(b, r * s->hidden), at));
-      factors[chain * s->rows + r] = byoc_loop_let(b, "a", x);
+    lines[chain] = byoc_loop_let(b, "line", BYOC_LADD(b, tile->panel, times(s, at, BYOC_STEPS_WIDTH)));
+    for (int64_t r = 0; r < tile->rows; ++r) {
+      const byoc_loop_expr_t *row = BYOC_LADD(b, tile->from, byoc_loop_int(b, r * s->hidden));
+      const byoc_loop_expr_t *x = byoc_loop_load(b, tile->state, BYOC_LADD(b, row, at));
+      factors[chain * tile->rows + r] = byoc_loop_let(b, "a", x);
     }
   }
   const byoc_loop_expr_t *j =
       byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), byoc_loop_int(b, BYOC_STEPS_WIDTH));
   for (int64_t chain = 0; chain < chains; ++chain) {
     const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_loop_load(b, s->weights, BYOC_LADD(b, lines[chain], j)));
-    for (int64_t r = 0; r < s->rows; ++r) {
-      const byoc_loop_buffer_t *sum = sums[chain * s->rows + r];
-      const byoc_loop_expr_t *product = BYOC_LMUL(b, factors[chain * s->rows + r], x);
+    for (int64_t r = 0; r < tile->rows; ++r) {
+      const byoc_loop_buffer_t *sum = tile->sums[chain * tile->rows + r];
+      const byoc_loop_expr_t *product = BYOC_LMUL(b, factors[chain * tile->rows + r], x);
       byoc_loop_store(b, sum, j, BYOC_LADD(b, byoc_loop_load(b, sum, j), product));
     }
   }
   byoc_loop_end(b);
 }
 
-// gates[row][begin .. end) = R * state[row]
+// gates[first .. first + rows)[columns of panel p] = R * state
+static void multiply_tile(const cell_t *s, tile_t *tile, const byoc_loop_expr_t *p, const byoc_loop_expr_t *first) {
+  byoc_loop_builder_t *b = s->b;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *width = byoc_loop_int(b, BYOC_STEPS_WIDTH);
+  const int64_t sums = tile->rows * tile->chains;
+  tile->from = byoc_loop_let(b, "from", times(s, first, s->hidden));
+  for (int64_t i = 0; i < sums; ++i) tile->sums[i] = byoc_loop_allocate(b, "sum", s->dtype, BYOC_STEPS_WIDTH);
+  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
+  for (int64_t i = 0; i < sums; ++i) byoc_loop_store(b, tile->sums[i], j, NUM(0.0));
+  byoc_loop_end(b);
+  const int64_t turns = s->hidden / tile->chains;
+  const byoc_loop_expr_t *turn = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, byoc_loop_int(b, turns));
+  add_products(s, tile, times(s, turn, tile->chains), tile->chains);
+  byoc_loop_end(b);
+  for (int64_t k = turns * tile->chains; k < s->hidden; ++k) add_products(s, tile, byoc_loop_int(b, k), 1);
+  const byoc_loop_expr_t *to = BYOC_LADD(b, times(s, first, gates_of_row(s)), times(s, p, BYOC_STEPS_WIDTH));
+  to = byoc_loop_let(b, "to", to);
+  j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
+  for (int64_t r = 0; r < tile->rows; ++r) {
+    const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LADD(b, to, byoc_loop_int(b, r * gates_of_row(s))), j);
+    const byoc_loop_expr_t *sum = byoc_loop_load(b, tile->sums[r], j);
+    if (tile->chains > 1) sum = BYOC_LADD(b, sum, byoc_loop_load(b, tile->sums[tile->rows + r], j));
+    byoc_loop_store(b, s->gates, at, sum);
+  }
+  byoc_loop_end(b);
+}
+
+// gates[.][begin .. end) = R * state, for all sequences
 static void multiply(const cell_t *s, int64_t begin, int64_t end, const byoc_loop_buffer_t *state) {
   byoc_loop_builder_t *b = s->b;
-  const int64_t panels = byoc_net_gates(s->net) * s->panels, chains = s->rows == 1 ? CHAINS_OF_ONE : 1;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *width = byoc_loop_int(b, BYOC_STEPS_WIDTH);
+  const int64_t panels = byoc_net_gates(s->net) * s->panels;
+  const byoc_loop_expr_t *first = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *p = byoc_loop_for(b, BYOC_LOOP_SERIAL, "panel", byoc_loop_int(b, begin * s->panels),
                                             byoc_loop_int(b, end * s->panels));
   const byoc_loop_expr_t *index = BYOC_LADD(b, times(s, s->direction, panels), p);
   const byoc_loop_expr_t *panel = byoc_loop_let(b, "base", times(s, index, s->hidden * BYOC_STEPS_WIDTH));
-  const byoc_loop_buffer_t *sums[MOST_ROWS + CHAINS_OF_ONE];
-  for (int64_t i = 0; i < s->rows * chains; ++i) sums[i] = byoc_loop_allocate(b, "sum", s->dtype, BYOC_STEPS_WIDTH);
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
-  for (int64_t i = 0; i < s->rows * chains; ++i) byoc_loop_store(b, sums[i], j, NUM(0.0));
-  byoc_loop_end(b);
-  const byoc_loop_expr_t *turn = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, byoc_loop_int(b, s->hidden / chains));
-  add_products(s, state, panel, times(s, turn, chains), chains, sums);
-  byoc_loop_end(b);
-  for (int64_t k = s->hidden / chains * chains; k < s->hidden; ++k) {
-    add_products(s, state, panel, byoc_loop_int(b, k), 1, sums);
+  if (s->tiles > 1) {
+    const byoc_loop_expr_t *count = BYOC_LADD(b, s->used, byoc_loop_int(b, s->tile - 1));
+    count = BYOC_LDIV(b, count, byoc_loop_int(b, s->tile));
+    first = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tile", first, count);
+    first = byoc_loop_let(b, "row", times(s, first, s->tile));
   }
-  const byoc_loop_expr_t *to = byoc_loop_let(b, "to", times(s, p, BYOC_STEPS_WIDTH));
-  j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
-  for (int64_t r = 0; r < s->rows; ++r) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LADD(b, to, byoc_loop_int(b, r * gates_of_row(s))), j);
-    const byoc_loop_expr_t *sum = byoc_loop_load(b, sums[r], j);
-    if (chains > 1) sum = BYOC_LADD(b, sum, byoc_loop_load(b, sums[s->rows + r], j));
-    byoc_loop_store(b, s->gates, at, sum);
+  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = CHAINS_OF_ONE};
+  tile_t all = {.state = state, .panel = panel, .rows = s->tile, .chains = 1};
+  if (s->is_open && s->tile > 1) {
+    const byoc_loop_expr_t *left = BYOC_LSUB(b, s->used, first);
+    byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, left, byoc_loop_int(b, 1)));
+    multiply_tile(s, &one, p, first);
+    byoc_loop_else(b);
   }
-  byoc_loop_end(b);
+  multiply_tile(s, s->tile == 1 ? &one : &all, p, first);
+  if (s->is_open && s->tile > 1) byoc_loop_end(b);
+  if (s->tiles > 1) byoc_loop_end(b);
   byoc_loop_end(b);
 }
 
@@ -329,9 +370,8 @@ static void step_lstm(cell_t *s) {
 // Opens the parallel loop over the sequences of `count` directions from `direction` on.
 static void open_sequences(cell_t *s, const byoc_loop_expr_t *batch, int64_t direction, int64_t count) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *rows = byoc_loop_int(b, s->rows);
-  const byoc_loop_expr_t *blocks =
-      BYOC_LDIV(b, BYOC_LADD(b, batch, byoc_loop_int(b, s->rows - 1)), byoc_loop_int(b, s->rows));
+  const byoc_loop_expr_t *rows = byoc_loop_int(b, s->block), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *blocks = BYOC_LDIV(b, BYOC_LADD(b, batch, BYOC_LSUB(b, rows, one)), rows);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", byoc_loop_int(b, 0), times(s, blocks, count));
   s->direction = byoc_loop_int(b, direction);
   if (count > 1) {
@@ -340,7 +380,7 @@ static void open_sequences(cell_t *s, const byoc_loop_expr_t *batch, int64_t dir
   }
   s->first = byoc_loop_let(b, "first", BYOC_LMUL(b, i, rows));
   int64_t known = 0;
-  bool is_whole = s->rows == 1 || (byoc_loop_is_int(batch, &known) && known % s->rows == 0);
+  bool is_whole = s->block == 1 || (byoc_loop_is_int(batch, &known) && known % s->block == 0);
   s->used = is_whole ? rows : byoc_loop_let(b, "used", BYOC_LMIN(b, rows, BYOC_LSUB(b, batch, s->first)));
 }
 
@@ -360,15 +400,15 @@ static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *steps = byoc_emit_dim(b, products, s->batchwise ? 1 : 0), *length = steps;
   open_sequences(s, byoc_emit_dim(b, products, s->batchwise ? 0 : 1), direction, count);
-  s->h = byoc_loop_allocate(b, "h", s->dtype, s->rows * s->hidden);
-  s->gates = byoc_loop_allocate(b, "gates", s->dtype, s->rows * gates_of_row(s));
+  s->h = byoc_loop_allocate(b, "h", s->dtype, rows_of(s) * s->hidden);
+  s->gates = byoc_loop_allocate(b, "gates", s->dtype, rows_of(s) * gates_of_row(s));
   start_state(s, s->h, BYOC_STEPS_H);
   if (s->net == BYOC_NET_GRU && !s->is_linear) {
-    s->reset = byoc_loop_allocate(b, "reset", s->dtype, s->rows * s->hidden);
+    s->reset = byoc_loop_allocate(b, "reset", s->dtype, rows_of(s) * s->hidden);
     start_state(s, s->reset, BYOC_STEPS_H);
   }
   if (s->net == BYOC_NET_LSTM) {
-    s->c = byoc_loop_allocate(b, "c", s->dtype, s->rows * s->hidden);
+    s->c = byoc_loop_allocate(b, "c", s->dtype, rows_of(s) * s->hidden);
     start_state(s, s->c, BYOC_STEPS_C);
   }
   if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS)) {
@@ -395,13 +435,20 @@ static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
   byoc_loop_end(b);
 }
 
-// As many sequences at a time as make equal blocks. Sequences whose lengths differ go alone.
-static int64_t rows_of(const cell_t *s) {
+// As many sequences at a time as make equal blocks of equal tiles. Sequences whose lengths differ go alone.
+static void choose_block(cell_t *s) {
   const byoc_dim_t batch = s->node->operands[BYOC_STEPS_PRODUCTS]->type->dims[s->batchwise ? 0 : 1];
-  int64_t most = MOST_STATE / s->hidden < MOST_ROWS ? MOST_STATE / s->hidden : MOST_ROWS;
-  if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS) || !byoc_dim_is_constant(batch) || batch.constant < 2) return 1;
-  int64_t blocks = (batch.constant + most - 1) / most;
-  return (batch.constant + blocks - 1) / blocks;
+  const int64_t most = MOST_STATE / s->hidden < MOST_BLOCK ? MOST_STATE / s->hidden : MOST_BLOCK;
+  s->is_open = !byoc_dim_is_constant(batch);
+  s->block = most;
+  if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS)) {
+    s->block = 1;
+  } else if (!s->is_open) {
+    const int64_t count = batch.constant > 0 ? batch.constant : 1, blocks = (count + most - 1) / most;
+    s->block = (count + blocks - 1) / blocks;
+  }
+  s->tiles = (s->block + MOST_TILE - 1) / MOST_TILE;
+  s->tile = (s->block + s->tiles - 1) / s->tiles;
 }
 
 static bool same_functions(const byoc_activation_t *a, const byoc_activation_t *b) {
@@ -422,7 +469,7 @@ static byoc_status_t loops_steps(byoc_lower_t *lower, const byoc_node_t *node) {
   s.panels = (s.hidden + BYOC_STEPS_WIDTH - 1) / BYOC_STEPS_WIDTH;
   s.weights = byoc_lower_operand_buffer(lower, node, BYOC_STEPS_PANELS);
   if (s.hidden < 1 || s.hidden > MOST_HIDDEN || !s.weights || s.weights->dtype != s.dtype) return BYOC_UNSUPPORTED;
-  s.rows = rows_of(&s);
+  choose_block(&s);
   byoc_activation_t back[3] = {{0}};
   if (!byoc_recurrent_activations(node, 0, s.f)) return BYOC_UNSUPPORTED;
   if (directions == 2 && !byoc_recurrent_activations(node, 1, back)) return BYOC_UNSUPPORTED;

@@ -9,6 +9,7 @@ typedef struct {
   char net; // the first letter
   int steps, batch, size, hidden, directions;
   bool reverse, batchwise, has_bias, has_lengths, has_state, is_linear, is_coupled;
+  bool is_open; // the batch comes with the run
   float clip;
 } shape_t;
 
@@ -126,10 +127,15 @@ static void check(const shape_t *s) {
   }
   expect(s, &d);
   char x[64], state[64], text[2048], attributes[256], clip[32] = "", extra[64] = "";
-  snprintf(x, sizeof x, "f32[%d,%d,%d]", s->batchwise ? s->batch : s->steps, s->batchwise ? s->steps : s->batch,
-           s->size);
-  snprintf(state, sizeof state, "f32[%d,%d,%d]", s->batchwise ? s->batch : s->directions,
-           s->batchwise ? s->directions : s->batch, s->hidden);
+  char batch[16] = "N";
+  if (!s->is_open) snprintf(batch, sizeof batch, "%d", s->batch);
+  if (s->batchwise) {
+    snprintf(x, sizeof x, "f32[%s,%d,%d]", batch, s->steps, s->size);
+    snprintf(state, sizeof state, "f32[%s,%d,%d]", batch, s->directions, s->hidden);
+  } else {
+    snprintf(x, sizeof x, "f32[%d,%s,%d]", s->steps, batch, s->size);
+    snprintf(state, sizeof state, "f32[%d,%s,%d]", s->directions, batch, s->hidden);
+  }
   if (s->clip > 0) snprintf(clip, sizeof clip, ", clip = %g", (double)s->clip);
   if (s->is_linear) snprintf(extra, sizeof extra, ", linear_before_reset = 1");
   if (s->is_coupled) snprintf(extra, sizeof extra, ", input_forget = 1");
@@ -152,7 +158,7 @@ static void check(const shape_t *s) {
                           : ", _",
            attributes, is_lstm ? ", ?" : "", is_lstm ? ", %yc" : "");
   ops_run_t run;
-  ops_run(text, (const void *const[]){d.x, d.w, d.r, d.b, d.h, d.c}, &run);
+  ops_run_symbolic(text, s->batch, (const void *const[]){d.x, d.w, d.r, d.b, d.h, d.c}, &run);
   ops_near(ops_result(&run, 0), d.y, (size_t)(s->steps * states), text);
   ops_near(ops_result(&run, 1), d.last_h, (size_t)states, text);
   if (is_lstm) ops_near(ops_result(&run, 2), d.last_c, (size_t)states, text);
@@ -165,6 +171,7 @@ static void test_nets(void **state) {
       {.steps = 4, .batch = 1, .size = 3, .hidden = 5, .directions = 1},
       {.steps = 3, .batch = 1, .size = 2, .hidden = 33, .directions = 2, .has_bias = true, .has_state = true},
       {.steps = 3, .batch = 6, .size = 2, .hidden = 32, .directions = 1, .reverse = true, .has_bias = true},
+      {.steps = 2, .batch = 8, .size = 2, .hidden = 3, .directions = 1, .has_state = true},
       {.steps = 3, .batch = 9, .size = 2, .hidden = 4, .directions = 2, .has_bias = true, .has_state = true},
       {.steps = 3, .batch = 3, .size = 2, .hidden = 7, .directions = 2, .batchwise = true, .has_state = true},
       {.steps = 3, .batch = 5, .size = 2, .hidden = 6, .directions = 1, .has_bias = true, .clip = 0.25f},
@@ -179,6 +186,25 @@ static void test_nets(void **state) {
       check(&shape);
       shape.is_linear = shape.is_coupled = false;
     }
+  }
+}
+
+// Only the run tells how many sequences there are: one, less than a tile, whole blocks, and a last one that stands
+// alone.
+static void test_open_batch(void **state) {
+  (void)state;
+  static const int batches[] = {1, 3, 5, 8, 9};
+  for (size_t i = 0; i < sizeof batches / sizeof *batches; ++i) {
+    check(&(shape_t){.net = "RGL"[i % 3],
+                     .steps = 3,
+                     .batch = batches[i],
+                     .size = 2,
+                     .hidden = 5,
+                     .directions = 2,
+                     .batchwise = i == 1,
+                     .has_bias = true,
+                     .has_state = true,
+                     .is_open = true});
   }
 }
 
@@ -205,6 +231,7 @@ static void test_lengths(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nets),
+      cmocka_unit_test(test_open_batch),
       cmocka_unit_test(test_lengths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
