@@ -13,6 +13,10 @@ static bool can_be_cast(byoc_dtype_t dtype) {
   return dtype != BYOC_DTYPE_C64 && dtype != BYOC_DTYPE_C128;
 }
 
+static bool has_bits(byoc_dtype_t dtype) {
+  return dtype != BYOC_DTYPE_NONE && dtype != BYOC_DTYPE_STRING;
+}
+
 static byoc_status_t infer_cast(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, truth values or texts"));
   int64_t to = byoc_node_int(infer->node, "to");
@@ -93,6 +97,23 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
     x = byoc_loop_binary(b, i == 0 ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_MIN, x, bound);
   }
   return byoc_emit_as(b, node->results[result]->type->dtype, x);
+}
+
+// ---- BitCast ----
+// The same bytes under another element type of that size.
+static byoc_status_t infer_bit_cast(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, has_bits, "a tensor of any type but texts"));
+  const byoc_dtype_t from = byoc_operand_type(infer->node, 0)->dtype;
+  const int64_t number = byoc_node_int(infer->node, "to");
+  const byoc_dtype_t to = number == (int32_t)number ? byoc_dtype_from_onnx((int32_t)number) : BYOC_DTYPE_NONE;
+  if (!has_bits(to)) {
+    return byoc_infer_error(infer, "attribute 'to': %lld is not a known element type with bits", (long long)number);
+  }
+  if (byoc_dtype_bits(from) != byoc_dtype_bits(to)) {
+    return byoc_infer_error(infer, "attribute 'to': %s has %u bits, and %s has %u", byoc_dtype_name(to),
+                            byoc_dtype_bits(to), byoc_dtype_name(from), byoc_dtype_bits(from));
+  }
+  return byoc_infer_set_like(infer, 0, to, byoc_operand_type(infer->node, 0));
 }
 
 // ---- Identity, Dropout ----
@@ -188,6 +209,10 @@ static const byoc_op_attribute_t cast_attributes[] = {
     {BYOC_ATTR_CHOICE("round_mode", "up", "down", "nearest"), .since = 24},
     BYOC_ATTR_END,
 };
+static const byoc_op_attribute_t bit_cast_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "to")},
+    BYOC_ATTR_END,
+};
 static const byoc_op_attribute_t cast_like_attributes[] = {
     {BYOC_ATTR_INT("saturate", 1), .since = 19},
     {BYOC_ATTR_CHOICE("round_mode", "up", "down", "nearest"), .since = 24},
@@ -236,9 +261,32 @@ static const byoc_op_attribute_t dropout_attributes[] = {
   }
 
 const byoc_op_t byoc_ops_convert[] = {
-    CAST(6),       CAST(9),        CAST(13),       CAST(19),       CAST(21),       CAST(24),     CAST_LIKE(15),
-    CAST_LIKE(19), CAST_LIKE(21),  CAST_LIKE(24),  CLIP(6, 1),     CLIP(11, 3),    CLIP(12, 3),  CLIP(13, 3),
-    IDENTITY(1),   IDENTITY(13),   IDENTITY(14),   IDENTITY(16),   IDENTITY(19),   IDENTITY(21), DROPOUT(6, 1),
-    DROPOUT(7, 1), DROPOUT(10, 1), DROPOUT(12, 3), DROPOUT(13, 3), DROPOUT(22, 3),
+    CAST(6),
+    CAST(9),
+    CAST(13),
+    CAST(19),
+    CAST(21),
+    CAST(24),
+    CAST_LIKE(15),
+    CAST_LIKE(19),
+    CAST_LIKE(21),
+    CAST_LIKE(24),
+    CLIP(6, 1),
+    CLIP(11, 3),
+    CLIP(12, 3),
+    CLIP(13, 3),
+    IDENTITY(1),
+    IDENTITY(13),
+    IDENTITY(14),
+    IDENTITY(16),
+    IDENTITY(19),
+    IDENTITY(21),
+    DROPOUT(6, 1),
+    DROPOUT(7, 1),
+    DROPOUT(10, 1),
+    DROPOUT(12, 3),
+    DROPOUT(13, 3),
+    DROPOUT(22, 3),
+    {ROW(BitCast, 26, 1, 1, 1), .attributes = bit_cast_attributes, .infer = infer_bit_cast, .is_view = true},
 };
 const size_t byoc_ops_convert_count = sizeof byoc_ops_convert / sizeof *byoc_ops_convert;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the cases in this folder: operators of ONNX 24 to 28 that decoders of language models use, their inputs, and
-the outputs that ONNX's reference implementation computes (ONNX Runtime 1.32 has kernels for few of them).
+"""Writes the cases in this folder: operators that came with ONNX 24 to 28, most of them for decoders of language models,
+their inputs, and the outputs that ONNX's reference implementation computes (ONNX Runtime has kernels for few of them).
 
 usage: make_cases.py    (needs the packages onnx and numpy)
 
@@ -20,6 +20,11 @@ TYPES = {
     np.dtype(ml_dtypes.bfloat16): TensorProto.BFLOAT16,
     np.dtype("i8"): TensorProto.INT64,
     np.dtype("i4"): TensorProto.INT32,
+    np.dtype("f8"): TensorProto.DOUBLE,
+    np.dtype("?"): TensorProto.BOOL,
+    np.dtype("u2"): TensorProto.UINT16,
+    np.dtype("i1"): TensorProto.INT8,
+    np.dtype("u1"): TensorProto.UINT8,
 }
 RANDOM = np.random.default_rng(17)
 
@@ -113,9 +118,32 @@ def linear_attention(case):
             case.node("LinearAttention", operands, ["f4"], **heads)
 
 
+def bit_cast(case):
+    for source, to in (("f4", "i4"), ("i4", "f4"), ("f8", "i8"), ("f2", "u2"), ("u2", "f2"), ("i1", "u1")):
+        array = (numbers(2, 3, 4) * 100).astype(source)
+        case.node("BitCast", [array], [to], to=TYPES[np.dtype(to)])
+    # Between kernels, in a branch, and there and back.
+    x = numbers(2, 3, 4)
+    case.node("Relu", [x], ["f4"])
+    relu = case.nodes[-1].output[0]
+    case.nodes.append(helper.make_node("BitCast", [relu], ["bits"], to=TensorProto.INT32))
+    case.node("Add", [], ["i4"])
+    case.nodes[-1].input.extend(["bits", "bits"])
+    branches = {}
+    for key, value in (("then_branch", relu), ("else_branch", "x6")):
+        node = helper.make_node("BitCast", [value], [f"{key}_y"], to=TensorProto.INT32)
+        info = helper.make_tensor_value_info(f"{key}_y", TensorProto.INT32, None)
+        branches[key] = helper.make_graph([node], key, [], [info])
+    case.node("If", [np.array(True)], ["i4"], **branches)
+    chosen = case.nodes[-1].output[0]
+    case.nodes.append(helper.make_node("BitCast", [chosen], ["floats"], to=TensorProto.FLOAT))
+    case.node("Sub", [], ["f4"])
+    case.nodes[-1].input.extend(["floats", "x6"])
+
+
 def main():
-    for make in (tensor_scatter, swiglu, causal_conv, linear_attention):
-        case = Case(make.__name__)
+    for make in (tensor_scatter, swiglu, causal_conv, linear_attention, bit_cast):
+        case = Case(make.__name__, open_dims=(0,) if make is bit_cast else ())
         make(case)
         case.write()
     case = Case("open", open_dims=(0, 1))
