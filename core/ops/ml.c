@@ -9,6 +9,10 @@ bool byoc_ml_is_feature(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64 || dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
+bool byoc_ml_is_f32_or_f64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
+}
+
 byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t *out_count) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_ml_is_feature, "features of f32, f64, i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));

@@ -13,6 +13,7 @@
 
 // f32, f64, i32, i64: what the operators take as features.
 bool byoc_ml_is_feature(byoc_dtype_t dtype);
+bool byoc_ml_is_f32_or_f64(byoc_dtype_t dtype);
 // Operand 0 must be a vector or matrix of features, the number of which is known.
 byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t *out_count);
 // The rows of operand 0: its first dimension, or 1 for a vector, which is one row.

@@ -9,7 +9,7 @@ static bool is_f32(byoc_dtype_t dtype) {
 // probabilities p of all classes: those that make the sum over all pairs of (r_ji p_i - r_ij p_j)^2 least. This is the
 // second method of Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling"
 // (2004), with libsvm's limits, and in libsvm's order: where it stops early, so does ONNX Runtime.
-enum { MOST_ROUNDS = 100, MOST_CLASSES = 4096 };
+enum { MOST_ROUNDS = 100, MOST_CLASSES = 256 };
 
 static byoc_status_t infer_couple(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_f32, "probabilities of f32"));
@@ -19,7 +19,7 @@ static byoc_status_t infer_couple(byoc_infer_t *infer) {
   if (!is_known) return byoc_infer_unsupported(infer, "the number of classes must be known");
   const int64_t classes = x->dims[1].constant;
   if (classes < 1 || classes > MOST_CLASSES) {
-    return byoc_infer_error(infer, "it has %lld classes, expected 1 to %d", (long long)classes, MOST_CLASSES);
+    return byoc_infer_unsupported(infer, "it has %lld classes, expected 1 to %d", (long long)classes, MOST_CLASSES);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, x->dims[1]));
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, 2, x->dims);

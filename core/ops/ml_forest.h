@@ -38,4 +38,29 @@ typedef struct byoc_forest_names_t {
 byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_t *names, bool is_wide,
                                byoc_arena_t *arena, byoc_diag_t *diag, byoc_forest_t *out_forest);
 
+// ---- byoc::Forest ----
+
+enum { BYOC_FOREST_SUM, BYOC_FOREST_AVERAGE, BYOC_FOREST_MIN, BYOC_FOREST_MAX }; // as in aggregate_attribute
+#define BYOC_FOREST_AGGREGATE BYOC_ATTR_CHOICE("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
+
+// Operands of byoc::Forest. Nodes are numbered; BYOC_FOREST_VALUES has what a feature is compared with;
+// BYOC_FOREST_NEXT two nodes for each node, for true and false; BYOC_FOREST_NANS 1 where NaN is true (or is left out,
+// if it never is). Node n gives the votes [BYOC_FOREST_VOTES[n], BYOC_FOREST_VOTES[n + 1]); if BYOC_FOREST_VOTES is
+// left out, it gives vote n to result 0.
+enum {
+  BYOC_FOREST_FEATURES,
+  BYOC_FOREST_NODES,
+  BYOC_FOREST_VALUES,
+  BYOC_FOREST_NEXT,
+  BYOC_FOREST_ROOTS,
+  BYOC_FOREST_DEPTHS,
+  BYOC_FOREST_WEIGHTS,
+  BYOC_FOREST_VOTES,
+  BYOC_FOREST_TARGETS,
+  BYOC_FOREST_NANS,
+  BYOC_FOREST_OPERAND_COUNT
+};
+// A tree that is deeper than this is deep (attribute is_deep).
+enum { BYOC_FOREST_FLAT = 8 };
+
 #endif // BYOC_CORE_OPS_ML_FOREST_H_

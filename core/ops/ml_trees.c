@@ -1,167 +1,8 @@
-// ai.onnx.ml: ensembles of decision trees. byoc::Forest walks each tree for each row without branches: a step replaces
-// the place by one of the two behind it, and a leaf is behind itself, so that every row takes as many steps as the tree
-// is deep. What the operators do with the votes is written as operators of ai.onnx.
-#include <math.h>
+// ai.onnx.ml: ensembles of decision trees, as byoc::Forest (ml_walk.c). What the operators do with the votes is written
+// as operators of ai.onnx.
 #include <string.h>
 
 #include "core/ops/ml_forest.h"
-
-static bool is_f32_or_f64(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
-}
-
-static bool is_i32(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I32;
-}
-
-// ---- byoc::Forest ----
-
-enum { SUM, AVERAGE, MIN, MAX }; // as in aggregate_attribute
-#define AGGREGATE BYOC_ATTR_CHOICE("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
-
-// Operands of byoc::Forest. Nodes are numbered; VALUES has what a feature is compared with; NEXT two nodes for each
-// node, for true and false; NANS 1 where NaN is true (or is left out, if it never is). Node n gives the votes
-// [VOTES[n], VOTES[n + 1]); if VOTES is left out, it gives vote n to result 0.
-enum { FEATURES, NODES, VALUES, NEXT, ROOTS, DEPTHS, WEIGHTS, VOTES, TARGETS, NANS, OPERAND_COUNT };
-
-// The tables are constants, whose numbers lead nowhere else: a run looks at none of them again.
-static byoc_status_t need_table(byoc_infer_t *infer, uint32_t index, int64_t count, int64_t most) {
-  const byoc_value_t *value = infer->node->operands[index];
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, is_i32, "a list of i32"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 1, 1));
-  if (!byoc_value_is_constant(value)) return byoc_infer_error(infer, "operand %u is no constant", (unsigned)index);
-  if (byoc_type_element_count(value->type) != count) {
-    return byoc_infer_error(infer, "operand %u does not have %lld elements", (unsigned)index, (long long)count);
-  }
-  const int32_t *numbers = value->constant->data;
-  for (int64_t i = 0; i < count; ++i) {
-    if (numbers[i] >= 0 && numbers[i] <= most) continue;
-    return byoc_infer_error(infer, "operand %u has %d, expected 0 to %lld", (unsigned)index, (int)numbers[i],
-                            (long long)most);
-  }
-  return BYOC_OK;
-}
-
-static byoc_status_t need_weights(byoc_infer_t *infer, uint32_t index) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, index));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 1, 1));
-  if (byoc_value_is_constant(infer->node->operands[index])) return BYOC_OK;
-  return byoc_infer_error(infer, "operand %u is no constant", (unsigned)index);
-}
-
-static int64_t count_of(const byoc_node_t *node, uint32_t index) {
-  return byoc_has_operand(node, index) ? byoc_type_element_count(node->operands[index]->type) : 0;
-}
-
-static byoc_status_t check_tables(byoc_infer_t *infer, int64_t features, int64_t targets) {
-  const byoc_node_t *node = infer->node;
-  const int64_t nodes = count_of(node, VALUES), trees = count_of(node, ROOTS), votes = count_of(node, WEIGHTS);
-  const bool has_lists = byoc_has_operand(node, VOTES), has_nans = byoc_has_operand(node, NANS);
-  BYOC_RETURN_IF_ERROR(need_weights(infer, VALUES));
-  BYOC_RETURN_IF_ERROR(need_weights(infer, WEIGHTS));
-  BYOC_RETURN_IF_ERROR(need_table(infer, NODES, nodes, features - 1));
-  BYOC_RETURN_IF_ERROR(need_table(infer, NEXT, 2 * nodes, nodes - 1));
-  BYOC_RETURN_IF_ERROR(need_table(infer, ROOTS, trees, nodes - 1));
-  BYOC_RETURN_IF_ERROR(need_table(infer, DEPTHS, trees, nodes));
-  if (has_nans) BYOC_RETURN_IF_ERROR(need_table(infer, NANS, nodes, 1));
-  if (!has_lists) {
-    return votes == nodes && targets == 1 ? BYOC_OK : byoc_infer_error(infer, "a node has more or less than one vote");
-  }
-  if (!byoc_has_operand(node, TARGETS)) return byoc_infer_error(infer, "its votes have no targets");
-  BYOC_RETURN_IF_ERROR(need_table(infer, VOTES, nodes + 1, votes));
-  return need_table(infer, TARGETS, votes, targets - 1);
-}
-
-static byoc_status_t infer_forest(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, FEATURES, is_f32_or_f64, "features of f32 or f64"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, FEATURES, 2, 2));
-  for (uint32_t i = NODES; i < VOTES; ++i) {
-    if (!byoc_has_operand(infer->node, i)) return byoc_infer_error(infer, "operand %u is left out", (unsigned)i);
-  }
-  int64_t features = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
-  const int64_t targets = byoc_node_int(infer->node, "targets");
-  if (targets < 1) return byoc_infer_error(infer, "it has %lld targets", (long long)targets);
-  BYOC_RETURN_IF_ERROR(check_tables(infer, features, targets));
-  const byoc_type_t *x = byoc_operand_type(infer->node, FEATURES);
-  const byoc_dim_t dims[2] = {x->dims[0], byoc_dim_constant(targets)};
-  return byoc_infer_set(infer, 0, x->dtype, 2, dims);
-}
-
-static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
-                                        const byoc_loop_expr_t *index) {
-  return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, index));
-}
-
-// The place in row n behind `at`.
-static const byoc_loop_expr_t *emit_step(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *n,
-                                         const byoc_loop_expr_t *at) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_loop_expr_t *indices[2] = {n, load_int(lower, node, NODES, at)};
-  const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_lower_load(lower, node, FEATURES, indices));
-  const byoc_loop_expr_t *is_true =
-      byoc_loop_binary(b, BYOC_LOOP_OP_LE, x, byoc_lower_load_flat(lower, node, VALUES, at));
-  if (byoc_has_operand(node, NANS)) {
-    const byoc_loop_expr_t *is_nan = byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, x);
-    const byoc_loop_expr_t *counts =
-        byoc_loop_binary(b, BYOC_LOOP_OP_NE, load_int(lower, node, NANS, at), byoc_loop_int(b, 0));
-    is_true = byoc_loop_binary(b, BYOC_LOOP_OP_OR, is_true, byoc_loop_binary(b, BYOC_LOOP_OP_AND, is_nan, counts));
-  }
-  const byoc_loop_expr_t *side = byoc_loop_select(b, is_true, byoc_loop_int(b, 0), byoc_loop_int(b, 1));
-  return load_int(lower, node, NEXT, BYOC_LADD(b, BYOC_LMUL(b, at, byoc_loop_int(b, 2)), side));
-}
-
-static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate, const byoc_loop_expr_t *sum,
-                                           const byoc_loop_expr_t *weight) {
-  if (aggregate == MIN) return BYOC_LMIN(b, sum, weight);
-  if (aggregate == MAX) return BYOC_LMAX(b, sum, weight);
-  return BYOC_LADD(b, sum, weight);
-}
-
-static byoc_status_t loops_forest(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_type_t *x = node->operands[FEATURES]->type;
-  const byoc_loop_buffer_t *out = NULL;
-  if (!byoc_lower_result_buffer(lower, node, 0, &out)) return BYOC_UNSUPPORTED;
-  const int aggregate = byoc_node_choice(node, "aggregate_function");
-  const bool has_lists = byoc_has_operand(node, VOTES);
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
-  const byoc_loop_expr_t *targets = byoc_loop_int(b, byoc_node_int(node, "targets"));
-  const byoc_loop_expr_t *first = aggregate == MIN   ? byoc_emit_highest(b, x->dtype)
-                                  : aggregate == MAX ? byoc_emit_lowest(b, x->dtype)
-                                                     : byoc_loop_const(b, x->dtype, 0);
-  const byoc_loop_expr_t *n = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", zero, byoc_emit_dim(b, x, 0));
-  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", BYOC_LMUL(b, n, targets));
-  const byoc_loop_expr_t *sum = NULL;
-  if (has_lists) {
-    const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, targets);
-    byoc_loop_store(b, out, BYOC_LADD(b, base, k), first);
-    byoc_loop_end(b);
-  } else {
-    sum = byoc_loop_mutable(b, "sum", first);
-  }
-  const byoc_loop_expr_t *trees = byoc_emit_dim(b, node->operands[ROOTS]->type, 0);
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_SERIAL, "t", zero, trees);
-  const byoc_loop_expr_t *at = byoc_loop_mutable(b, "at", load_int(lower, node, ROOTS, t));
-  byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", zero, load_int(lower, node, DEPTHS, t));
-  byoc_loop_assign(b, at, emit_step(lower, node, n, at));
-  byoc_loop_end(b);
-  if (has_lists) {
-    const byoc_loop_expr_t *begin = byoc_loop_let(b, "begin", load_int(lower, node, VOTES, at));
-    const byoc_loop_expr_t *end = byoc_loop_let(b, "end", load_int(lower, node, VOTES, BYOC_LADD(b, at, one)));
-    const byoc_loop_expr_t *v = byoc_loop_for(b, BYOC_LOOP_SERIAL, "v", begin, end);
-    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LADD(b, base, load_int(lower, node, TARGETS, v)));
-    const byoc_loop_expr_t *weight = byoc_lower_load_flat(lower, node, WEIGHTS, v);
-    byoc_loop_store(b, out, to, emit_joined(b, aggregate, byoc_loop_load(b, out, to), weight));
-    byoc_loop_end(b);
-  } else {
-    byoc_loop_assign(b, sum, emit_joined(b, aggregate, sum, byoc_lower_load_flat(lower, node, WEIGHTS, at)));
-  }
-  byoc_loop_end(b); // trees
-  if (!has_lists) byoc_loop_store(b, out, base, sum);
-  byoc_loop_end(b);
-  return BYOC_OK;
-}
 
 // ---- tables ----
 
@@ -170,7 +11,7 @@ typedef struct tables_t {
   const byoc_forest_t *forest;
   byoc_dtype_t dtype;
   bool has_lists, has_nans;
-  byoc_value_t *operands[OPERAND_COUNT];
+  byoc_value_t *operands[BYOC_FOREST_OPERAND_COUNT];
 } tables_t;
 
 static byoc_value_t *write_numbers(const tables_t *t, const char *name, byoc_dtype_t dtype, size_t count,
@@ -225,28 +66,32 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
     t.has_lists = t.has_lists || (node->feature < 0 && node->vote_count != 1);
   }
   byoc_value_t **operands = t.operands;
-  operands[FEATURES] = byoc_ml_write_features(w, dtype);
-  operands[NODES] = write_numbers(&t, "nodes", BYOC_DTYPE_I32, nodes, feature_at);
-  operands[VALUES] = write_numbers(&t, "values", dtype, nodes, value_at);
-  operands[NEXT] = write_numbers(&t, "next", BYOC_DTYPE_I32, 2 * nodes, next_at);
-  operands[ROOTS] = write_numbers(&t, "roots", BYOC_DTYPE_I32, trees, root_at);
-  operands[DEPTHS] = write_numbers(&t, "depths", BYOC_DTYPE_I32, trees, depth_at);
-  operands[WEIGHTS] = t.has_lists ? write_numbers(&t, "weights", dtype, votes, weight_at)
-                                  : write_numbers(&t, "weights", dtype, nodes, own_weight_at);
-  if (t.has_lists) operands[VOTES] = write_numbers(&t, "votes", BYOC_DTYPE_I32, nodes + 1, vote_at);
-  if (t.has_lists) operands[TARGETS] = write_numbers(&t, "targets", BYOC_DTYPE_I32, votes, target_at);
-  if (t.has_nans) operands[NANS] = write_numbers(&t, "nans", BYOC_DTYPE_I32, nodes, nan_at);
+  operands[BYOC_FOREST_FEATURES] = byoc_ml_write_features(w, dtype);
+  operands[BYOC_FOREST_NODES] = write_numbers(&t, "nodes", BYOC_DTYPE_I32, nodes, feature_at);
+  operands[BYOC_FOREST_VALUES] = write_numbers(&t, "values", dtype, nodes, value_at);
+  operands[BYOC_FOREST_NEXT] = write_numbers(&t, "next", BYOC_DTYPE_I32, 2 * nodes, next_at);
+  operands[BYOC_FOREST_ROOTS] = write_numbers(&t, "roots", BYOC_DTYPE_I32, trees, root_at);
+  operands[BYOC_FOREST_DEPTHS] = write_numbers(&t, "depths", BYOC_DTYPE_I32, trees, depth_at);
+  operands[BYOC_FOREST_WEIGHTS] = t.has_lists ? write_numbers(&t, "weights", dtype, votes, weight_at)
+                                              : write_numbers(&t, "weights", dtype, nodes, own_weight_at);
+  if (t.has_lists) operands[BYOC_FOREST_VOTES] = write_numbers(&t, "votes", BYOC_DTYPE_I32, nodes + 1, vote_at);
+  if (t.has_lists) operands[BYOC_FOREST_TARGETS] = write_numbers(&t, "targets", BYOC_DTYPE_I32, votes, target_at);
+  if (t.has_nans) operands[BYOC_FOREST_NANS] = write_numbers(&t, "nans", BYOC_DTYPE_I32, nodes, nan_at);
   static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+  int64_t is_deep = 0;
+  for (size_t i = 0; i < trees; ++i) is_deep |= forest->depths.data[i] > BYOC_FOREST_FLAT;
   const byoc_attribute_t attributes[] = {{.name = "targets", .kind = BYOC_ATTRIBUTE_INT, .i = targets},
+                                         {.name = "is_deep", .kind = BYOC_ATTRIBUTE_INT, .i = is_deep},
                                          {.name = "aggregate_function",
                                           .kind = BYOC_ATTRIBUTE_STRING,
                                           .s = names[aggregate],
                                           .count = strlen(names[aggregate])}};
-  const uint32_t count = t.has_nans ? OPERAND_COUNT : t.has_lists ? NANS : VOTES;
-  byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 2);
+  const uint32_t count = t.has_nans ? BYOC_FOREST_OPERAND_COUNT : t.has_lists ? BYOC_FOREST_NANS : BYOC_FOREST_VOTES;
+  byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 3);
   byoc_value_t *scores = made != NULL ? made->results[0] : NULL;
-  if (aggregate == AVERAGE) scores = byoc_ml_write(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
-  if (aggregate != MIN && aggregate != MAX) return scores;
+  if (aggregate == BYOC_FOREST_AVERAGE)
+    scores = byoc_ml_write(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
+  if (aggregate != BYOC_FOREST_MIN && aggregate != BYOC_FOREST_MAX) return scores;
   // A result that got no vote is 0.
   byoc_value_t *none = byoc_ml_write(w, "IsInf", scores, NULL);
   return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
@@ -287,7 +132,7 @@ static const double *base_values(const byoc_node_t *node, size_t *out_count) {
 
 static byoc_status_t check_base(byoc_infer_t *infer, size_t *out_count) {
   const byoc_attribute_t *tensor = byoc_node_given(infer->node, "base_values_as_tensor");
-  if (tensor != NULL && tensor->tensor != NULL && !is_f32_or_f64(tensor->tensor->type->dtype)) {
+  if (tensor != NULL && tensor->tensor != NULL && !byoc_ml_is_f32_or_f64(tensor->tensor->type->dtype)) {
     return byoc_infer_error(infer, "attribute 'base_values_as_tensor' is no f32 or f64");
   }
   base_values(infer->node, out_count);
@@ -381,7 +226,7 @@ static byoc_value_t *write_binary(byoc_writer_t *w, byoc_forest_t *forest, byoc_
   const double *base = base_values(w->node, &base_count);
   const char *transform = byoc_node_text(w->node, "post_transform");
   for (size_t i = 0; i < forest->votes.count; ++i) forest->votes.data[i].target = 0;
-  byoc_value_t *score = write_forest(w, forest, dtype, 1, SUM);
+  byoc_value_t *score = write_forest(w, forest, dtype, 1, BYOC_FOREST_SUM);
   score = add_base(w, score, base_count == 2 ? &base[1] : base, base_count > 0);
   score = byoc_write_cast(w, score, BYOC_DTYPE_F32);
   *out_index = byoc_ml_write_above(w, score, is_positive ? 0.5f : 0);
@@ -403,7 +248,7 @@ static byoc_status_t expand_classifier(byoc_node_t *node, byoc_diag_t *diag, boo
   } else {
     size_t base_count = 0;
     const double *base = base_values(node, &base_count);
-    scores = write_forest(&w, &forest, dtype, (int64_t)labels, SUM);
+    scores = write_forest(&w, &forest, dtype, (int64_t)labels, BYOC_FOREST_SUM);
     scores = byoc_write_cast(&w, add_base(&w, scores, base, base_count), BYOC_DTYPE_F32);
     index = byoc_ml_write_largest(&w, scores);
     scores = byoc_ml_write_transform(&w, scores, byoc_node_text(node, "post_transform"));
@@ -432,7 +277,7 @@ static const byoc_op_attribute_t regressor_attributes[] = {NODE_ATTRIBUTES,
                                                            {BYOC_ATTR(FLOATS, "target_weights")},
                                                            {BYOC_ATTR(TENSOR, "target_weights_as_tensor"), .since = 3},
                                                            {BYOC_ATTR_INT("n_targets", 1)},
-                                                           {AGGREGATE},
+                                                           {BYOC_FOREST_AGGREGATE},
                                                            BYOC_ATTR_END};
 static const byoc_op_attribute_t classifier_attributes[] = {NODE_ATTRIBUTES,
                                                             {BYOC_ATTR(INTS, "class_treeids")},
@@ -443,9 +288,6 @@ static const byoc_op_attribute_t classifier_attributes[] = {NODE_ATTRIBUTES,
                                                             {BYOC_ATTR(INTS, "classlabels_int64s")},
                                                             {BYOC_ATTR(STRINGS, "classlabels_strings")},
                                                             BYOC_ATTR_END};
-static const byoc_op_attribute_t forest_attributes[] = {
-    {BYOC_ATTR_REQUIRED(INT, "targets")}, {AGGREGATE}, BYOC_ATTR_END};
-
 #define ROW(Name, version, outputs, schema, infer_function, expand_function)                                           \
   {                                                                                                                    \
     .domain = BYOC_ML_DOMAIN, .name = Name, .since_version = version, .min_inputs = 1, .max_inputs = 1,                \
@@ -457,16 +299,5 @@ const byoc_op_t byoc_ops_ml_trees[] = {
     ROW("TreeEnsembleRegressor", 3, 1, regressor_attributes, infer_regressor, expand_regressor),
     ROW("TreeEnsembleClassifier", 1, 2, classifier_attributes, infer_classifier, expand_classifier),
     ROW("TreeEnsembleClassifier", 3, 2, classifier_attributes, infer_classifier, expand_classifier),
-    {.domain = "byoc",
-     .name = "Forest",
-     .since_version = 1,
-     .min_inputs = VOTES,
-     .max_inputs = OPERAND_COUNT,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .traits = BYOC_OP_OPAQUE | BYOC_OP_HEAVY,
-     .attributes = forest_attributes,
-     .infer = infer_forest,
-     .loops = loops_forest},
 };
 const size_t byoc_ops_ml_trees_count = sizeof byoc_ops_ml_trees / sizeof *byoc_ops_ml_trees;

@@ -156,7 +156,56 @@ def svm_regressor():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor]
+def forest(random, trees, most_depth, features, targets, mode="BRANCH_LEQ"):
+    """Trees of random shapes as lists of attributes; a leaf has a vote for one target or for several."""
+    nodes = {key: [] for key in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
+                                 "missing_value_tracks_true")}
+    votes = {key: [] for key in ("treeids", "nodeids", "ids", "weights")}
+
+    rare = 0.15 if most_depth < 6 else 0.42  # deep trees are thin
+
+    def grow(tree, depth):
+        me, number = len(nodes["modes"]), nodes["treeids"].count(tree)
+        is_leaf = depth == 0 or (depth < most_depth and random.random() < rare)
+        row = {"treeids": tree, "nodeids": number, "featureids": int(random.integers(features)), "truenodeids": 0,
+               "falsenodeids": 0, "values": round(float(random.standard_normal()), 2),
+               "modes": "LEAF" if is_leaf else mode, "missing_value_tracks_true": int(random.random() < 0.5)}
+        for key, value in row.items():
+            nodes[key].append(value)
+        if is_leaf:
+            for target in sorted(random.choice(targets, size=random.integers(1, targets + 1), replace=False)):
+                for key, value in zip(votes, (tree, number, int(target), float(random.standard_normal()))):
+                    votes[key].append(value)
+        else:
+            nodes["truenodeids"][me] = grow(tree, depth - 1)
+            nodes["falsenodeids"][me] = grow(tree, depth - 1)
+        return number
+
+    for tree in range(trees):
+        grow(tree, most_depth)
+    return {f"nodes_{key}": value for key, value in nodes.items()}, votes
+
+
+def trees():
+    """More rows than a block has, more trees than are walked at once, deep and flat ones, NaN."""
+    random = np.random.default_rng(19)
+    x = random.standard_normal((70, 5)).astype("f4")
+    x[::7, 2] = NAN
+    case = Case("trees", 3, x=x, one=x[:1], d=x.astype("f8"))
+    for operand, count, depth, targets in ("x", 19, 4, 1), ("x", 11, 12, 1), ("x", 9, 12, 3), ("one", 17, 5, 2), ("d", 8, 4, 2):
+        for aggregate in "SUM", "MIN":
+            nodes, votes = forest(random, count, depth, 5, targets)
+            votes = {f"target_{key}": value for key, value in votes.items()}
+            case.node("TreeEnsembleRegressor", operand, TensorProto.FLOAT, n_targets=targets, aggregate_function=aggregate,
+                      **nodes, **votes)
+    nodes, votes = forest(random, 12, 10, 5, 3)
+    votes = {f"class_{key}": value for key, value in votes.items()}
+    case.node("TreeEnsembleClassifier", "x", TensorProto.STRING, TensorProto.FLOAT, classlabels_strings=["a", "b", "c"],
+              post_transform="SOFTMAX", **nodes, **votes)
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees]
 
 if __name__ == "__main__":
     for make in CASES:

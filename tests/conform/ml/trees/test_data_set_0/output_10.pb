@@ -1,0 +1,1 @@
+F2c2a2a2a2a2c2a2a2a2a2a2a2a2a2a2a2a2b2a2b2a2b2a2c2a2a2c2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2c2a2a2a2c2a2a2a2a2a2a2a2a2a2c2c2a2a2c2a2a2a2c2a2a2aBy10
