@@ -461,7 +461,10 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   bool simplifies = status == BYOC_OK && !options->is_simplified;
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
+  size_t sunk = 0;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("sink-into-branches"), module, &passes, diag, &sunk);
+  if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
   if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);

@@ -98,6 +98,10 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
   const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
   if (!declared) return BYOC_OK;
   const byoc_type_t *known = value->type, *merged;
+  // Branches whose ranks differ: the declaration is that of one of them.
+  const byoc_node_t *producer = byoc_value_producer(value);
+  const bool is_open = byoc_type_is_tensor(known) && known->rank == BYOC_RANK_UNKNOWN;
+  if (producer && is_open && declared->kind == BYOC_TYPE_TENSOR && byoc_node_is_onnx(producer, "If")) return BYOC_OK;
   const merge_result_t result = merge(reader, known, declared, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
   if (result == MERGE_AGREES) {
@@ -255,7 +259,26 @@ static byoc_status_t set_map_parameters(byoc_onnx_reader_t *reader, byoc_node_t 
   return BYOC_OK;
 }
 
+// A branch may contradict itself as long as it is not run. Its nodes are then typed by nobody here; byoc_infer_module,
+// which follows, replaces them by a message.
+static byoc_status_t infer_branches(byoc_onnx_reader_t *reader, byoc_node_t *node) {
+  byoc_diag_t *diag = reader->diag, fault = {0};
+  for (uint32_t i = 0; i < node->block_count; i++) {
+    byoc_diag_t own = {0};
+    reader->diag = &own;
+    const byoc_status_t status = infer_block(reader, node->blocks[i]);
+    reader->diag = diag;
+    BYOC_RETURN_IF_ERROR(byoc_infer_branch_fault(node->blocks[i], status, &own, diag));
+    if (status == BYOC_OK) continue;
+    if (fault.status != BYOC_OK) return byoc_diag_adopt(diag, &fault);
+    fault = own;
+    forget_types(node->blocks[i]);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_nested(byoc_onnx_reader_t *reader, byoc_node_t *node) {
+  if (byoc_node_is_onnx(node, "If")) return infer_branches(reader, node);
   byoc_block_t *body = byoc_node_find_block(node, "body");
   if (body && byoc_node_is_onnx(node, "Loop")) return infer_loop_body(reader, node, body);
   if (body && byoc_node_is_onnx(node, "Scan")) BYOC_RETURN_IF_ERROR(set_scan_parameters(reader, node, body));

@@ -70,6 +70,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is(node, "byoc", "Require")) return byoc_host_lower_require(l, node);
   if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node, BYOC_CHECK_DIMS);
   if (byoc_node_is(node, "byoc", "CheckRange")) return byoc_host_lower_check(l, node, BYOC_CHECK_RANGE);
+  if (byoc_node_is(node, "byoc", "Fail")) return byoc_host_lower_check(l, node, BYOC_CHECK_FAIL);
   if (byoc_node_is(node, "byoc", "DeviceCopy")) return byoc_host_lower_device_copy(l, node);
   if (byoc_node_is(node, "byoc", "DevicesReady")) return byoc_host_lower_devices_ready(l, node);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);

@@ -5,6 +5,7 @@
 //   If, Loop, and the operators on sequences and optionals of core/runtime/artifact/container.h
 //   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
+//   byoc::Fail@1(%text)                               ends the run with the text
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
 //   byoc::DeviceCopy@1(%x)                            from the place of its operand to that of its result
 //   byoc::DevicesReady@1()                            whether the program's devices have started

@@ -118,7 +118,8 @@ static byoc_status_t check_alignment(byoc_host_verifier_t *v, const byoc_host_bu
 
 static bool is_check(const byoc_host_instruction_t *i) {
   return i->op == BYOC_HOST_PACKED && i->function == NULL &&
-         (strcmp(i->symbol, BYOC_CHECK_DIMS) == 0 || strcmp(i->symbol, BYOC_CHECK_RANGE) == 0);
+         (strcmp(i->symbol, BYOC_CHECK_DIMS) == 0 || strcmp(i->symbol, BYOC_CHECK_RANGE) == 0 ||
+          strcmp(i->symbol, BYOC_CHECK_FAIL) == 0);
 }
 
 // The pointers that a C function gets must point into their buffers, in every repetition.

@@ -220,6 +220,7 @@ static const struct {
 } known[] = {
     {BYOC_CHECK_DIMS, "in in sn >"},
     {BYOC_CHECK_RANGE, "j- i1 i1 s+ >"},
+    {BYOC_CHECK_FAIL, "s1 >"},
     {BYOC_CHECK_DEVICES, "> b1"},
     {"byoc_text_equal", "sn sn > bn"},
     {"byoc_text_concat", "sn sn > sn"},

@@ -18,7 +18,8 @@ bool byoc_stays_in_workspace(const byoc_function_t *function) {
   for (size_t i = 0; i < body->parameters.count; ++i)
     if (!byoc_type_is_static(body->parameters.data[i]->type)) return false;
   BYOC_FOR_EACH_NODE(node, body) {
-    bool is_check = byoc_node_is(node, "byoc", "CheckDims") || byoc_node_is(node, "byoc", "CheckRange");
+    bool is_check = byoc_node_is(node, "byoc", "CheckDims") || byoc_node_is(node, "byoc", "CheckRange") ||
+                    byoc_node_is(node, "byoc", "Fail");
     if (node->block_count > 0 && !byoc_control_is_static(node)) return false;
     if (byoc_node_has_trait(node, BYOC_OP_HOST) && !is_check) return false;
     for (uint32_t r = 0; r < node->result_count; ++r)

@@ -82,8 +82,9 @@ static const byoc_type_t *join_tensors(byoc_around_t *around, const byoc_type_t 
 }
 
 const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b) {
-  if (a->kind == BYOC_TYPE_UNKNOWN) return b;
-  if (b->kind == BYOC_TYPE_UNKNOWN) return a;
+  if (a->kind == BYOC_TYPE_UNKNOWN) a = b; // a branch that cannot run
+  if (b->kind == BYOC_TYPE_UNKNOWN) b = a;
+  if (a->kind == BYOC_TYPE_UNKNOWN) return a;
   // An element may be passed for an optional that has it.
   if (a->kind == BYOC_TYPE_OPTIONAL && b->kind != BYOC_TYPE_OPTIONAL) a = a->element;
   if (b->kind == BYOC_TYPE_OPTIONAL && a->kind != BYOC_TYPE_OPTIONAL) b = b->element;
@@ -222,7 +223,7 @@ static bool all_static(byoc_value_t *const *values, size_t count) {
 
 static bool is_static_node(const byoc_node_t *node) {
   static const char *const run_by_the_host[] = {"CheckDims", "CheckRange", "DeviceCopy", "DevicesReady",
-                                                "Join",      "OnDevice",   "Text"};
+                                                "Fail",      "Join",       "OnDevice",   "Text"};
   if (node->block_count > 0) return byoc_control_is_static(node);
   bool ok = !byoc_node_has_trait(node, BYOC_OP_HOST);
   for (size_t i = 0; i < sizeof(run_by_the_host) / sizeof(run_by_the_host[0]) && !ok; ++i) {

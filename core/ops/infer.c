@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ops/op.h"
+#include "core/ops/refuse.h"
 #include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 
@@ -186,8 +187,8 @@ static byoc_status_t unknown_operator(const byoc_node_t *node, byoc_diag_t *diag
   return status;
 }
 
-byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
-  if (node->callee) return infer_call(node, diag);
+// Is the node one of an operator that there is, with as many operands and results as it takes, and with its attributes?
+static byoc_status_t check_schema(const byoc_node_t *node, byoc_diag_t *diag) {
   const byoc_op_t *op = byoc_op_of(node);
   if (!op) return unknown_operator(node, diag);
   BYOC_RETURN_IF_ERROR(check_count(node, "operand", node->operand_count, op->min_inputs, op->max_inputs, diag));
@@ -200,7 +201,13 @@ byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
   }
   // ResultShape has the attributes of the operator that it stands for.
   const byoc_op_t *schema = byoc_result_shape_of(node);
-  BYOC_RETURN_IF_ERROR(byoc_op_check_attributes(node, schema ? schema : op, diag));
+  return byoc_op_check_attributes(node, schema ? schema : op, diag);
+}
+
+byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
+  if (node->callee) return infer_call(node, diag);
+  BYOC_RETURN_IF_ERROR(check_schema(node, diag));
+  const byoc_op_t *op = byoc_op_of(node);
   enum { KEPT = 8 };
   const byoc_type_t *kept[KEPT];
   const byoc_type_t **known = kept;
@@ -220,12 +227,47 @@ byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag) {
-  BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t i = 0; i < node->block_count; ++i) BYOC_RETURN_IF_ERROR(infer_block(node->blocks[i], diag));
-    if (node->callee) BYOC_RETURN_IF_ERROR(byoc_infer_function(node->callee, diag));
-    BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));
+// ---- branches that cannot run ----
+
+static bool has_schema(void *diag, byoc_node_t *node) {
+  return node->callee || check_schema(node, diag) == BYOC_OK;
+}
+
+byoc_status_t byoc_infer_branch_fault(byoc_block_t *block, byoc_status_t status, const byoc_diag_t *fault,
+                                      byoc_diag_t *diag) {
+  if (status != BYOC_INVALID_DATA) return status == BYOC_OK ? BYOC_OK : byoc_diag_adopt(diag, fault);
+  byoc_diag_t of_schema = {0};
+  if (!byoc_block_walk(block, has_schema, &of_schema)) return byoc_diag_adopt(diag, &of_schema);
+  return BYOC_OK;
+}
+
+// A branch whose nodes contradict each other fails when it is run; one of the two must be able to.
+static byoc_status_t infer_branches(byoc_node_t *node, byoc_diag_t *diag) {
+  bool can_run = false;
+  byoc_diag_t fault = {0};
+  for (uint32_t i = 0; i < node->block_count; ++i) {
+    byoc_diag_clear(&fault);
+    byoc_status_t status = infer_block(node->blocks[i], &fault);
+    BYOC_RETURN_IF_ERROR(byoc_infer_branch_fault(node->blocks[i], status, &fault, diag));
+    can_run |= status == BYOC_OK && !byoc_refusal_of(node->blocks[i]);
+    if (status == BYOC_OK) continue;
+    if (i + 1 == node->block_count && !can_run) return byoc_diag_adopt(diag, &fault);
+    BYOC_RETURN_IF_ERROR(byoc_refuse_branch(node->blocks[i], node->block_names[i], &fault, diag));
   }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_nested(byoc_node_t *node, byoc_diag_t *diag) {
+  if (byoc_node_is_onnx(node, "If")) BYOC_RETURN_IF_ERROR(infer_branches(node, diag));
+  for (uint32_t i = 0; i < node->block_count && !byoc_node_is_onnx(node, "If"); ++i) {
+    BYOC_RETURN_IF_ERROR(infer_block(node->blocks[i], diag));
+  }
+  if (node->callee) BYOC_RETURN_IF_ERROR(byoc_infer_function(node->callee, diag));
+  return byoc_infer_node(node, diag);
+}
+
+static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE(node, block) BYOC_RETURN_IF_ERROR(byoc_infer_nested(node, diag));
   return BYOC_OK;
 }
 

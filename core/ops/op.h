@@ -108,8 +108,13 @@ const byoc_op_t *byoc_op_at(size_t index);
 // nodes of a function (nested blocks and callees included) in order. Types that are already known must agree; a
 // dimension may become more precise.
 byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
+byoc_status_t byoc_infer_nested(byoc_node_t *node, byoc_diag_t *diag); // with its blocks and its callee
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);
+// What follows from how the inference of a branch of an If ended: BYOC_OK where its nodes only contradict each other,
+// which matters when the branch is run (byoc_infer_function puts byoc::Refuse there); else the error, recorded.
+byoc_status_t byoc_infer_branch_fault(byoc_block_t *block, byoc_status_t status, const byoc_diag_t *fault,
+                                      byoc_diag_t *diag);
 
 // Infers all types of a graph function from scratch, nested blocks included, from the types of its parameters. What was
 // known besides (declared constants, names) is kept if it says more. Afterwards every unknown dimension belongs to an

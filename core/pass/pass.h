@@ -50,6 +50,8 @@ typedef struct byoc_pass_t {
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
     "all of the above, fold-quantised, split-recurrent and, for targets, recognise-attention, until nothing changes "  \
     "(8 rounds at most)")                                                                                              \
+  X(sink_into_branches, "sink-into-branches", FUNCTIONS,                                                               \
+    "move what depends on the rank of an If's result into its branches, where that differs between them")              \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
   X(shard, "shard", MODULE, "spread the model over the ranks of its mesh, as values say, and leave what one does")     \
   X(pipeline_collectives, "pipeline-collectives", FUNCTIONS,                                                           \

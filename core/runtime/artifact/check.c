@@ -36,6 +36,12 @@ int32_t byoc_check_range(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
+int32_t byoc_check_fail(const byoc_call_t *call) {
+  const char *const *text = call->tensors[0].data;
+  call->runtime->set_error(call->runtime->self, text[0]);
+  return BYOC_INVALID_ARGUMENT;
+}
+
 int32_t byoc_check_devices(const byoc_call_t *call) {
   *(bool *)call->tensors[0].data = call->runtime->has_devices != 0;
   return BYOC_OK;
@@ -44,5 +50,6 @@ int32_t byoc_check_devices(const byoc_call_t *call) {
 byoc_packed_function_t byoc_check_find(const char *symbol) {
   if (strcmp(symbol, BYOC_CHECK_DIMS) == 0) return byoc_check_dims;
   if (strcmp(symbol, BYOC_CHECK_RANGE) == 0) return byoc_check_range;
+  if (strcmp(symbol, BYOC_CHECK_FAIL) == 0) return byoc_check_fail;
   return strcmp(symbol, BYOC_CHECK_DEVICES) == 0 ? byoc_check_devices : NULL;
 }

@@ -6,6 +6,7 @@
 
 #define BYOC_CHECK_DIMS    "byoc_check_dims"
 #define BYOC_CHECK_RANGE   "byoc_check_range"
+#define BYOC_CHECK_FAIL    "byoc_check_fail"
 #define BYOC_CHECK_DEVICES "byoc_check_devices"
 
 // A packed function without results. Its operands are i64[k], the dimensions that were computed; i64[k], those that the
@@ -16,6 +17,10 @@ BYOC_PACKED int32_t byoc_check_dims(const byoc_call_t *call);
 // value that an element may have; and one text, what the elements are. BYOC_INVALID_ARGUMENT, naming the first element
 // that is outside.
 BYOC_PACKED int32_t byoc_check_range(const byoc_call_t *call);
+
+// A packed function without results. Its operand is one text. BYOC_INVALID_ARGUMENT with that text, always: the program
+// got to a branch that cannot run.
+BYOC_PACKED int32_t byoc_check_fail(const byoc_call_t *call);
 
 // A packed function without operands. Its result, a bool, says whether the program's devices have started.
 BYOC_PACKED int32_t byoc_check_devices(const byoc_call_t *call);

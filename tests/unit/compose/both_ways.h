@@ -15,6 +15,7 @@
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
+#include "core/pass/pass.h"
 #include "core/runtime/loader.h"
 #include "tests/support/support.h"
 
@@ -40,6 +41,7 @@ static inline byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *
   *m = (model_t){0};
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), diag, &m->module), diag);
   byoc_test_ok(byoc_infer_module(m->module, diag), diag);
+  byoc_test_ok(byoc_pass_run_list("sink-into-branches", m->module, NULL, diag), diag);
   byoc_test_ok(byoc_kernel_lower_module(m->module, NULL, diag), diag);
   return byoc_host_lower(m->module, byoc_allocator_system(), diag, &m->program);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/file.h"
 #include "core/ops/op.h"
+#include "core/ops/refuse.h"
 #include "onnx.pb-c.h"
 
 #define HEAD "module {model = \"test\", producer = \"byoc\", ir_version = 8, opset_import. = 17} {\n"
@@ -357,6 +358,41 @@ static void reads_branches(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// A branch that contradicts itself (`fits` is false) is read, and fails when it is run; a misspelt attribute is an
+// error.
+static byoc_status_t read_branches(bool fits, const char *attribute, byoc_diag_t *diag, byoc_graph_module_t **module) {
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
+  byoc_onnx_graph_input(graph, "c", BYOC_DTYPE_BOOL, "");
+  byoc_onnx_graph_t *yes = byoc_onnx_model_nested_graph(model, "yes");
+  byoc_onnx_graph_t *no = byoc_onnx_model_nested_graph(model, "no");
+  byoc_onnx_node_int(byoc_onnx_graph_node(yes, "Concat", "", fits ? "x,x" : "x,c", "yes_out"), attribute, 0);
+  byoc_onnx_graph_output(yes, "yes_out", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_graph_node(no, "Neg", "", "x", "no_out");
+  byoc_onnx_graph_output(no, "no_out", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_node_t *node = byoc_onnx_graph_node(graph, "If", "if", "c", "out");
+  byoc_onnx_node_graph(node, "then_branch", yes);
+  byoc_onnx_node_graph(node, "else_branch", no);
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
+  return read_model(model, NULL, diag, module);
+}
+
+static void test_17_branches_that_cannot_run(void **state) {
+  (void)state;
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_test_ok(read_branches(false, "axis", &diag, &module), &diag);
+  const byoc_node_t *made = byoc_graph_module_main(module)->body->last;
+  const char *refusal = byoc_refusal_of(byoc_node_find_block(made, "then_branch"));
+  assert_non_null(refusal);
+  assert_non_null(strstr(refusal, "If 'if' (ai.onnx 16): its then_branch cannot run: Concat (ai.onnx 13): operand 1"));
+  assert_null(byoc_refusal_of(byoc_node_find_block(made, "else_branch")));
+  assert_int_equal(byoc_type_element_count(made->results[0]->type), 6);
+  byoc_graph_module_destroy(module);
+  byoc_test_error(read_branches(true, "axes", &diag, &module), BYOC_INVALID_DATA, &diag, "axes");
+}
+
 // What the loop carries keeps its shape if the body returns the same shape, and is widened if it does not.
 static void types_loops(void **state) {
   (void)state;
@@ -566,6 +602,7 @@ int main(void) {
       cmocka_unit_test(reads_constant_nodes),
       cmocka_unit_test(instantiates_functions),
       cmocka_unit_test(reads_branches),
+      cmocka_unit_test(test_17_branches_that_cannot_run),
       cmocka_unit_test(types_loops),
       cmocka_unit_test(checks_declarations),
       cmocka_unit_test(declared_shapes_are_hints),
