@@ -8,63 +8,16 @@
 #include "core/kernel/outline.h"
 #include "core/kernel/require.h"
 #include "core/kernel/shapes.h"
+#include "core/ops/expand.h"
 
 // Expansions may expand again; more rounds than this mean that they never end.
 #define MAX_EXPANSIONS 64
 
-// The value that a use reads.
-static byoc_value_t *used_value(const byoc_use_t *use) {
-  return use->node ? use->node->operands[use->index] : use->block->results.data[use->index];
-}
-
-// A value that replaces another keeps the constant dimensions that were declared for it.
-static bool keep_constants(byoc_value_t *value, const byoc_type_t *before) {
-  const byoc_type_t *now = value->type;
-  bool fits = byoc_type_is_tensor(before) && byoc_type_is_tensor(now) && before->rank == now->rank &&
-              before->rank > 0 && before->dtype == now->dtype && !byoc_type_is_static(now);
-  if (!fits || value->kind != BYOC_VALUE_RESULT) return true;
-  byoc_dim_t dims[BYOC_MAX_RANK];
-  for (int32_t d = 0; d < now->rank; ++d) {
-    dims[d] = byoc_dim_is_constant(before->dims[d]) ? before->dims[d] : now->dims[d];
-  }
-  const byoc_type_t *type = byoc_type_tensor(&value->function->module->arena, now->dtype, now->rank, dims);
-  if (type) value->type = type;
-  return type != NULL;
-}
-
-static byoc_status_t expand_node(byoc_node_t *node, const byoc_op_t *op, byoc_diag_t *diag, bool *expanded) {
-  byoc_use_t *uses = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_use_t, node->result_count);
-  if (!uses) return byoc_diag_out_of_memory(diag);
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    uses[i] = node->results[i]->uses.count > 0 ? node->results[i]->uses.data[0] : (byoc_use_t){0};
-  }
-  BYOC_RETURN_IF_ERROR(op->expand(node, diag, expanded));
-  for (uint32_t i = 0; i < node->result_count && *expanded; ++i) {
-    if (!uses[i].node && !uses[i].block) continue;
-    if (!keep_constants(used_value(&uses[i]), node->results[i]->type)) return byoc_diag_out_of_memory(diag);
-  }
-  return BYOC_OK;
-}
-
-// Definitions rely on known ranks, except those of operators that the host program runs.
-static bool has_ranks(const byoc_node_t *node, const byoc_op_t *op) {
-  if (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) return true;
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
-    if (byoc_type_is_tensor(type) && type->rank < 0) return false;
-  }
-  return true;
-}
-
 static byoc_status_t expand_block(byoc_block_t *block, byoc_diag_t *diag, bool *changed) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(expand_block(node->blocks[b], diag, changed));
-    const byoc_op_t *op = node->callee ? NULL : byoc_op_of(node);
-    if (!op || !op->expand || !has_ranks(node, op)) continue;
-    char text[256];
-    byoc_node_describe(node, text, sizeof(text));
     bool expanded = false;
-    BYOC_RETURN_IF_ERROR_IN(diag, expand_node(node, op, diag, &expanded), "expanding %s", text);
+    BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
     if (!expanded) continue;
     *changed = true;
     byoc_node_erase(node);

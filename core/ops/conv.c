@@ -61,7 +61,7 @@ static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
   return infer_shape(infer, 1, 2, BYOC_DTYPE_I32);
 }
 
-static byoc_status_t infer_conv(byoc_infer_t *infer) {
+byoc_status_t byoc_infer_conv(byoc_infer_t *infer) {
   // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand, the value that x
   // is padded with, the products are those of signed and unsigned bytes.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
@@ -284,7 +284,7 @@ const byoc_op_attribute_t byoc_conv_attributes[] = {
   {                                                                                                                    \
     .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = most,              \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_CONVOLUTION,                        \
-    .attributes = byoc_conv_attributes, .infer = infer_conv, .loops = loops_conv, .axes = byoc_axes_conv               \
+    .attributes = byoc_conv_attributes, .infer = byoc_infer_conv, .loops = loops_conv, .axes = byoc_axes_conv          \
   }
 
 const byoc_op_t byoc_ops_conv[] = {CONV("", 1, 3), CONV("", 11, 3), CONV("", 22, 3), CONV("byoc", 1, 4)};

@@ -68,7 +68,7 @@ static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) 
 }
 
 // ---- Gemm ----
-static byoc_status_t infer_gemm(byoc_infer_t *infer) {
+byoc_status_t byoc_infer_gemm(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
@@ -160,7 +160,7 @@ static const byoc_op_attribute_t gemm_attributes[] = {
   { HEAD(MatMul, version, 2, 2), .infer = infer_matmul, .loops = loops_matmul, .axes = byoc_axes_product }
 #define GEMM(version, least)                                                                                           \
   {                                                                                                                    \
-    HEAD(Gemm, version, least, 3), .attributes = gemm_attributes, .infer = infer_gemm, .loops = loops_gemm,            \
+    HEAD(Gemm, version, least, 3), .attributes = gemm_attributes, .infer = byoc_infer_gemm, .loops = loops_gemm,       \
                                    .expand = expand_gemm, .axes = byoc_axes_gemm                                       \
   }
 

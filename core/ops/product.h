@@ -29,6 +29,8 @@ typedef struct byoc_product_t {
 
 // A product with its operands' buffers and no dimensions yet.
 byoc_product_t byoc_product_of(byoc_lower_t *lower, const byoc_node_t *node);
+// Inference of Gemm, and of operators with its operands and attributes.
+byoc_status_t byoc_infer_gemm(byoc_infer_t *infer);
 byoc_status_t byoc_product_lower(byoc_product_t *p);
 
 #endif // BYOC_CORE_OPS_PRODUCT_H_

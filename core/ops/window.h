@@ -52,6 +52,8 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
                         const byoc_loop_expr_t *extent, const byoc_loop_expr_t *low, const byoc_loop_expr_t *high,
                         const byoc_loop_expr_t **out_begin, const byoc_loop_expr_t **out_end);
 
+// Inference of Conv, and of operators with its operands and attributes.
+byoc_status_t byoc_infer_conv(byoc_infer_t *infer);
 // Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/conv.c).
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
 // Are convolutions with these weights computed as matrix products over packed pixels?

@@ -32,6 +32,7 @@ typedef struct byoc_pass_t {
   X(infer_types, "infer-types", FUNCTIONS, "infer the type of every value")                                            \
   X(inline_functions, "inline-functions", FUNCTIONS, "put functions marked Inline where they are called")              \
   X(differentiate, "differentiate", FUNCTIONS, "write out the derivatives that Gradient nodes ask for")                \
+  X(write_out, "write-out", FUNCTIONS, "write operators that stand for several of ai.onnx as those")                   \
   X(canonicalise, "canonicalise", FUNCTIONS, "give operators with several spellings the one that rules look for")      \
   X(fold_structure, "fold-structure", FUNCTIONS, "take the branch, element or optional that is known to be meant")     \
   X(keep_packed_weights, "keep-packed-weights", FUNCTIONS,                                                             \

@@ -1,0 +1,44 @@
+// What the operators of com.microsoft share.
+#include "core/ops/microsoft.h"
+
+byoc_value_t *byoc_microsoft_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b) {
+  return byoc_write_node(w, "", op, a, b, NULL, NULL, 0);
+}
+
+byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value) {
+  if (w->failed || !like) return NULL;
+  byoc_graph_module_t *module = w->node->function->module;
+  const byoc_type_t *type = byoc_type_tensor_static(&module->arena, BYOC_DTYPE_F32, 0, NULL);
+  const float single = (float)value;
+  byoc_constant_t *constant = type ? byoc_constant_create(module, "number", type, &single) : NULL;
+  byoc_value_t *made = constant ? byoc_function_constant(w->node->function, constant) : NULL;
+  if (!made) w->failed = true;
+  return byoc_write_cast(w, made, like->type->dtype);
+}
+
+byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias) {
+  return bias ? byoc_microsoft_write(w, "Add", x, bias) : x;
+}
+
+void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value) {
+  if (w->failed || !byoc_has_result(w->node, result)) return;
+  if (!value || !byoc_value_replace_uses(w->node->results[result], value)) w->failed = true;
+}
+
+byoc_status_t byoc_microsoft_need_int(const byoc_infer_t *infer, const char *name, int64_t only) {
+  const int64_t value = byoc_node_int(infer->node, name);
+  if (value == only) return BYOC_OK;
+  return byoc_infer_unsupported(infer, "attribute '%s' is %lld; only %lld is supported", name, (long long)value,
+                                (long long)only);
+}
+
+byoc_status_t byoc_microsoft_need_absent(const byoc_infer_t *infer, uint32_t index, const char *what) {
+  if (!byoc_has_operand(infer->node, index)) return BYOC_OK;
+  return byoc_infer_unsupported(infer, "operand %u, %s, is not supported", index, what);
+}
+
+byoc_status_t byoc_microsoft_need_float(const byoc_infer_t *infer, uint32_t index) {
+  if (index > 0 && !byoc_has_operand(infer->node, index)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_float, "a float tensor"));
+  return byoc_infer_need_same(infer, index);
+}

@@ -1,0 +1,38 @@
+// What the operators of com.microsoft share: those that ONNX Runtime's optimiser, its quantiser and exporters of
+// language models write. Each is written as operators of ai.onnx (the trait FUSED).
+#ifndef BYOC_CORE_OPS_MICROSOFT_H_
+#define BYOC_CORE_OPS_MICROSOFT_H_
+
+#include "core/ops/util.h"
+#include "core/ops/write.h"
+
+// A row of the table; infer_<function> and expand_<function> are its functions.
+#define BYOC_FUSED_ROW(in_domain, Name, least, most, results, schema, function)                                        \
+  {                                                                                                                    \
+    .domain = in_domain, .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
+    .max_outputs = results, .traits = BYOC_OP_FUSED, .attributes = schema, .infer = infer_##function,                  \
+    .expand = expand_##function                                                                                        \
+  }
+#define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \
+  BYOC_FUSED_ROW("com.microsoft", Name, least, most, results, schema, function)
+
+static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
+  return byoc_has_operand(node, index) ? node->operands[index] : NULL;
+}
+// A node of ai.onnx of one or two operands.
+byoc_value_t *byoc_microsoft_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b);
+// A number of the element type of `like`.
+byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value);
+// x + bias; x if there is none.
+byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias);
+// Puts the value in the place of a result other than the first, if the node has it.
+void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value);
+
+// Refuses values of an attribute, an integer that is `only` otherwise.
+byoc_status_t byoc_microsoft_need_int(const byoc_infer_t *infer, const char *name, int64_t only);
+// Refuses operands that are given.
+byoc_status_t byoc_microsoft_need_absent(const byoc_infer_t *infer, uint32_t index, const char *what);
+// Operand `index` must be one of floats, of the element type of operand 0, if it is given.
+byoc_status_t byoc_microsoft_need_float(const byoc_infer_t *infer, uint32_t index);
+
+#endif // BYOC_CORE_OPS_MICROSOFT_H_

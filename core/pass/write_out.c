@@ -1,0 +1,27 @@
+// write-out: operators that stand for several of ai.onnx (the trait FUSED) are written as those before any backend sees
+// them, so that backends take them as what they are.
+#include "core/ops/expand.h"
+#include "core/pass/pass.h"
+
+static byoc_status_t write_out_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(write_out_block(node->blocks[b], diag, changes));
+    }
+    if (!byoc_node_has_trait(node, BYOC_OP_FUSED)) continue;
+    bool expanded = false;
+    BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
+    if (!expanded) continue;
+    byoc_node_erase(node);
+    *changes += 1;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, write_out_block(function->body, diag, changes), "in '%s'", function->name);
+  }
+  return BYOC_OK;
+}

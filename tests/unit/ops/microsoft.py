@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Writes microsoft_cases.def: operators of com.microsoft with the results that ONNX Runtime gives.
+
+    python3 tests/unit/ops/microsoft.py > tests/unit/ops/microsoft_cases.def
+
+Needs the packages numpy, onnx and onnxruntime. With --plausible, writes rows for plausible.def instead.
+"""
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+CODES = {"float32": "f32", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16"}
+rows, plausible = [], []
+
+
+class Input:
+    """An input whose element i is known from its place: test_compute_microsoft.c fills it by the same rule."""
+
+    def __init__(self, *shape, dtype="float32"):
+        self.shape, self.dtype = shape, dtype
+
+    def fill(self, place):
+        numbers = (np.arange(int(np.prod(self.shape)), dtype=np.int64) * 37 + place * 11 + 5) % 251
+        if self.dtype == "float32":
+            return ((numbers % 23 - 11) / 8).astype("float32").reshape(self.shape)
+        return (numbers - (128 if self.dtype == "int8" else 0)).astype(self.dtype).reshape(self.shape)
+
+
+def number(x):
+    return f"{float(x):.9g}" if isinstance(x, (float, np.floating)) else str(int(x))
+
+
+def literal(x):
+    text = number(x)
+    return text if isinstance(x, (int, np.integer)) or "." in text or "e" in text else text + ".0"
+
+
+def nested(array):
+    if array.ndim == 0:
+        return "[" + literal(array[()]) + "]"
+    return "[" + ", ".join(literal(x) for x in array.ravel()) + "]"
+
+
+def attribute(value):
+    if isinstance(value, str):
+        return '\\"' + value + '\\"'
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(attribute(x) for x in value) + "]"
+    return literal(value) + ("f" if isinstance(value, float) else "")
+
+
+def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, **attributes):
+    """`outputs` is a number, or a list of flags that say which results are wanted."""
+    flags = [True] * outputs if isinstance(outputs, int) else outputs
+    names, feeds, infos, initializers, parameters, constants, operands = [], {}, [], [], [], [], []
+    for i, given in enumerate(inputs):
+        name = f"x{i}"
+        names.append(name if given is not None else "")
+        if given is None:
+            operands.append("_")
+        elif isinstance(given, Input):
+            feeds[name] = given.fill(len(parameters))
+            infos.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(feeds[name].dtype), given.shape))
+            kind = f"{CODES[given.dtype]}[{','.join(map(str, given.shape))}]"
+            parameters.append(f"%x{i} : {kind}")
+            operands.append((f"%x{i}", kind))
+        else:
+            initializers.append(numpy_helper.from_array(given, name))
+            kind = f"{CODES[str(given.dtype)]}[{','.join(map(str, given.shape))}]"
+            constants.append(f"  constant @x{i} : {kind} = {nested(given)}\\n")
+            operands.append((f"@x{i}", kind + " = " + nested(given)))
+    wanted = [f"y{i}" if flag else "" for i, flag in enumerate(flags)]
+    node = helper.make_node(op, names, wanted, domain=domain, **attributes)
+    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=n) for n in wanted if n], initializers)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(None, feeds)
+    written = ", ".join(f"{k} = {attribute(v)}" for k, v in attributes.items())
+    braces = " {" + written + "}" if written else ""
+    shown = f"{domain}::{op}" if domain else op
+    types = ", ".join("?" for _ in flags)
+    text = ("module {\\n" + "".join(constants) + f"  func @main({', '.join(parameters)}) -> "
+            f"({', '.join('%' + n + ' : ?' for n in wanted if n)}) {{\\n    "
+            f"{', '.join('%y' + str(i) for i in range(len(flags)))} = {shown}@1("
+            f"{', '.join(o if o == '_' else o[0] for o in operands)}){braces} : {types}\\n"
+            f"    return {', '.join('%' + n for n in wanted if n)}\\n  }}\\n}}\\n")
+    numbers = ", ".join(number(x) for result in results for x in np.asarray(result).ravel())
+    rows.append(f'CASE("{text}", {numbers})')
+    if not rows_only:
+        kinds = "; ".join(o if o == "_" else o[1] for o in operands)
+        plausible.append(f'PLAUSIBLE("{shown}", "{kinds}", "{braces[1:]}", {len(flags)})')
+
+
+def floats(*values):
+    return np.array(values, dtype="float32")
+
+
+def ints(*values):
+    return np.array(values, dtype="int32")
+
+
+def normalisations():
+    x, v = Input(2, 3, 4), Input(4)
+    case("SkipLayerNormalization", [x, x, v, v, v], [True, False, False, True], epsilon=0.25)
+    case("SkipLayerNormalization", [x, Input(3, 4), v], rows_only=True)
+    case("SkipSimplifiedLayerNormalization", [x, x, v, v], [True, False, False, True], epsilon=0.25)
+    case("SkipSimplifiedLayerNormalization", [x, x, v], rows_only=True)
+    case("SimplifiedLayerNormalization", [x, v], [True, False], domain="", epsilon=0.5)
+    words, segments = np.array([[3, 0, 2], [1, 1, 4]], "int32"), np.array([[0, 0, 1], [1, 0, 0]], "int32")
+    mask = np.array([[1, 1, 0], [1, 1, 1]], "int32")
+    case("EmbedLayerNormalization", [words, segments, Input(5, 4), Input(6, 4), Input(2, 4), v, v, mask], 3, epsilon=0.5)
+    case("EmbedLayerNormalization", [words, None, Input(5, 4), Input(6, 4), None, v, v, None, np.array([[2, 0, 5]], "int32")],
+         2, rows_only=True)
+
+
+def products():
+    x = Input(2, 3, 4)
+    case("Gelu", [x])
+    case("BiasGelu", [x, Input(4)])
+    case("FastGelu", [x, Input(4)])
+    case("FastGelu", [x], rows_only=True)
+    case("QuickGelu", [x], alpha=1.5)
+    case("QuickGelu", [x], rows_only=True)
+    case("FusedGemm", [Input(3, 2), Input(4, 3), Input(4)], transA=1, transB=1, alpha=0.5, activation="LeakyRelu",
+         activation_alpha=0.25)
+    case("FusedGemm", [Input(2, 3), Input(3, 4)], rows_only=True, activation="Tanh")
+    case("FusedGemm", [Input(2, 3), Input(3, 4)], rows_only=True, activation="HardSigmoid", activation_alpha=0.25,
+         activation_beta=0.5)
+    case("FusedConv", [Input(1, 2, 4, 4), Input(2, 2, 3, 3), Input(2), Input(1, 2, 4, 4)], pads=[1, 1, 1, 1], activation="Relu")
+    case("FusedConv", [Input(1, 2, 4, 4), Input(2, 1, 3, 3)], rows_only=True, group=2, activation="Clip",
+         activation_params=[-0.5, 1.5])
+    case("FusedConv", [Input(1, 2, 4, 4), Input(2, 1, 3, 3)], rows_only=True, group=2, activation="HardSigmoid",
+         activation_params=[0.25, 0.5])
+    case("FusedMatMul", [Input(2, 3, 4), Input(2, 5, 4)], transB=1, alpha=0.5)
+    case("FusedMatMul", [Input(3, 2, 4), Input(2, 4, 5)], transBatchA=1, rows_only=True)
+    case("FusedMatMul", [Input(4, 2, 3), Input(2, 4, 5)], transBatchA=1, transA=1, rows_only=True)
+    case("FusedMatMul", [Input(2, 3, 4), Input(5, 2, 4)], transBatchB=1, transB=1, rows_only=True)
+    case("TransposeMatMul", [Input(4, 3), Input(4, 5)], transA=1)
+
+
+normalisations()
+products()
+print("\n".join(plausible if "--plausible" in sys.argv else
+                ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))

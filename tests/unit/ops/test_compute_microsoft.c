@@ -1,0 +1,94 @@
+// The operators of com.microsoft and those of early operator sets, against what ONNX Runtime gives for them.
+#include "tests/unit/ops/ops_support.h"
+
+enum { MOST_NUMBERS = 512 };
+
+typedef struct {
+  const char *text;
+  double expected[MOST_NUMBERS];
+} case_t;
+
+#define CASE(text, ...) {text, {__VA_ARGS__}},
+static const case_t cases[] = {
+#include "microsoft_cases.def"
+};
+#undef CASE
+
+// The parameters of main are filled as microsoft.py does it.
+static void fill(const byoc_type_t *type, int64_t place, void *data) {
+  const int64_t count = byoc_type_element_count(type);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t number = (i * 37 + place * 11 + 5) % 251;
+    switch (type->dtype) {
+    case BYOC_DTYPE_F32:
+      ((float *)data)[i] = (float)(number % 23 - 11) / 8;
+      break;
+    case BYOC_DTYPE_U8:
+      ((uint8_t *)data)[i] = (uint8_t)number;
+      break;
+    case BYOC_DTYPE_I8:
+      ((int8_t *)data)[i] = (int8_t)(number - 128);
+      break;
+    default:
+      fail_msg("there is no rule for the type of a parameter");
+    }
+  }
+}
+
+static double element(const byoc_type_t *type, const void *data, int64_t i) {
+  switch (type->dtype) {
+  case BYOC_DTYPE_F32:
+    return (double)((const float *)data)[i];
+  case BYOC_DTYPE_U8:
+    return (double)((const uint8_t *)data)[i];
+  case BYOC_DTYPE_I8:
+    return (double)((const int8_t *)data)[i];
+  case BYOC_DTYPE_I32:
+    return (double)((const int32_t *)data)[i];
+  default:
+    fail_msg("there is no rule for the type of a result");
+  }
+  return 0;
+}
+
+static void run_case(const case_t *item) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(item->text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  const byoc_block_t *body = byoc_graph_module_main(module)->body;
+  void *inputs[OPS_MAX_VALUES] = {NULL};
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    const byoc_type_t *type = body->parameters.data[i]->type;
+    inputs[i] = malloc((size_t)byoc_type_element_count(type) * 4);
+    assert_non_null(inputs[i]);
+    fill(type, (int64_t)i, inputs[i]);
+  }
+  ops_run_t run;
+  ops_run(item->text, (const void *const *)inputs, &run);
+  const byoc_block_t *ran = byoc_graph_module_main(run.module)->body;
+  size_t at = 0;
+  for (size_t r = 0; r < ran->results.count; ++r) {
+    const byoc_type_t *type = ran->results.data[r]->type;
+    const int64_t count = byoc_type_element_count(type);
+    for (int64_t i = 0; i < count; ++i, ++at) {
+      const double actual = element(type, ops_result(&run, r), i), expected = item->expected[at];
+      const double allowed = type->dtype == BYOC_DTYPE_F32 ? 1e-5 + 1e-4 * fabs(expected) : 0;
+      if (fabs(actual - expected) <= allowed) continue;
+      fail_msg("%s: element %d of result %zu is %.9g, expected %.9g", item->text, (int)i, r, actual, expected);
+    }
+  }
+  assert_true(at == MOST_NUMBERS || item->expected[at] == 0); // no result is shorter than it should be
+  ops_done(&run);
+  for (size_t i = 0; i < OPS_MAX_VALUES; ++i) free(inputs[i]);
+  byoc_graph_module_destroy(module);
+}
+
+static void test_onnxruntime_gives_the_same(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) run_case(&cases[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_onnxruntime_gives_the_same)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
