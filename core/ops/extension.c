@@ -31,8 +31,11 @@ byoc_status_t byoc_op_extend(byoc_op_extension_t *extension, byoc_diag_t *diag) 
   for (size_t i = 0; i < extension->row_count; ++i) {
     const byoc_op_t *row = extension->rows[i], *own = byoc_op_newest(row->domain, row->name);
     if (!own || own->extension) continue;
-    return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "it declares the operator '%s::%s', which is byoc's own",
-                           row->domain, row->name);
+    // Not BYOC_ALREADY_EXISTS, which the user solves by choosing one of two plugins.
+    byoc_diag_error(diag, BYOC_INVALID_DATA, "it declares the operator '%s::%s', which is byoc's own", row->domain,
+                    row->name);
+    byoc_diag_hint(diag, "declare it in a domain of the plugin's own");
+    return BYOC_INVALID_DATA;
   }
   pthread_rwlock_wrlock(&lock);
   for (size_t i = 0; i < extension->row_count && status == BYOC_OK; ++i) {

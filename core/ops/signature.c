@@ -99,6 +99,10 @@ static bool read_dim(reader_t *r, bool is_result, byoc_signature_value_t *value)
   size_t offset = lexer->token.offset;
   const char *at = byoc_lexer_is(lexer, BYOC_TOKEN_WORD) ? strstr(lexer->token.text, dots) : NULL;
   if (at && at > lexer->token.text) return read_rest(r, at, is_result, value, dim);
+  if (byoc_lexer_is(lexer, BYOC_TOKEN_WORD) && strchr(lexer->token.text, '.')) {
+    return byoc_lexer_fail(lexer, "'%s' is no dimension; any number of dimensions is a name and three dots: 'S...'",
+                           lexer->token.text);
+  }
   if (!byoc_dim_parse(lexer, r->arena, &dim->dim)) return false;
   ++value->dim_count;
   if (byoc_dim_is_constant(dim->dim) && dim->dim.constant < 0) {

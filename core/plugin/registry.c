@@ -21,11 +21,12 @@ enum { LOAD_TIMEOUT_MS = 20000 };
 
 typedef struct slot_t {
   byoc_plugin_entry_t entry;
-  const char *real_path; // links followed; NULL if the file was not trusted
-  const char *refusal;   // REFUSED: the reason with the plugin's path
-  const char *rivalry;   // which other plugin announces the same, if the user chose neither or both; NULL: none
-  bool is_preferred;     // the user chose it, should another plugin announce the same
-  bool is_unread;        // REFUSED: the system did not let it be read, so that nobody knows its targets
+  const char *real_path;      // links followed; NULL if the file was not trusted
+  const char *refusal;        // REFUSED: the reason with the plugin's path
+  const struct slot_t *rival; // the plugin that `rivalry` names beside this one
+  const char *rivalry;        // which other plugin announces the same, if the user chose neither or both; NULL: none
+  bool is_preferred;          // the user chose it, should another plugin announce the same
+  bool is_unread;             // REFUSED: the system did not let it be read, so that nobody knows its targets
 } slot_t;
 
 struct byoc_plugin_registry_t {
@@ -107,6 +108,7 @@ static byoc_status_t give_rival(byoc_plugin_registry_t *registry, slot_t *slot, 
   slot->rivalry = byoc_arena_format(&registry->arena, "two plugins announce the %s, '%s' and '%s' (%s)", what,
                                     slot->entry.path, other->entry.path, hint);
   if (slot->rivalry == NULL) return byoc_diag_out_of_memory(reason);
+  slot->rival = other;
   byoc_status_t status =
       byoc_diag_error(reason, BYOC_ALREADY_EXISTS, "its %s is announced by '%s', too", what, other->entry.path);
   byoc_diag_hint(reason, "%s", hint);
@@ -430,6 +432,16 @@ static byoc_status_t load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   return BYOC_OK;
 }
 
+// Has the warning on the other one of two rivals said the same?
+static bool is_told(const byoc_plugin_registry_t *registry, size_t index) {
+  const slot_t *slot = registry->slots.data[index];
+  if (slot->rivalry == NULL || slot->rival->rivalry == NULL || slot->rival->rival != slot) return false;
+  for (size_t i = 0; i < index; ++i) {
+    if (registry->slots.data[i] == slot->rival) return true;
+  }
+  return false;
+}
+
 size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
   size_t refused_count = 0;
   for (size_t i = 0; i < registry->slots.count; ++i) {
@@ -438,7 +450,7 @@ size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
     (void)load_slot(registry, slot);
     if (slot->entry.state != BYOC_PLUGIN_REFUSED) continue;
     if (!was_found && !slot->is_unread && slot->rivalry == NULL) continue;
-    byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
+    if (!is_told(registry, i)) byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
     ++refused_count;
   }
   return refused_count;

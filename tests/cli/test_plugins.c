@@ -71,6 +71,8 @@ static void test_a21_two_plugins_for_one_target(void **state) {
   byoc_test_printed("/two/b.so' (choose one of them: --prefer FILE)");
   byoc_test_shell(1, "BYOC_PLUGIN_PATH=%s/one:%s/two byoc targets", folder, folder);
   byoc_test_printed("error: 2 plugins are refused, whose targets are missing here");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s/one:%s/two byoc targets 2>&1 | grep -c 'two plugins announce' | grep -x 1",
+                  folder, folder); // once for both
   byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s/one:%s/two byoc targets --prefer two", folder, folder);
   byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s/one:%s/two byoc plugins --prefer two/b.so", folder, folder);
   byoc_test_printed("/one/a.so  (BYOC_PLUGIN_PATH)\n         reason: its target 'bad' is taken by '");

@@ -56,6 +56,14 @@ expect(output "\nfailed +place.cases [^\n]*\n +no case holds what --case says\n"
 run(1 ${GOOD} --rule=place.cases --cases=${CMAKE_CURRENT_LIST_DIR}/bad)
 expect(output "\nfailed +place.cases [^\n]*\n +'[^\n]*bad' holds no cases in files \\*.cases\n")
 
+# Of what is no plugin, the rules that failed are told, and not each rule that could not run.
+run(1 ${CMAKE_CURRENT_LIST_FILE})
+expect(output "\nfailed +file.needs ")
+expect(output ", [0-9][0-9] blocked, because a rule in front of them failed\n$")
+if(output MATCHES "\nblocked ")
+  message(FATAL_ERROR "rules that could not run are told one by one: ${output}")
+endif()
+
 run(0 --list)
 expect(output "\noptions.described +A22 +each option")
 run(2 ${GOOD} --rule=options.descibed)

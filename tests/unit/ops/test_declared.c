@@ -328,6 +328,8 @@ static void test_wrong_declarations_are_refused(void **state) {
       {{.signature = "(x: f32[N]) -> (y: f32[N...])"}, "no required operand has the dimensions 'N...' of result 'y'"},
       {{.signature = "(x: f32[N * 2]) -> (y: f32[N])"}, "a dimension of an operand is a number or a name"},
       {{.signature = "(x: f32[A..., B...]) -> (y: f32[A...])"}, "'x' has two rests"},
+      {{.signature = "(x: f32[S..]) -> (y: f32[S...])"},
+       "'S..' is no dimension; any number of dimensions is a name and three dots"},
       {{.signature = "(x: f32[A...axis, N]) -> (y: f32[A...])"}, "'axis' is no attribute that is an integer"},
       {{.signature = "(x: f32[A...alpha, N]) -> (y: f32[A...])", .attributes = alpha_attributes},
        "'alpha' is no attribute that is an integer"},
