@@ -16,8 +16,6 @@
 // results are computed at run time.
 #define FOLD_GROWTH      8
 #define FOLD_SMALL_BYTES (INT64_C(16) << 20)
-// A table of numbers that is larger than this stays in few bits if all that reads it are look-ups.
-#define PACKED_BYTES (INT64_C(64) << 10)
 // All folding in one module shares one budget: FOLD_GROWTH times the constants that it came with, so that each of them
 // can be converted once, plus room for so many masks.
 #define FOLD_MASKS 16
@@ -65,20 +63,6 @@ static bool pay(const folder_t *f, const byoc_node_t *node) {
   return true;
 }
 
-// Weights of few bits of which only parts are read: numbers are made of these parts when they are read.
-static bool stays_packed(const folder_t *f, const byoc_node_t *node) {
-  if (!byoc_node_is_onnx(node, "DequantizeLinear") || byoc_type_size_bytes(node->results[0]->type) <= PACKED_BYTES) {
-    return false;
-  }
-  const byoc_value_t *value = node->results[0];
-  for (size_t u = 0; u < value->uses.count; ++u) {
-    const byoc_node_t *user = value->uses.data[u].node;
-    if (user == NULL || !byoc_node_is_onnx(user, "Gather") || user->operands[0] != value) return false;
-    if (is_known(f, user->operands[1])) return false; // which parts is known: they are folded
-  }
-  return value->uses.count > 0;
-}
-
 static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (op == NULL || node->block_count > 0 || node->result_count == 0) return false;
@@ -96,7 +80,7 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
     if (!byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
     if (node->results[r]->device.target != NULL) return false; // the user said who computes it
   }
-  return !stays_packed(f, node) && pay(f, node);
+  return pay(f, node);
 }
 
 // ---- shapes: known from the type alone ----

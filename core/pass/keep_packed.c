@@ -3,7 +3,11 @@
 //   MatMul(x, DequantizeLinear(w, scale, zero point))        →  MatMulNBits(x, w, scale, zero point)
 //   Gemm(x, DequantizeLinear(w, scale, zero point), c)       →  MatMulNBits(x, w, scale, zero point) + c
 //
-// with a Transpose behind the DequantizeLinear or not. It runs before constants are folded, which would make f32 of the
+// with a Transpose behind the DequantizeLinear or not, and a table is looked up in before numbers are made of it:
+//
+//   Gather(DequantizeLinear(w, scale), i)                    →  DequantizeLinear(Gather(w, i), Gather(scale, i))
+//
+// It runs before constants are folded, which would make f32 of the
 // weights: eight times the bytes of weights of four bits, all of which a product of one row reads.
 //
 // Weights of bytes with one scale for each column or for all are left to fold-quantised and to the folding: products in
@@ -162,10 +166,44 @@ static bool takes(const byoc_node_t *node, bool *out_is_gemm, bool *out_turned) 
   return x->dtype == BYOC_DTYPE_F32 || x->dtype == BYOC_DTYPE_F16 || x->dtype == BYOC_DTYPE_BF16;
 }
 
+// Gather(DequantizeLinear(w, scale, zero point), i) → DequantizeLinear(Gather(w, i), Gather(scale, i), Gather(zero
+// point, i)), where lines are looked up and blocks lie along them
+static byoc_status_t look_up_first(byoc_node_t *gather, byoc_diag_t *diag, size_t *changes) {
+  if (!byoc_node_is_onnx(gather, "Gather") || !gather->operands[0] || !gather->operands[1]) return BYOC_OK;
+  const byoc_node_t *dequantise = producer_in(gather->operands[0], gather->block, "DequantizeLinear");
+  const byoc_type_t *type = gather->operands[1]->type;
+  if (!dequantise || !byoc_type_is_tensor(type) || type->rank < 0 || type->rank >= BYOC_MAX_RANK) return BYOC_OK;
+  const byoc_constant_t *values = constant_of(dequantise, 0), *scales = constant_of(dequantise, 1);
+  if (!values || !scales || values->type->rank != 2 || scales->type->rank != 2) return BYOC_OK;
+  const int64_t axis = byoc_node_int(dequantise, "axis"), along = byoc_node_int(gather, "axis");
+  if ((axis != 1 && axis != -1) || (along != 0 && along != -2) || byoc_node_int(dequantise, "block_size") < 1) {
+    return BYOC_OK;
+  }
+  byoc_writer_t w = {.node = gather, .diag = diag};
+  byoc_value_t *operands[3] = {NULL};
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < dequantise->operand_count && i < 3; ++i) {
+    if (!dequantise->operands[i]) continue;
+    operands[i] = byoc_write_node(&w, "", "Gather", dequantise->operands[i], gather->operands[1], NULL, NULL, 0);
+    count = i + 1;
+  }
+  byoc_attribute_t attributes[] = {
+      {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = type->rank},
+      {.name = "block_size", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_node_int(dequantise, "block_size")},
+      {.name = "output_dtype", .kind = BYOC_ATTRIBUTE_INT, .i = gather->results[0]->type->dtype},
+  };
+  byoc_node_t *made = byoc_write_many(&w, "", "DequantizeLinear", operands, count, 1, attributes, 3);
+  return byoc_pass_replace(gather, made ? made->results[0] : NULL, diag, changes);
+}
+
 static byoc_status_t keep_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b)
       BYOC_RETURN_IF_ERROR(keep_in_block(node->blocks[b], diag, changes));
+    if (byoc_node_is_onnx(node, "Gather")) {
+      BYOC_RETURN_IF_ERROR(look_up_first(node, diag, changes));
+      continue;
+    }
     bool is_gemm = false, turned = false;
     packed_t packed;
     if (!takes(node, &is_gemm, &turned) || !read_weights(node->operands[1], block, turned, &packed)) continue;
@@ -174,7 +212,9 @@ static byoc_status_t keep_in_block(byoc_block_t *block, byoc_diag_t *diag, size_
     if (is_gemm && node->operand_count > 2 && node->operands[2]) {
       y = byoc_write_node(&w, "", "Add", y, node->operands[2], NULL, NULL, 0);
     }
+    byoc_node_t *transpose = producer_in(node->operands[1], block, "Transpose");
     BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, w.failed ? NULL : y, diag, changes));
+    if (transpose && byoc_pass_is_unused(transpose)) byoc_node_erase(transpose);
   }
   return BYOC_OK;
 }

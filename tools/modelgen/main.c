@@ -22,6 +22,10 @@ const modelgen_model_t modelgen_models[] = {
     {"gpt2_cached",
      "the same with a cache of fixed size, of which a step writes one row; --layers, --sequence rows (128)",
      TAKES_LAYERS | TAKES_SEQUENCE | FIXES_SEQUENCE, 12, 12, 128, 1024, modelgen_build_gpt2_cached},
+    {"gpt2_nbits", "gpt2_step with weights of four bits, by MatMulNBits of com.microsoft; --layers, --sequence",
+     TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_nbits},
+    {"gpt2_blocked", "the same by DequantizeLinear in blocks, for operator set 21; --layers, --sequence",
+     TAKES_LAYERS | TAKES_SEQUENCE | NEEDS_BLOCKS, 12, 12, 128, 1023, modelgen_build_gpt2_blocked},
     {"greedy_decoder", "greedy decoding in a Loop with a growing cache; prompt and steps vary", 0, 0, 0, 0, 0,
      modelgen_build_greedy_decoder},
     {"detector", "one-stage detector with NonMaxSuppression for images of any size", 0, 0, 0, 0, 0,
@@ -41,8 +45,8 @@ static void print_models(FILE *stream) {
 static void print_help(FILE *stream) {
   fputs("usage: byoc-modelgen NAME -o FILE.onnx [--seed N] [--batch B] [--layers L] [--sequence S]\n"
         "\n"
-        "Writes a model of ONNX operator set 17 with seeded weights. The same arguments give the same bytes on every\n"
-        "machine.\n"
+        "Writes a model of ONNX operator set 17, or of the one that its line names, with seeded weights. The same\n"
+        "arguments give the same bytes on every machine.\n"
         "\n"
         "  -o, --output FILE  where to write\n"
         "  --seed N           seed of the weights (0)\n"
@@ -211,9 +215,11 @@ int main(int argc, char **argv) {
   if (code != EXIT_FINE) return code;
 
   byoc_diag_t diag = {0};
-  gen.model = byoc_onnx_model_create(byoc_allocator_system(), model->name, 17);
+  const bool needs_blocks = (model->takes & NEEDS_BLOCKS) != 0;
+  gen.model = byoc_onnx_model_create(byoc_allocator_system(), model->name, needs_blocks ? 21 : 17);
   byoc_status_t status = gen.model ? BYOC_OK : byoc_diag_out_of_memory(&diag);
   if (status == BYOC_OK) {
+    if (needs_blocks) byoc_onnx_model_set_ir_version(gen.model, 10); // the first with integers of four bits and blocks
     gen.graph = byoc_onnx_model_graph(gen.model);
     model->build(&gen);
     status = byoc_onnx_model_write(gen.model, arguments.output, &diag);

@@ -10,6 +10,9 @@ typedef struct modelgen_options_t {
   int64_t layers, sequence, batch;
 } modelgen_options_t;
 
+// How a model holds the weights of its linear layers.
+typedef enum modelgen_weights_t { IN_F32, IN_NBITS, IN_BLOCKS } modelgen_weights_t;
+
 typedef struct modelgen_t {
   byoc_onnx_model_t *model;
   byoc_onnx_graph_t *graph;
@@ -17,12 +20,17 @@ typedef struct modelgen_t {
   int64_t layers, sequence, batch;
 } modelgen_t;
 
-typedef enum modelgen_option_t { TAKES_LAYERS = 1, TAKES_SEQUENCE = 2, FIXES_SEQUENCE = 4 } modelgen_option_t;
+typedef enum modelgen_option_t {
+  TAKES_LAYERS = 1,
+  TAKES_SEQUENCE = 2,
+  FIXES_SEQUENCE = 4,
+  NEEDS_BLOCKS = 8
+} modelgen_option_t;
 
 typedef struct modelgen_model_t {
   const char *name;
   const char *summary;
-  unsigned takes; // options besides seed and batch
+  unsigned takes; // options besides seed and batch; NEEDS_BLOCKS: operator set 21, which has block_size
   int64_t default_layers, max_layers;
   int64_t default_sequence, max_sequence;
   void (*build)(modelgen_t *gen);
@@ -38,6 +46,8 @@ void modelgen_build_mobilenet_v2(modelgen_t *gen);
 void modelgen_build_bert_base(modelgen_t *gen);
 void modelgen_build_gpt2_step(modelgen_t *gen);
 void modelgen_build_gpt2_cached(modelgen_t *gen);
+void modelgen_build_gpt2_nbits(modelgen_t *gen);
+void modelgen_build_gpt2_blocked(modelgen_t *gen);
 void modelgen_build_greedy_decoder(modelgen_t *gen);
 void modelgen_build_detector(modelgen_t *gen);
 void modelgen_build_lstm(modelgen_t *gen);
@@ -47,12 +57,14 @@ void modelgen_build_lstm(modelgen_t *gen);
 const char *modelgen_text(modelgen_t *gen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Weights of mean 0 and variance gain² / fan_in.
 void modelgen_weights(modelgen_t *gen, const char *name, size_t rank, const int64_t *dims, int64_t fan_in, float gain);
+// Random bytes, or integers of four bits.
+void modelgen_bytes(modelgen_t *gen, const char *name, byoc_dtype_t dtype, size_t rank, const int64_t *dims);
 // Numbers between low and high.
 void modelgen_range(modelgen_t *gen, const char *name, int64_t count, float low, float high);
 void modelgen_scalar(modelgen_t *gen, const char *name, float value);
 void modelgen_indices(modelgen_t *gen, const char *name, size_t count, const int64_t *values);
 
-// ---- layers.c: each adds nodes "<name>..." and returns the name of its result ----
+// ---- layers.c and packed.c: each adds nodes "<name>..." and returns the name of its result ----
 typedef struct modelgen_conv_t {
   int64_t inputs, outputs, kernel, stride, pad, groups;
   float gain;
@@ -68,6 +80,11 @@ const char *modelgen_dense(modelgen_t *gen, const char *name, const char *x, int
                            float gain);
 // y = x · w + b for any rank, as MatMul and Add.
 const char *modelgen_linear(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs);
+// y = x · w for weights of four bits in blocks of 32, as MatMulNBits.
+const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs);
+// A matrix of four bits in blocks of 32 along `axis`, as DequantizeLinear.
+const char *modelgen_blocked(modelgen_t *gen, const char *name, int64_t rows, int64_t columns, int axis,
+                             int64_t fan_in);
 const char *modelgen_layer_norm(modelgen_t *gen, const char *name, const char *x, int64_t width, float epsilon);
 const char *modelgen_transpose(modelgen_t *gen, const char *name, const char *x, const int64_t *order, size_t rank);
 // "1,3,224,224" with "batch" where the batch is symbolic; `rest` follows the batch.

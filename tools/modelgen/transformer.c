@@ -166,9 +166,24 @@ static void add_to_cache(modelgen_t *gen, const char *name, bool is_fixed, const
                      "axis", 2);
 }
 
+// y = x · w + b, with the weights as they are held.
+static const char *project(modelgen_t *gen, modelgen_weights_t weights, const char *name, const char *x, int64_t inputs,
+                           int64_t outputs) {
+  if (weights == IN_F32) return modelgen_linear(gen, name, x, inputs, outputs);
+  const char *bias = modelgen_text(gen, "%s.bias", name), *product = modelgen_text(gen, "%s/MatMul", name);
+  modelgen_range(gen, bias, outputs, -0.1f, 0.1f);
+  if (weights == IN_NBITS) {
+    product = modelgen_nbits(gen, product, x, inputs, outputs);
+  } else {
+    const char *weight = modelgen_text(gen, "%s.weight", name);
+    product = modelgen_binary(gen, "MatMul", product, x, modelgen_blocked(gen, weight, inputs, outputs, 0, inputs));
+  }
+  return modelgen_binary(gen, "Add", modelgen_text(gen, "%s/Add", name), product, bias);
+}
+
 // One decoding step of GPT-2: a token comes in, the keys and values of the sequence so far come in and go out, longer
 // or with one more row written.
-static void build_gpt2(modelgen_t *gen, bool is_fixed) {
+static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weights) {
   enum { VOCABULARY = 50257, POSITIONS = 1024 };
   const char *past = gen->sequence == 0 ? "past" : sequence_text(gen);
   const char *present = gen->sequence == 0 ? "present" : modelgen_text(gen, "%lld", (long long)gen->sequence + 1);
@@ -181,7 +196,12 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed) {
   modelgen_scalar(gen, "gelu.root", 0.797884583f);
   modelgen_scalar(gen, "gelu.cubic", 0.044715f);
   modelgen_scalar(gen, "gelu.power", 3.0f);
-  const char *x = embed(gen, "wte", "input_ids", VOCABULARY);
+  if (weights == IN_NBITS) byoc_onnx_model_import(gen->model, "com.microsoft", 1);
+  const bool is_blocked = weights == IN_BLOCKS;
+  enum { EMBEDDED = 2500 }; // weights of 0.02 on average
+  if (is_blocked) modelgen_blocked(gen, "wte.weight", VOCABULARY, WIDTH, 1, EMBEDDED);
+  const char *x = is_blocked ? modelgen_binary(gen, "Gather", "wte", "wte.weight", "input_ids")
+                             : embed(gen, "wte", "input_ids", VOCABULARY);
   x = modelgen_binary(gen, "Add", "embed/Add", x, embed(gen, "wpe", "position_ids", POSITIONS));
   const char *outputs[2 * 12];
   const int64_t split[3] = {WIDTH, WIDTH, WIDTH}, swap[4] = {0, 1, 3, 2};
@@ -190,7 +210,7 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed) {
   for (int64_t layer = 0; layer < gen->layers; layer++) {
     const char *name = modelgen_text(gen, "h.%d", (int)layer);
     const char *y = modelgen_layer_norm(gen, modelgen_text(gen, "%s.ln_1", name), x, WIDTH, 1e-5f);
-    y = modelgen_linear(gen, modelgen_text(gen, "%s.attn.c_attn", name), y, WIDTH, 3 * WIDTH);
+    y = project(gen, weights, modelgen_text(gen, "%s.attn.c_attn", name), y, WIDTH, 3 * WIDTH);
     const char *parts[3];
     for (int i = 0; i < 3; i++) parts[i] = modelgen_text(gen, "%s.attn.%c", name, "qkv"[i]);
     byoc_onnx_node_int(byoc_onnx_graph_node(gen->graph, "Split", modelgen_text(gen, "%s.attn.split", name),
@@ -210,18 +230,23 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed) {
     }
     const char *k = modelgen_transpose(gen, modelgen_text(gen, "%s/k", name), caches[0], swap, 4);
     y = attend(gen, modelgen_text(gen, "%s.attn", name), q, k, caches[1], is_fixed ? "cache.mask" : NULL);
-    y = modelgen_linear(gen, modelgen_text(gen, "%s.attn.c_proj", name), y, WIDTH, WIDTH);
+    y = project(gen, weights, modelgen_text(gen, "%s.attn.c_proj", name), y, WIDTH, WIDTH);
     x = modelgen_binary(gen, "Add", modelgen_text(gen, "%s/Add", name), x, y);
     y = modelgen_layer_norm(gen, modelgen_text(gen, "%s.ln_2", name), x, WIDTH, 1e-5f);
-    y = modelgen_linear(gen, modelgen_text(gen, "%s.mlp.c_fc", name), y, WIDTH, INNER);
+    y = project(gen, weights, modelgen_text(gen, "%s.mlp.c_fc", name), y, WIDTH, INNER);
     y = gelu_tanh(gen, modelgen_text(gen, "%s.gelu", name), y);
-    y = modelgen_linear(gen, modelgen_text(gen, "%s.mlp.c_proj", name), y, INNER, WIDTH);
+    y = project(gen, weights, modelgen_text(gen, "%s.mlp.c_proj", name), y, INNER, WIDTH);
     x = modelgen_binary(gen, "Add", modelgen_text(gen, "%s/Add_1", name), x, y);
   }
   x = modelgen_layer_norm(gen, "ln_f", x, WIDTH, 1e-5f);
   const int64_t swap_matrix[2] = {1, 0};
-  const char *head = modelgen_transpose(gen, "lm_head/Transpose", "wte.weight", swap_matrix, 2);
-  byoc_onnx_graph_node(gen->graph, "MatMul", "lm_head", modelgen_text(gen, "%s,%s", x, head), "logits");
+  if (weights == IN_NBITS) {
+    const char *logits = modelgen_nbits(gen, "lm_head", x, WIDTH, VOCABULARY);
+    byoc_onnx_graph_node(gen->graph, "Identity", "logits", logits, "logits");
+  } else {
+    const char *head = modelgen_transpose(gen, "lm_head/Transpose", "wte.weight", swap_matrix, 2);
+    byoc_onnx_graph_node(gen->graph, "MatMul", "lm_head", modelgen_text(gen, "%s,%s", x, head), "logits");
+  }
   byoc_onnx_graph_output(gen->graph, "logits", BYOC_DTYPE_F32, modelgen_shape(gen, "1,50257"));
   for (int64_t i = 0; i < 2 * gen->layers; i++) {
     byoc_onnx_graph_output(gen->graph, outputs[i], BYOC_DTYPE_F32, present_shape);
@@ -229,9 +254,17 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed) {
 }
 
 void modelgen_build_gpt2_step(modelgen_t *gen) {
-  build_gpt2(gen, false);
+  build_gpt2(gen, false, IN_F32);
 }
 
 void modelgen_build_gpt2_cached(modelgen_t *gen) {
-  build_gpt2(gen, true);
+  build_gpt2(gen, true, IN_F32);
+}
+
+void modelgen_build_gpt2_nbits(modelgen_t *gen) {
+  build_gpt2(gen, false, IN_NBITS);
+}
+
+void modelgen_build_gpt2_blocked(modelgen_t *gen) {
+  build_gpt2(gen, false, IN_BLOCKS);
 }

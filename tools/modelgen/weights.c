@@ -41,6 +41,14 @@ void modelgen_weights(modelgen_t *gen, const char *name, size_t rank, const int6
   for (int64_t i = 0; i < count; i++) data[i] = next_signed(gen) * limit;
 }
 
+void modelgen_bytes(modelgen_t *gen, const char *name, byoc_dtype_t dtype, size_t rank, const int64_t *dims) {
+  uint8_t *data = byoc_onnx_graph_initialiser(gen->graph, name, dtype, rank, dims);
+  int64_t count = 1;
+  for (size_t i = 0; i < rank; i++) count *= dims[i];
+  if (dtype == BYOC_DTYPE_I4) count /= 2;
+  for (int64_t i = 0; data && i < count; i++) data[i] = (uint8_t)(next_random(gen) >> 56);
+}
+
 void modelgen_range(modelgen_t *gen, const char *name, int64_t count, float low, float high) {
   float *data = byoc_onnx_graph_initialiser(gen->graph, name, BYOC_DTYPE_F32, 1, &count);
   const float middle = (low + high) * 0.5f, half = (high - low) * 0.5f;

@@ -169,7 +169,8 @@ static void test_weights_that_are_data(void **state) {
   for (int bits = 2; bits <= 8; ++bits) expect_products(bits, 16, (zeros_t)(bits % 3), false, false);
 }
 
-// A table that is only looked up in keeps its four bits when the model is simplified, and the numbers are right.
+// A table that is looked up in, and that is the matrix of a product besides, keeps its four bits when the model is
+// simplified, and the numbers are right.
 static void test_tables_stay_packed(void **state) {
   (void)state;
   enum { LINES = 600, WIDTH = 32, ASKED = 3 };

@@ -108,6 +108,14 @@ static void writes_transformers(void **state) {
   module = read_generated("gpt2.onnx");
   body = byoc_graph_module_main(module)->body;
   assert_true(byoc_type_equal(body->results.data[1]->type, body->parameters.data[2]->type));
+  byoc_graph_module_destroy(module);
+  assert_int_equal(RUN(NULL, "gpt2_nbits", "-o", "gpt2.onnx", "--layers", "1", "--sequence", "5"), 0);
+  module = read_generated("gpt2.onnx");
+  assert_int_equal(byoc_type_element_count(byoc_graph_module_main(module)->body->results.data[0]->type), 50257);
+  byoc_graph_module_destroy(module);
+  assert_int_equal(RUN(NULL, "gpt2_blocked", "-o", "gpt2.onnx", "--layers", "1", "--sequence", "5"), 0);
+  module = read_generated("gpt2.onnx");
+  assert_int_equal(byoc_type_element_count(byoc_graph_module_main(module)->body->results.data[0]->type), 50257);
   EXPECT(2, "gpt2_cached needs a --sequence", "gpt2_cached", "-o", "gpt2.onnx", "--sequence", "0");
   byoc_graph_module_destroy(module);
 }
