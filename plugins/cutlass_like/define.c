@@ -96,8 +96,9 @@ void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
 void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
   byoc_cutlass_define_inputs(text, names, &problem->inputs);
-  const bool open_rows = problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows;
-  byoc_cutlass_define(text, names, "OPEN_ROWS", open_rows);
+  byoc_cutlass_define(text, names, "IS_OPEN", byoc_cutlass_is_open(problem));
+  byoc_cutlass_define_text(text, names, "UNITS", "", byoc_cutlass_is_open(problem) ? "args->items" : "FN(items)");
+  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS);
   byoc_cutlass_define(text, names, "TRANSPOSED", plan->transposed);
   byoc_cutlass_define(text, names, "DIRECT", plan->direct);
   byoc_cutlass_define(text, names, "BLOCK_DEPTH", plan->block_depth);

@@ -20,6 +20,7 @@
   X(direct)                                                                                                            \
   X(depthwise)                                                                                                         \
   X(depthwise_blocked)                                                                                                 \
+  X(open_batch)                                                                                                        \
   X(gemm_pack_rows)                                                                                                    \
   X(gemm_open_rows)                                                                                                    \
   X(gemm_weights)                                                                                                      \

@@ -113,4 +113,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   emit_shape(text, names, conv);
   emit_form(text, names, problem, plan);
+  if (!conv->open_batch) return;
+  byoc_cutlass_define(text, names, "IMAGE_MACS", byoc_cutlass_macs(problem));
+  BYOC_CUTLASS_ADD_TEMPLATE(text, open_batch);
 }

@@ -32,7 +32,6 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   byoc_cutlass_emit_common(text, names, problem, plan, gemm->k);
   BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_COLUMN");
-  if (gemm->open_rows) byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS);
   byoc_cutlass_define(text, names, "BATCH", byoc_cutlass_batch(gemm));
   if (!gemm->open_rows) byoc_cutlass_define(text, names, "M", gemm->m);
   byoc_cutlass_define(text, names, "N", gemm->n);

@@ -317,7 +317,7 @@ static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state)
   for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
     const byoc_cutlass_unit_t *unit = &generation->units[i];
     // These have only one plan, or no size that could be measured.
-    if (unit->plan.form == BYOC_CUTLASS_FORM_WORDS || unit->problem.gemm.open_rows) continue;
+    if (unit->plan.form == BYOC_CUTLASS_FORM_WORDS || byoc_cutlass_is_open(&unit->problem)) continue;
     int64_t start = byoc_cutlass_clock_us();
     double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = INFINITY;
     size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;

@@ -22,7 +22,7 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
   const byoc_cutlass_conv_t *conv = &problem->conv;
   bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
   if (options->precision == BYOC_CUTLASS_PRECISION_F32) return;
-  if (is_conv && (conv->in_blocked || conv->out_blocked)) return;
+  if (is_conv && (conv->in_blocked || conv->out_blocked || conv->open_batch)) return;
   if (is_conv ? conv->groups > 1 && conv->in < 4
               : !gemm->constant_b || gemm->open_rows || gemm->batch_rank > 0 || gemm->transpose_a)
     return;

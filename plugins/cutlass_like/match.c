@@ -58,17 +58,32 @@ static bool start_channels(chain_t *chain, int64_t channels) {
   return byoc_cutlass_match_start(chain->match, channels);
 }
 
+// The batch of both may be open, and is the same; nothing else.
+static bool open_batch(chain_t *chain, const byoc_value_t *x, const byoc_value_t *y) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_conv_t *conv = &chain->match->problem.conv;
+  for (int32_t i = 1; i < graph->value_rank(x); ++i)
+    if (graph->value_dim(x, i) < 0 || graph->value_dim(y, i) < 0)
+      return refuse(chain, "something else than the number of images is open");
+  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(chain, "another number of images as result");
+  conv->open_batch = true;
+  conv->batch = 1;
+  return true;
+}
+
 // Conv over one or two spatial axes; one is taken as a picture of height 1.
 static bool read_conv(chain_t *chain, byoc_node_t *node) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_match_t *match = chain->match;
   byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
-  if (!static_f32(graph, x) || !static_f32(graph, w) || !static_f32(graph, y))
-    return refuse(chain, "takes f32 of constant shapes only");
+  bool is_open = false;
+  if (!known_f32(graph, x, &is_open) || !static_f32(graph, w) || !known_f32(graph, y, &is_open))
+    return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
   if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
+  if (is_open && !open_batch(chain, x, y)) return false;
   match->data = x;
   match->weights = w;
   if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;

@@ -14,6 +14,11 @@ int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
   return matrices;
 }
 
+bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem) {
+  return (problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows) ||
+         (problem->kind == BYOC_CUTLASS_CONV && problem->conv.open_batch);
+}
+
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
@@ -52,7 +57,7 @@ bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv) {
 }
 
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  if (problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows) return plan->slots;
+  if (byoc_cutlass_is_open(problem)) return plan->slots;
   bool words = plan->form == BYOC_CUTLASS_FORM_WORDS;
   int64_t shares = byoc_cutlass_macs(problem) / (words ? BYOC_CUTLASS_SHARE_MACS_OF_WORDS : BYOC_CUTLASS_SHARE_MACS);
   return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);

@@ -68,6 +68,7 @@ typedef struct byoc_cutlass_conv_t {
   int64_t pad_top, pad_left; // bottom and right follow from the output size
   bool in_blocked;
   bool out_blocked; // the residual too
+  bool open_batch;  // the number of images is that of each call; batch is 1, and so is what the code is planned for
 } byoc_cutlass_conv_t;
 
 enum { BYOC_CUTLASS_MAX_BATCH_RANK = 6 };
@@ -173,7 +174,10 @@ enum { BYOC_CUTLASS_SHARE_MACS = 400000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 1000
 // The rows that a product is planned for whose number of rows is open.
 enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
 
-// Multiply-add operations of one run.
+// True if the amount of work is known at run time only.
+bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem);
+
+// Multiply-add operations of one run; of one image where the batch is open.
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 
 // The number of matrices of a matrix product.

@@ -12,6 +12,7 @@ typedef struct tensors_t {
   guarded_t data, weights, bias, residual;
   float *expected;
   int64_t data_count, weight_count, bias_count, result_count;
+  int64_t images; // the result's first axis; read where the batch is open
 } tensors_t;
 
 static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
@@ -90,7 +91,7 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
   bool conv = problem->kind == BYOC_CUTLASS_CONV;
-  *t = (tensors_t){0};
+  *t = (tensors_t){.images = c->batch};
   t->data_count = conv ? c->batch * c->groups * c->in * c->in_h * c->in_w : matrix_count(g, g->repeat_a) * g->m * g->k;
   t->weight_count =
       conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : matrix_count(g, g->repeat_b) * g->k * g->n;
@@ -134,11 +135,12 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
     packed = guarded_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
     byoc_cutlass_pack_weights(problem, plan, t->weights.data, packed.data);
   }
+  int64_t images = t->images;
   DLTensor tensors[] = {{.data = t->data.data},
                         {.data = packed.data ? packed.data : t->weights.data},
                         {.data = t->bias.data},
                         {.data = t->residual.data},
-                        {.data = result.data}};
+                        {.data = result.data, .ndim = 1, .shape = &images}};
   byoc_runtime_t runtime = {
       .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
@@ -195,6 +197,14 @@ static void add_case(const char *name, const byoc_cutlass_problem_t *problem, ui
   case_t *one = &cases.items[cases.count++];
   *one = (case_t){.name = name, .problem = *problem, .forms = forms};
   make_tensors(problem, &one->tensors);
+}
+
+// The same where the number of images is open: the code is that for one image.
+static void add_open_case(const char *name, const byoc_cutlass_problem_t *problem, uint32_t forms) {
+  add_case(name, problem, forms);
+  byoc_cutlass_conv_t *open = &cases.items[cases.count - 1].problem.conv;
+  open->batch = 1;
+  open->open_batch = true;
 }
 
 // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
@@ -307,6 +317,21 @@ static void test_winograd_forbidden(void **state) {
   assert_int_equal(plans[0].form, BYOC_CUTLASS_FORM_WINOGRAD);
   size_t count = byoc_cutlass_plan_candidates(&problem, BYOC_CUTLASS_ISA_AVX512, SLOTS, false, plans, 64);
   for (size_t i = 0; i < count; ++i) assert_int_not_equal(plans[i].form, BYOC_CUTLASS_FORM_WINOGRAD);
+}
+
+static void test_open_batch(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(3, 2, 19, 37, 9, 11, 3, 1, 1);
+  problem.epilogue.has_residual = true;
+  add_open_case("open, by squares", &problem, IMPLICIT_GEMM | WINOGRAD | DIRECT);
+  problem = conv(5, 1, 20, 24, 8, 7, 1, 1, 0);
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  add_open_case("open, pointwise", &problem, IMPLICIT_GEMM | DIRECT);
+  problem = conv(4, 13, 1, 1, 10, 10, 3, 1, 1);
+  add_open_case("open, depthwise", &problem, DEPTHWISE);
+  problem = conv(0, 1, 20, 24, 8, 7, 1, 1, 0);
+  add_open_case("no image", &problem, IMPLICIT_GEMM | DIRECT);
+  run_cases();
 }
 
 static void test_pointwise(void **state) {
@@ -496,12 +521,12 @@ static int start(void **state) {
 // cutlass_plans [PATTERN]: the tests whose name matches.
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(test_winograd, start),         cmocka_unit_test_setup(test_winograd_forbidden, start),
-      cmocka_unit_test_setup(test_pointwise, start),        cmocka_unit_test_setup(test_strided, start),
-      cmocka_unit_test_setup(test_depthwise, start),        cmocka_unit_test_setup(test_negative_pads, start),
-      cmocka_unit_test_setup(test_epilogues, start),        cmocka_unit_test_setup(test_blocked, start),
-      cmocka_unit_test_setup(test_blocked_winograd, start), cmocka_unit_test_setup(test_blocked_depthwise, start),
-      cmocka_unit_test_setup(test_matrices, start),
+      cmocka_unit_test_setup(test_winograd, start),          cmocka_unit_test_setup(test_winograd_forbidden, start),
+      cmocka_unit_test_setup(test_open_batch, start),        cmocka_unit_test_setup(test_pointwise, start),
+      cmocka_unit_test_setup(test_strided, start),           cmocka_unit_test_setup(test_depthwise, start),
+      cmocka_unit_test_setup(test_negative_pads, start),     cmocka_unit_test_setup(test_epilogues, start),
+      cmocka_unit_test_setup(test_blocked, start),           cmocka_unit_test_setup(test_blocked_winograd, start),
+      cmocka_unit_test_setup(test_blocked_depthwise, start), cmocka_unit_test_setup(test_matrices, start),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

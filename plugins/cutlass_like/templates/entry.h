@@ -16,7 +16,7 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.present_values = call->tensors[call->input_count + 2].data;
 #endif
   args.shares = runtime->thread_count < SHARES ? runtime->thread_count : SHARES;
-#if OPEN_ROWS
+#if IS_OPEN
   const int64_t most = FN(split)(&args, &call->tensors[call->input_count]);
   if (most == 0) return BYOC_OK;
 #else

@@ -4,8 +4,8 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
   const FN(args_t) *args = argument;
   (void)worker;
   for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
+    int64_t item = UNITS * share / args->shares;
+    const int64_t stop = UNITS * (share + 1) / args->shares;
     while (item < stop) {
       const int64_t first = item % FN(run), block = item / FN(run);
       const int64_t last = FN(run) - first < stop - item ? FN(run) : first + stop - item;

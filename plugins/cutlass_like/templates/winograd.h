@@ -228,7 +228,7 @@ static void FN(finish)(const FN(args_t) * args, const float *products, int64_t i
   }
 }
 
-// Panels [first, last) over one block of one group.
+// Panels [first, last) over one block of one group. Where the batch is open, groups are counted through all images.
 static void FN(block)(const FN(args_t) * args, float *workspace, int64_t group, int64_t block, int64_t first,
                       int64_t last) {
   const int64_t begin = block * BLOCK_ROWS, all = BATCH * FN(squares_h);
@@ -245,7 +245,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t group, 
     const int64_t pass = first / PASS_PANELS * PASS_PANELS;
     const int64_t wide = FN(panels) - pass < PASS_PANELS ? FN(panels) - pass : PASS_PANELS;
     const int64_t stop = last < pass + wide ? last : pass + wide;
-    const float *start = args->weights + (group * FN(panels) + pass) * POINTS * IN * WEIGHT_PANEL;
+    const float *start = args->weights + (group % GROUPS * FN(panels) + pass) * POINTS * IN * WEIGHT_PANEL;
     for (int64_t point = 0; point < POINTS; ++point)
       for (int64_t w = first; w < stop; ++w) {
         const float *weights = start + (point * wide + w - pass) * IN * WEIGHT_PANEL;

@@ -1,0 +1,68 @@
+// Backends on open shapes: products and convolutions whose number of rows or images each run brings are cutlass's, and
+// give what c gives at every size; a summand that may be broadcast is not taken for one of the same shape.
+#include "tests/support/command.h"
+
+#include <stdio.h>
+
+static const char products[] =
+    "module {\n"
+    "  constant @w : f32[40,96] = splat 0.125\n"
+    "  constant @v : f32[40,96] = splat -0.25\n"
+    "  func @main(%x : f32[B,S,40], %r : f32[R,S,96], %q : f32[B,S,96]) -> (%y : f32[broadcast(B, R),S,96], "
+    "%z : f32[B,S,96]) {\n"
+    "    %0 = MatMul@13(%x, @w) : f32[B,S,96]\n"
+    "    %y = Add@14(%0, %r) : f32[broadcast(B, R),S,96]\n"
+    "    %1 = MatMul@13(%x, @v) : f32[B,S,96]\n"
+    "    %2 = Add@14(%1, %q) : f32[B,S,96]\n"
+    "    %z = Relu@14(%2) : f32[B,S,96]\n"
+    "    return %y, %z\n"
+    "  }\n"
+    "}\n";
+
+static const char convolution[] = "module {\n"
+                                  "  constant @w : f32[24,16,3,3] = splat 0.0625\n"
+                                  "  func @main(%x : f32[N,16,9,9]) -> (%y : f32[N,24,9,9]) {\n"
+                                  "    %0 = Conv@11(%x, @w) {pads = [1, 1, 1, 1]} : f32[N,24,9,9]\n"
+                                  "    %y = Relu@14(%0) : f32[N,24,9,9]\n"
+                                  "    return %y\n"
+                                  "  }\n"
+                                  "}\n";
+
+static void build(const char *text, const char *taken) {
+  FILE *file = fopen("model.byoc", "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  byoc_test_shell(0, "byoc build model.byoc --plan greedy -t 'cutlass; c' -o model.so");
+  byoc_test_printed(taken);
+  byoc_test_shell(0, "byoc build model.byoc -t c -o reference.so");
+}
+
+// `dims`: what sizes the inputs; `expected`: the outputs that are compared.
+static void compare(const char *dims, const char *expected) {
+  byoc_test_shell(0, "rm -rf reference && byoc run reference.so --random --seed 5 %s --output-dir reference", dims);
+  byoc_test_shell(0, "byoc run model.so --random --seed 5 %s %s", dims, expected);
+}
+
+static void test_products_of_open_rows(void **state) {
+  (void)state;
+  static const char *const dims[] = {"--dim B=1 --dim S=1 --dim R=1", "--dim B=3 --dim S=7 --dim R=3",
+                                     "--dim B=1 --dim S=13 --dim R=4", "--dim B=5 --dim S=11 --dim R=1",
+                                     "--dim B=2 --dim S=0 --dim R=2"};
+  build(products, "cutlass 4 operators in 2 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
+}
+
+static void test_convolutions_of_open_batch(void **state) {
+  (void)state;
+  static const char *const dims[] = {"--dim N=1", "--dim N=6", "--dim N=0"};
+  build(convolution, "cutlass 2 operators in 1 region");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) compare(dims[i], "--expect y=reference/y.npy");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_of_open_rows),
+                                     cmocka_unit_test(test_convolutions_of_open_batch)};
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
