@@ -145,7 +145,58 @@ def products():
     case("TransposeMatMul", [Input(4, 3), Input(4, 5)], transA=1)
 
 
+def attention():
+    x, weights, bias = Input(2, 3, 4), Input(4, 12), Input(12)
+    raw, lengths = ints([1, 1, 0], [1, 1, 1]), ints(2, 3)
+    case("Attention", [x, weights, bias, raw], num_heads=2)
+    case("Attention", [x, weights, bias, lengths], num_heads=2, unidirectional=1, rows_only=True)
+    case("Attention", [x, weights, bias, None, Input(2, 2, 2, 2, 2)], 2, num_heads=2, scale=0.5)
+    case("Attention", [x, weights, bias, None, None, Input(1, 2, 3, 3)], num_heads=2, rows_only=True)
+    case("Attention", [x, weights, bias, ints(4, 5), Input(2, 2, 2, 2, 2)], 2, num_heads=2, unidirectional=1, rows_only=True)
+    case("Attention", [x, Input(4, 14), Input(14)], num_heads=2, qkv_hidden_sizes=[4, 4, 6], rows_only=True)
+    case("Attention", [x, weights, bias, ints([[1, 1, 0]] * 3, [[0, 1, 1]] * 3)], num_heads=2, rows_only=True)
+    case("Attention", [x, weights, bias, ints([0, 0, 0], [1, 1, 1])], num_heads=2, mask_filter_value=-3.0, rows_only=True)
+    query, key = Input(2, 3, 4), Input(2, 5, 4)
+    case("MultiHeadAttention", [query, key, Input(2, 5, 6), Input(14), ints([1, 1, 0, 1, 1], [1, 1, 1, 0, 0])], num_heads=2)
+    case("MultiHeadAttention", [query, key, Input(2, 5, 6), None, None, Input(2, 1, 3, 5)], num_heads=2, scale=0.5, rows_only=True)
+    case("MultiHeadAttention", [query, query, query, None, None, None, Input(2, 2, 2, 2), Input(2, 2, 2, 2)], 3, num_heads=2,
+         unidirectional=1)
+    case("MultiHeadAttention", [query, Input(2, 2, 5, 2), Input(2, 2, 5, 2)], num_heads=2)
+    case("MultiHeadAttention", [query, key, key, None, ints(4, 5)], num_heads=2, rows_only=True)
+    places = np.array([[0, 2, 1], [3, 1, 0]], "int64")
+    case("RotaryEmbedding", [Input(2, 3, 8), places, Input(5, 2), Input(5, 2)])
+    case("RotaryEmbedding", [Input(2, 3, 8), np.array([1], "int64"), Input(5, 2), Input(5, 2)], interleaved=1)
+    case("RotaryEmbedding", [Input(2, 2, 3, 4), places, Input(5, 2), Input(5, 2)], rows_only=True)
+    case("RotaryEmbedding", [Input(2, 3, 8), places, Input(5, 1), Input(5, 1)], rows_only=True, num_heads=2,
+         rotary_embedding_dim=2)
+
+
+def quantised():
+    for kind in ("uint8", "int8"):
+        scale, other, result = np.float32(0.05), np.float32(0.25), np.float32(0.13)
+        zero, far = np.array(5, kind), np.array(100, kind)
+        x = Input(2, 3, 4, dtype=kind)
+        keep = {"rows_only": kind == "int8"}
+        scalar = lambda value: np.array(value, "float32")
+        for op in ("QLinearAdd", "QLinearMul"):
+            case(op, [x, scalar(scale), zero, Input(3, 1, dtype=kind), scalar(other), far, scalar(result), zero], **keep)
+        case("QLinearSigmoid", [x, scalar(scale), far, scalar(0.00390625), zero], **keep)
+        case("QLinearLeakyRelu", [x, scalar(scale), far, scalar(scale), zero], alpha=0.25, **keep)
+        case("QLinearSoftmax", [x, scalar(scale), far, scalar(0.00390625), zero], axis=1, opset=13, **keep)
+        case("QLinearGlobalAveragePool", [Input(2, 3, 2, 4, dtype=kind), scalar(scale), far, scalar(0.07), zero], **keep)
+        case("QLinearGlobalAveragePool", [Input(2, 3, 2, 4, dtype=kind), scalar(scale), far, scalar(0.07), zero],
+             channels_last=1, rows_only=True)
+        case("QLinearConcat", [scalar(result), zero, x, scalar(scale), far, Input(2, 1, 4, dtype=kind), scalar(other), zero],
+             axis=1, **keep)
+        weights, scales = Input(4, 5, dtype="int8"), floats(0.5, 0.25, 0.125, 0.0625, 1.0)
+        case("MatMulIntegerToFloat", [x, weights, scalar(other), scales, far, np.array([1, 2, 3, 4, 5], "int8"), Input(5)], **keep)
+    case("DynamicQuantizeMatMul", [Input(2, 3, 4), weights, scales, np.array([1, 2, 3, 4, 5], "int8"), Input(5)])
+    case("DynamicQuantizeMatMul", [Input(2, 3, 4), weights, floats(0.5)], rows_only=True)
+
+
 normalisations()
 products()
+attention()
+quantised()
 print("\n".join(plausible if "--plausible" in sys.argv else
                 ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))
