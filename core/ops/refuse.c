@@ -49,7 +49,7 @@ static byoc_status_t infer_fail(byoc_infer_t *infer) {
 static byoc_value_t *make_tensor(byoc_writer_t *w, const byoc_type_t *type) {
   const int32_t rank = type->rank == BYOC_RANK_UNKNOWN ? 0 : type->rank;
   const bool is_text = type->dtype == BYOC_DTYPE_STRING;
-  int64_t dims[BYOC_MAX_RANK];
+  int64_t dims[BYOC_MAX_RANK] = {0};
   for (int32_t d = 0; d < rank; ++d) {
     dims[d] = byoc_dim_is_constant(type->dims[d]) ? type->dims[d].constant : 0;
   }
@@ -58,7 +58,7 @@ static byoc_value_t *make_tensor(byoc_writer_t *w, const byoc_type_t *type) {
   byoc_value_t *element =
       byoc_write_vector(w, "none", type->dtype, 1, is_text ? (const void *)&none : (const void *)zero);
   if (!element) return NULL;
-  element = byoc_write_reshape(w, element, NULL, 0);
+  element = byoc_write_reshape(w, element, dims, 0);
   byoc_value_t *shape = rank > 0 ? byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, dims) : NULL;
   return rank > 0 ? byoc_write_node(w, "", "Expand", element, shape, NULL, NULL, 0) : element;
 }
