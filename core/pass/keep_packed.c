@@ -42,6 +42,16 @@ static const byoc_constant_t *constant_of(const byoc_node_t *node, uint32_t oper
   return value && byoc_value_is_constant(value) ? value->constant : NULL;
 }
 
+// DequantizeLinear takes one zero point for all beside scales by block.
+static bool match_scales(const byoc_constant_t *zeros, const byoc_constant_t *scales) {
+  if (!zeros) return true;
+  bool match = zeros->type->rank == scales->type->rank;
+  for (int32_t d = 0; match && d < zeros->type->rank; ++d) {
+    match = byoc_dim_equal(zeros->type->dims[d], scales->type->dims[d]);
+  }
+  return match;
+}
+
 static bool is_power_of_two(int64_t n) {
   return (n & (n - 1)) == 0;
 }
@@ -87,6 +97,7 @@ static bool read_weights(byoc_value_t *value, const byoc_block_t *block, bool tu
       .values = constant_of(dequantise, 0), .scales = constant_of(dequantise, 1), .zeros = constant_of(dequantise, 2)};
   const bool has_zeros = dequantise->operand_count > 2 && dequantise->operands[2];
   if (!p->values || !p->scales || (has_zeros && !p->zeros) || p->values->type->rank != 2) return false;
+  if (!match_scales(p->zeros, p->scales)) return false;
   const byoc_dtype_t dtype = p->values->type->dtype, scale = p->scales->type->dtype;
   if (scale != BYOC_DTYPE_F32 && scale != BYOC_DTYPE_F16 && scale != BYOC_DTYPE_BF16) return false;
   const bool is_signed = dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8;
@@ -175,6 +186,9 @@ static byoc_status_t look_up_first(byoc_node_t *gather, byoc_diag_t *diag, size_
   if (!dequantise || !byoc_type_is_tensor(type) || type->rank < 0 || type->rank >= BYOC_MAX_RANK) return BYOC_OK;
   const byoc_constant_t *values = constant_of(dequantise, 0), *scales = constant_of(dequantise, 1);
   if (!values || !scales || values->type->rank != 2 || scales->type->rank != 2) return BYOC_OK;
+  const bool has_zeros = dequantise->operand_count > 2 && dequantise->operands[2];
+  const byoc_constant_t *zeros = constant_of(dequantise, 2);
+  if ((has_zeros && !zeros) || !match_scales(zeros, scales)) return BYOC_OK;
   const int64_t axis = byoc_node_int(dequantise, "axis"), along = byoc_node_int(gather, "axis");
   if ((axis != 1 && axis != -1) || (along != 0 && along != -2) || byoc_node_int(dequantise, "block_size") < 1) {
     return BYOC_OK;
