@@ -22,6 +22,10 @@ byoc_status_t byoc_recurrent_infer(const byoc_infer_t *infer, const byoc_type_t 
   const byoc_dim_t all[] = {steps, count, batch, hidden}, all_batchwise[] = {batch, steps, count, hidden};
   const byoc_dim_t last[] = {count, batch, hidden}, last_batchwise[] = {batch, count, hidden};
   const byoc_dim_t peephole_dims[] = {count, byoc_dim_constant(3 * hidden.constant)};
+  byoc_activation_t functions[3];
+  if (!byoc_recurrent_activations(node, (int32_t)directions - 1, functions)) {
+    return byoc_infer_unsupported(infer, "attribute 'activations' names a function that is not known, or too few");
+  }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_LENGTHS, 1, &batch));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_within(infer, IN_LENGTHS, "the lengths of the sequences",
                                               byoc_side_of(infer, IN_X, batchwise ? 1 : 0)));

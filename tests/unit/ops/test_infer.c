@@ -101,6 +101,10 @@ static const infer_case_t cases[] = {
     // Recurrent networks
     {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %b : f32[2,24]", "LSTM@14(%x, %w, %r, %b)", 1,
      "! operand 3: expected 1 in dimension 0, got f32[2,24]"},
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3]", "LSTM@14(%x, %w, %r) {activations = [\"Sigmoid\"]}", 1,
+     "! attribute 'activations' names a function that is not known, or too few"},
+    {"", "%x : f32[5,2,4], %w : f32[1,3,4], %r : f32[1,3,3]", "RNN@14(%x, %w, %r) {activations = [\"Nope\"]}", 1,
+     "! attribute 'activations' names a function that is not known, or too few"},
     {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %n : i32[1]", "LSTM@14(%x, %w, %r, _, %n)", 1,
      "! operand 4: expected 2 in dimension 0, got i32[1]"},
     {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %n : i64[2]", "LSTM@14(%x, %w, %r, _, %n)", 1,
