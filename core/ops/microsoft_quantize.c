@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/ops/microsoft.h"
+#include "core/ops/product.h"
+#include "core/ops/quantize.h"
 
 static byoc_attribute_t int_attribute(const char *name, int64_t value) {
   return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
@@ -295,8 +297,99 @@ static byoc_status_t expand_dynamic(byoc_node_t *node, byoc_diag_t *diag, bool *
   return byoc_write_end(&w, byoc_microsoft_add(&w, y, byoc_operand(node, 4)), out_changed);
 }
 
+// ---- QGemm ----
+
+enum { SUMMAND = 6, GEMM_SCALE, GEMM_ZERO };
+
+static bool is_i32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32;
+}
+
+static byoc_status_t infer_gemm(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(need_bytes(infer, 0));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_byte, "a matrix of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 2, 2));
+  const byoc_type_t *a = byoc_operand_type(node, 0), *b = byoc_operand_type(node, 3);
+  if (!byoc_is_ranked(a) || !byoc_is_ranked(b)) {
+    return byoc_infer_unsupported(infer, "the ranks of the matrices must be known");
+  }
+  const int32_t left = byoc_node_flag(node, "transA"), right = byoc_node_flag(node, "transB");
+  const byoc_dim_t dims[2] = {a->dims[left], b->dims[1 - right]};
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 3, right, a->dims[1 - left]));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 4, is_f32, "scales of f32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 5, byoc_dtype_is_byte, "zero points"));
+  if (byoc_operand_type(node, 5)->dtype != b->dtype)
+    return byoc_infer_error(infer, "operand 5: expected the type of operand 3");
+  for (uint32_t i = 4; i < 6; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    if (!byoc_is_ranked(type) || byoc_type_element_count(type) == 1) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 1, &dims[1]));
+  }
+  if (byoc_has_operand(node, SUMMAND)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, SUMMAND, is_i32, "a summand of i32"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, SUMMAND, 2, dims));
+  }
+  if (!byoc_has_operand(node, GEMM_SCALE)) return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, 2, dims);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, GEMM_SCALE, is_f32, "a scale of f32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, GEMM_SCALE));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, GEMM_ZERO, byoc_dtype_is_byte, "a zero point"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, GEMM_ZERO));
+  return byoc_infer_set(infer, 0, byoc_operand_type(node, GEMM_ZERO)->dtype, 2, dims);
+}
+
+static byoc_value_t *write_turned(byoc_writer_t *w, uint32_t index, const char *flag) {
+  static const int64_t swap[] = {1, 0};
+  byoc_value_t *x = w->node->operands[index];
+  return byoc_node_flag(w->node, flag) ? byoc_write_transpose(w, x, swap, 2) : x;
+}
+
+// alpha * scales * (sums + the summand), quantised if there is a scale for it
+static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *const *in = node->operands;
+  const product_t p = {write_turned(&w, 0, "transA"), in[1], byoc_operand(node, 2),
+                       write_turned(&w, 3, "transB"), in[4], in[5]};
+  byoc_value_t *y = write_scaled(&w, byoc_microsoft_add(&w, write_sums(&w, &p), byoc_operand(node, SUMMAND)), &p);
+  const double alpha = byoc_node_float(node, "alpha");
+  if (alpha != 1.0) y = byoc_microsoft_write(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
+  if (byoc_has_operand(node, GEMM_SCALE))
+    y = write_quantised(&w, y, GEMM_SCALE, node->operands[GEMM_ZERO]->type->dtype);
+  return byoc_write_end(&w, y, out_changed);
+}
+
+// ---- QuantizeLinear, DequantizeLinear ----
+
+static byoc_status_t infer_quantize(byoc_infer_t *infer) {
+  return byoc_infer_quantize(infer);
+}
+
+static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
+  return byoc_infer_dequantize(infer);
+}
+
+static byoc_status_t expand_quantize(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  const byoc_attribute_t axis = int_attribute("axis", byoc_node_int(node, "axis"));
+  return byoc_write_end(
+      &w, byoc_write_node(&w, "", node->op, node->operands[0], node->operands[1], byoc_operand(node, 2), &axis, 1),
+      out_changed);
+}
+
+static byoc_status_t expand_dequantize(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  return expand_quantize(node, diag, out_changed);
+}
+
 // ---- the table ----
 
+static const byoc_op_attribute_t linear_attributes[] = {{BYOC_ATTR_INT("axis", 1)},
+                                                        {BYOC_ATTR_INT("block_size", 0)},
+                                                        {BYOC_ATTR_INT("output_dtype", 0)},
+                                                        {BYOC_ATTR_INT("saturate", 1)},
+                                                        BYOC_ATTR_END};
+static const byoc_op_attribute_t gemm_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 1.0)}, {BYOC_ATTR_INT("transA", 0)}, {BYOC_ATTR_INT("transB", 0)}, BYOC_ATTR_END};
 static const byoc_op_attribute_t leaky_attributes[] = {{BYOC_ATTR_FLOAT("alpha", 0.01)}, BYOC_ATTR_END};
 static const byoc_op_attribute_t softmax_attributes[] = {
     {BYOC_ATTR_INT("axis", -1)}, {BYOC_ATTR_REQUIRED(INT, "opset")}, BYOC_ATTR_END};
@@ -313,6 +406,9 @@ const byoc_op_t byoc_ops_microsoft_quantize[] = {
     BYOC_MICROSOFT_ROW("QLinearConcat", 5, -1, 1, concat_attributes, concat),
     BYOC_MICROSOFT_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float),
     BYOC_MICROSOFT_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic),
+    BYOC_MICROSOFT_ROW("QGemm", 6, 9, 1, gemm_attributes, gemm),
+    BYOC_MICROSOFT_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
+    BYOC_MICROSOFT_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
 };
 const size_t byoc_ops_microsoft_quantize_count =
     sizeof byoc_ops_microsoft_quantize / sizeof *byoc_ops_microsoft_quantize;

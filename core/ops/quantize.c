@@ -1,4 +1,6 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+#include "core/ops/quantize.h"
+
 #include "core/ops/axes.h"
 #include "core/ops/util.h"
 
@@ -57,7 +59,7 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
 }
 
 // ---- QuantizeLinear ----
-static byoc_status_t infer_quantize(byoc_infer_t *infer) {
+byoc_status_t byoc_infer_quantize(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_quantisable, "a tensor of floats or i32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_quantisable, "a scale"));
@@ -119,7 +121,7 @@ static const byoc_loop_expr_t *point_quantize(byoc_lower_t *lower, const byoc_no
 }
 
 // ---- DequantizeLinear: (x - zero point) * scale ----
-static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
+byoc_status_t byoc_infer_dequantize(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_quantised, "a quantised tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float scale"));
@@ -200,13 +202,13 @@ static const byoc_op_attribute_t dequantize_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "QuantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,                \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = quantize_attributes,              \
-    .infer = infer_quantize, .point = point_quantize, .axes = byoc_axes_quantize                                       \
+    .infer = byoc_infer_quantize, .point = point_quantize, .axes = byoc_axes_quantize                                  \
   }
 #define DEQUANTIZE(version)                                                                                            \
   {                                                                                                                    \
     .domain = "", .name = "DequantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,              \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = dequantize_attributes,            \
-    .infer = infer_dequantize, .point = point_dequantize, .axes = byoc_axes_quantize                                   \
+    .infer = byoc_infer_dequantize, .point = point_dequantize, .axes = byoc_axes_quantize                              \
   }
 const byoc_op_t byoc_ops_quantize[] = {
     QUANTIZE(10),

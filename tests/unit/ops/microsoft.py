@@ -192,6 +192,13 @@ def quantised():
         case("MatMulIntegerToFloat", [x, weights, scalar(other), scales, far, np.array([1, 2, 3, 4, 5], "int8"), Input(5)], **keep)
     case("DynamicQuantizeMatMul", [Input(2, 3, 4), weights, scales, np.array([1, 2, 3, 4, 5], "int8"), Input(5)])
     case("DynamicQuantizeMatMul", [Input(2, 3, 4), weights, floats(0.5)], rows_only=True)
+    zeros, left = np.array([1, 2, 3, 4, 5], "int8"), np.array(9, "uint8")
+    case("QGemm", [Input(4, 3, dtype="uint8"), scalar(0.05), left, weights, scales, zeros, ints(7, -3, 100, 0, 55),
+                   scalar(3.1), left], transA=1, alpha=0.5)
+    case("QGemm", [Input(3, 4, dtype="uint8"), scalar(0.05), left, Input(5, 4, dtype="uint8"), scalar(0.5), left], transB=1,
+         rows_only=True)
+    case("QuantizeLinear", [Input(2, 3), floats(0.07, 0.3, 0.11), np.array([3, 9, 200], "uint8")])
+    case("DequantizeLinear", [Input(2, 3, dtype="int8"), floats(0.5, 0.25), np.array([3, -9], "int8")], axis=0)
 
 
 normalisations()
