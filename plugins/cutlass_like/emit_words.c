@@ -13,6 +13,7 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define(text, names, "DATA", words->data); // the numbers of templates/words.h are those of byoc/dtype.h
   byoc_cutlass_define(text, names, "RESULT", words->result);
   byoc_cutlass_define_inputs(text, names, inputs);
+  byoc_cutlass_define_text(text, names, "UNITS", "", "FN(items)"); // shapes of words are never open
   byoc_cutlass_define(text, names, "INPUT_ZERO", inputs->zero);
   byoc_cutlass_define(text, names, "INPUT_FACTOR", inputs->factor);
   byoc_cutlass_define(text, names, "READS_ZERO", words->reads_zero);
