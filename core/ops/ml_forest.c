@@ -58,11 +58,11 @@ static byoc_status_t read_ints(const reader_t *r, const char *name, size_t count
   return refuse(r, "attribute '%s' has %zu numbers, expected %zu", name, found, count);
 }
 
-// Numbers of a list of floats, or of a tensor of f32 or f64 that later versions may have instead.
+// Numbers of a list of floats (NULL: there is none), or of a tensor of f32 or f64 that later versions may have instead.
 static byoc_status_t read_numbers(const reader_t *r, const char *name, const char *tensor_name, size_t count,
                                   const double **out) {
   size_t found = 0;
-  *out = byoc_node_floats(r->node, name, &found);
+  *out = name != NULL ? byoc_node_floats(r->node, name, &found) : NULL;
   const byoc_attribute_t *tensor = byoc_node_given(r->node, tensor_name);
   if (found == 0 && tensor != NULL && tensor->tensor != NULL) {
     const byoc_type_t *type = tensor->tensor->type;
@@ -78,7 +78,7 @@ static byoc_status_t read_numbers(const reader_t *r, const char *name, const cha
     *out = copy;
   }
   if (found == count) return BYOC_OK;
-  return refuse(r, "attribute '%s' has %zu numbers, expected %zu", name, found, count);
+  return refuse(r, "attribute '%s' has %zu numbers, expected %zu", name != NULL ? name : tensor_name, found, count);
 }
 
 // ---- nodes by tree and number ----
@@ -290,4 +290,111 @@ byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_
   BYOC_RETURN_IF_ERROR(find_trees(&r));
   BYOC_RETURN_IF_ERROR(turn_nodes(&r));
   return read_votes(&r, names);
+}
+
+// ---- TreeEnsemble ----
+
+// nodes_modes of version 5 are numbers in the order of comparison_t; 6 is membership in a set.
+static byoc_status_t read_mode(const reader_t *r, const byoc_constant_t *modes, int32_t i, comparison_t *out_mode) {
+  const uint8_t mode = ((const uint8_t *)modes->data)[i];
+  if (mode == LEAF) return refuse(r, "node %d asks for membership in a set, which is not supported", (int)i);
+  if (mode > LEAF) return refuse(r, "node %d has the mode %d", (int)i, (int)mode);
+  *out_mode = (comparison_t)mode;
+  return BYOC_OK;
+}
+
+// The place of node `id` or, behind the nodes, of leaf `id`; -1 if it is not there.
+static int32_t place_behind(const reader_t *r, int32_t nodes, int64_t id, bool is_leaf) {
+  const int32_t most = is_leaf ? r->count - nodes : nodes;
+  if (id < 0 || id >= most) return -1;
+  return (int32_t)id + (is_leaf ? nodes : 0);
+}
+
+// The nodes, then the leaves.
+static byoc_status_t read_ensemble_nodes(reader_t *r, int32_t nodes) {
+  const size_t count = (size_t)nodes;
+  const int64_t *features, *trues, *falses, *true_leaves, *false_leaves, *missing;
+  const double *values;
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_featureids", count, false, &features));
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_truenodeids", count, false, &trues));
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_falsenodeids", count, false, &falses));
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_trueleafs", count, false, &true_leaves));
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_falseleafs", count, false, &false_leaves));
+  BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_missing_value_tracks_true", count, true, &missing));
+  BYOC_RETURN_IF_ERROR(read_numbers(r, NULL, "nodes_splits", count, &values));
+  const byoc_attribute_t *modes = byoc_node_given(r->node, "nodes_modes");
+  const bool has_modes = modes != NULL && modes->tensor != NULL && modes->tensor->type->dtype == BYOC_DTYPE_U8 &&
+                         byoc_type_element_count(modes->tensor->type) == nodes;
+  if (!has_modes) return refuse(r, "attribute 'nodes_modes' is not u8[%d]", (int)nodes);
+  for (int32_t i = 0; i < r->count; ++i) r->raw[i] = (raw_node_t){.mode = LEAF, .on_true = i, .on_false = i};
+  for (int32_t i = 0; i < nodes; ++i) {
+    raw_node_t *raw = &r->raw[i];
+    BYOC_RETURN_IF_ERROR(read_mode(r, modes->tensor, i, &raw->mode));
+    raw->on_true = place_behind(r, nodes, trues[i], true_leaves[i] != 0);
+    raw->on_false = place_behind(r, nodes, falses[i], false_leaves[i] != 0);
+    raw->feature = features[i] >= 0 && features[i] <= INT32_MAX ? (int32_t)features[i] : -1;
+    raw->value = values[i];
+    raw->nan_is_true = missing != NULL && missing[i] != 0;
+    if (raw->on_true < 0 || raw->on_false < 0 || raw->feature < 0) {
+      return refuse(r, "node %d names a %s that is not there", (int)i, raw->feature < 0 ? "feature" : "node");
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_roots(reader_t *r, int32_t nodes) {
+  size_t count = 0;
+  const int64_t *roots = byoc_node_ints(r->node, "tree_roots", &count);
+  step_t *stack = BYOC_ARENA_ARRAY(r->arena, step_t, (size_t)r->count + 2);
+  if (stack == NULL) return byoc_diag_out_of_memory(r->diag);
+  for (size_t i = 0; i < count; ++i) {
+    int32_t depth = 0;
+    if (roots[i] < 0 || roots[i] >= nodes) return refuse(r, "tree %zu has no root", i);
+    BYOC_RETURN_IF_ERROR(measure_tree(r, (int32_t)roots[i], stack, &depth));
+    if (!byoc_vector_push(&r->forest->roots, r->allocator, (int32_t)roots[i]) ||
+        !byoc_vector_push(&r->forest->depths, r->allocator, depth)) {
+      return byoc_diag_out_of_memory(r->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, byoc_arena_t *arena, byoc_diag_t *diag,
+                                        byoc_forest_t *out_forest) {
+  *out_forest = (byoc_forest_t){0};
+  size_t nodes = 0, leaves = 0;
+  const double *weights;
+  byoc_node_ints(node, "nodes_featureids", &nodes);
+  const int64_t *targets = byoc_node_ints(node, "leaf_targetids", &leaves);
+  reader_t r = {.node = node,
+                .arena = arena,
+                .allocator = byoc_arena_allocator(arena),
+                .diag = diag,
+                .forest = out_forest,
+                .is_wide = is_wide};
+  if (nodes == 0 || leaves == 0 || nodes + leaves > INT32_MAX / 4) {
+    return refuse(&r, "it has %zu nodes and %zu leaves", nodes, leaves);
+  }
+  r.count = (int32_t)(nodes + leaves);
+  r.raw = BYOC_ARENA_ARRAY(arena, raw_node_t, (size_t)r.count);
+  byoc_forest_vote_t *votes = BYOC_ARENA_ARRAY(arena, byoc_forest_vote_t, leaves);
+  if (r.raw == NULL || votes == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(read_ensemble_nodes(&r, (int32_t)nodes));
+  BYOC_RETURN_IF_ERROR(read_roots(&r, (int32_t)nodes));
+  BYOC_RETURN_IF_ERROR(turn_nodes(&r));
+  BYOC_RETURN_IF_ERROR(read_numbers(&r, NULL, "leaf_weights", leaves, &weights));
+  for (size_t i = 0; i < leaves; ++i) {
+    if (targets[i] < 0 || targets[i] > INT32_MAX) return refuse(&r, "a vote is for result %lld", (long long)targets[i]);
+    votes[i] = (byoc_forest_vote_t){(int32_t)targets[i], weights[i]};
+  }
+  // Nodes that ask twice have a second node behind the leaves; lists of votes go up with the places.
+  for (size_t i = 0; i < out_forest->nodes.count; ++i) {
+    byoc_forest_node_t *place = &out_forest->nodes.data[i];
+    const bool is_leaf = i >= nodes && i < (size_t)r.count;
+    place->first_vote = (uint32_t)(i < nodes ? 0 : is_leaf ? i - nodes : leaves);
+    place->vote_count = is_leaf;
+  }
+  out_forest->votes.data = votes;
+  out_forest->votes.count = out_forest->votes.capacity = leaves;
+  return BYOC_OK;
 }

@@ -184,6 +184,45 @@ static byoc_status_t expand_regressor(byoc_node_t *node, byoc_diag_t *diag, bool
   return byoc_write_end(&w, byoc_ml_write_transform(&w, scores, byoc_node_text(node, "post_transform")), out_changed);
 }
 
+// ---- TreeEnsemble ----
+
+// The numbers of both attributes' choices, as the specification has them.
+static const int ensemble_aggregates[] = {BYOC_FOREST_AVERAGE, BYOC_FOREST_SUM, BYOC_FOREST_MIN, BYOC_FOREST_MAX};
+static const char *const ensemble_transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
+
+static byoc_status_t infer_ensemble(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_ml_is_f32_or_f64, "features of f32 or f64"));
+  BYOC_RETURN_IF_ERROR(check_features(infer));
+  const int64_t targets = byoc_node_int(node, "n_targets"), transform = byoc_node_int(node, "post_transform");
+  const int64_t aggregate = byoc_node_int(node, "aggregate_function");
+  size_t count = 0;
+  if (targets < 1 || targets > INT32_MAX) return byoc_infer_error(infer, "'n_targets' is %lld", (long long)targets);
+  if (aggregate < 0 || aggregate > 3)
+    return byoc_infer_error(infer, "'aggregate_function' is %lld", (long long)aggregate);
+  if (transform < 0 || transform > 4) return byoc_infer_error(infer, "'post_transform' is %lld", (long long)transform);
+  const int64_t *ids = byoc_node_ints(node, "leaf_targetids", &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] >= 0 && ids[i] < targets) continue;
+    return byoc_infer_error(infer, "a vote is for target %lld of %lld", (long long)ids[i], (long long)targets);
+  }
+  const byoc_dim_t dims[2] = {byoc_ml_rows(node), byoc_dim_constant(targets)};
+  return byoc_infer_set(infer, 0, byoc_operand_type(node, 0)->dtype, 2, dims);
+}
+
+static byoc_status_t expand_ensemble(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_forest_t forest;
+  const byoc_dtype_t dtype = type_of_features(node);
+  BYOC_RETURN_IF_ERROR(
+      byoc_forest_read_ensemble(node, dtype == BYOC_DTYPE_F64, &node->function->module->arena, diag, &forest));
+  byoc_value_t *scores = write_forest(&w, &forest, dtype, byoc_node_int(node, "n_targets"),
+                                      ensemble_aggregates[byoc_node_int(node, "aggregate_function")]);
+  const char *transform = ensemble_transforms[byoc_node_int(node, "post_transform")];
+  return byoc_write_end(&w, byoc_ml_write_transform(&w, scores, transform), out_changed);
+}
+
 // ---- TreeEnsembleClassifier ----
 
 static const byoc_forest_names_t classifier_names = {"class_treeids", "class_nodeids", "class_ids", "class_weights",
@@ -288,6 +327,24 @@ static const byoc_op_attribute_t classifier_attributes[] = {NODE_ATTRIBUTES,
                                                             {BYOC_ATTR(INTS, "classlabels_int64s")},
                                                             {BYOC_ATTR(STRINGS, "classlabels_strings")},
                                                             BYOC_ATTR_END};
+static const byoc_op_attribute_t ensemble_attributes[] = {{BYOC_ATTR_INT("aggregate_function", 1)},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "leaf_targetids")},
+                                                          {BYOC_ATTR_REQUIRED(TENSOR, "leaf_weights")},
+                                                          {BYOC_ATTR(TENSOR, "membership_values")},
+                                                          {BYOC_ATTR_INT("n_targets", 1)},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "nodes_falseleafs")},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "nodes_falsenodeids")},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "nodes_featureids")},
+                                                          {BYOC_ATTR(TENSOR, "nodes_hitrates")},
+                                                          {BYOC_ATTR(INTS, "nodes_missing_value_tracks_true")},
+                                                          {BYOC_ATTR_REQUIRED(TENSOR, "nodes_modes")},
+                                                          {BYOC_ATTR_REQUIRED(TENSOR, "nodes_splits")},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "nodes_trueleafs")},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "nodes_truenodeids")},
+                                                          {BYOC_ATTR_INT("post_transform", 0)},
+                                                          {BYOC_ATTR_REQUIRED(INTS, "tree_roots")},
+                                                          BYOC_ATTR_END};
+
 #define ROW(Name, version, outputs, schema, infer_function, expand_function)                                           \
   {                                                                                                                    \
     .domain = BYOC_ML_DOMAIN, .name = Name, .since_version = version, .min_inputs = 1, .max_inputs = 1,                \
@@ -295,6 +352,7 @@ static const byoc_op_attribute_t classifier_attributes[] = {NODE_ATTRIBUTES,
   }
 
 const byoc_op_t byoc_ops_ml_trees[] = {
+    ROW("TreeEnsemble", 5, 1, ensemble_attributes, infer_ensemble, expand_ensemble),
     ROW("TreeEnsembleRegressor", 1, 1, regressor_attributes, infer_regressor, expand_regressor),
     ROW("TreeEnsembleRegressor", 3, 1, regressor_attributes, infer_regressor, expand_regressor),
     ROW("TreeEnsembleClassifier", 1, 2, classifier_attributes, infer_classifier, expand_classifier),

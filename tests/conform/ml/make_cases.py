@@ -205,7 +205,51 @@ def trees():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees]
+def ensemble(random, trees, most_depth, features, targets, dtype):
+    """TreeEnsemble's lists: nodes and leaves apart."""
+    nodes = {key: [] for key in ("featureids", "splits", "modes", "truenodeids", "trueleafs", "falsenodeids", "falseleafs",
+                                 "missing_value_tracks_true")}
+    targetids, roots = [], []
+
+    def side(me, name, depth):
+        is_leaf = depth == 0 or random.random() < 0.2
+        nodes[f"{name}leafs"][me] = int(is_leaf)
+        if is_leaf:
+            targetids.append(int(random.integers(targets)))
+        nodes[f"{name}nodeids"][me] = len(targetids) - 1 if is_leaf else grow(depth - 1)
+
+    def grow(depth):
+        me = len(nodes["modes"])
+        row = {"featureids": int(random.integers(features)), "splits": round(float(random.standard_normal()), 2),
+               "modes": int(random.integers(6)), "missing_value_tracks_true": int(random.random() < 0.5)}
+        for key in nodes:
+            nodes[key].append(row.get(key, 0))
+        side(me, "true", depth)
+        side(me, "false", depth)
+        return me
+
+    for _ in range(trees):
+        roots.append(grow(most_depth))
+    splits, modes = tensor(nodes.pop("splits"), dtype), tensor(nodes.pop("modes"), "u1")
+    return {f"nodes_{key}": value for key, value in nodes.items()} | {
+        "nodes_splits": splits, "nodes_modes": modes, "tree_roots": roots, "leaf_targetids": targetids,
+        "leaf_weights": tensor(random.standard_normal(len(targetids)), dtype), "n_targets": targets}
+
+
+def tree_ensemble():
+    random = np.random.default_rng(20)
+    x = np.round(random.standard_normal((40, 5)), 1).astype("f4")
+    x[::7, 2] = NAN
+    case = Case("tree_ensemble", 5, x=x, d=x.astype("f8"))
+    for operand, kind, dtype in ("x", TensorProto.FLOAT, "f4"), ("d", TensorProto.DOUBLE, "f8"):
+        # Not SOFTMAX and LOGISTIC: ONNX Runtime takes their numbers, 1 and 2, for each other.
+        for aggregate, transform in enumerate([0, 3, 3, 0]):
+            case.node("TreeEnsemble", operand, kind, aggregate_function=aggregate, post_transform=transform,
+                      **ensemble(random, 9, 4, 5, 1 + aggregate % 3, dtype))
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble]
 
 if __name__ == "__main__":
     for make in CASES:

@@ -99,7 +99,8 @@ static inline void write_module(const byoc_op_t *op, const plausible_t *p, const
              p->result_types[0] ? p->result_types : "?");
   }
   snprintf(text, TEXT_SIZE,
-           "module {\n  constant @tensor : f32[2] = [1.0, 2.0]\n%s  func @main(%s) -> (%s) {\n    %s%s%s%s%s@%d(%s) "
+           "module {\n  constant @tensor : f32[2] = [1.0, 2.0]\n  constant @bytes : u8[2] = [0, 4]\n%s  func @main(%s) "
+           "-> (%s) {\n    %s%s%s%s%s@%d(%s) "
            "%s%s%s\n    return %s\n  }\n}\n",
            constants, parameters, values, names, p->results ? " = " : "", op->domain, op->domain[0] ? "::" : "",
            op->name, op->since_version, arguments, p->attributes, p->results ? " : " : "",

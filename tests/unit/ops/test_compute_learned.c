@@ -267,6 +267,29 @@ static void test_damaged_vector_machines(void **state) {
               "'coefficients' has 2 numbers, expected 4");
 }
 
+// One node with two leaves.
+static void refuse_ensemble(const char *mode, const char *root, const char *leaf, const char *target,
+                            const char *expected) {
+  char text[2048];
+  snprintf(text, sizeof(text),
+           "module {\n  constant @one : f32[1] = [0.5]\n  constant @two : f32[2] = [1.0, 2.0]\n"
+           "  constant @mode : u8[1] = [%s]\n  func @main(%%x : f32[3,2]) -> (%%y : ?) {\n"
+           "    %%y = ai.onnx.ml::TreeEnsemble@5(%%x) {tree_roots = [%s], nodes_featureids = [0], nodes_splits = @one, "
+           "nodes_modes = @mode, nodes_truenodeids = [0], nodes_trueleafs = [1], nodes_falsenodeids = [%s], "
+           "nodes_falseleafs = [1], leaf_targetids = [0, %s], leaf_weights = @two} : ?\n    return %%y\n  }\n}\n",
+           mode, root, leaf, target);
+  refuse_text(text, expected);
+}
+
+static void test_damaged_ensembles(void **state) {
+  (void)state;
+  refuse_ensemble("6", "0", "1", "0", "node 0 asks for membership in a set");
+  refuse_ensemble("7", "0", "1", "0", "node 0 has the mode 7");
+  refuse_ensemble("0", "1", "1", "0", "tree 0 has no root");
+  refuse_ensemble("0", "0", "2", "0", "node 0 names a node that is not there");
+  refuse_ensemble("0", "0", "1", "1", "a vote is for target 1 of 1");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparisons),
@@ -279,6 +302,7 @@ int main(void) {
       cmocka_unit_test(test_scaler_has_one_number_for_each_feature),
       cmocka_unit_test(test_imputer_keeps_large_integers),
       cmocka_unit_test(test_damaged_vector_machines),
+      cmocka_unit_test(test_damaged_ensembles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,7 +424,8 @@ static bool write_module(const byoc_op_t *op, const plausible_t *p, char *text) 
     snprintf(values + strlen(values), 100, "%s%%r%d : %s", comma, i, type);
   }
   snprintf(text, TEXT_SIZE,
-           "module {\n  constant @tensor : f32[2] = [1.0, 2.0]\n%s  func @main(%s) -> (%s) {\n    %s = %s%s%s@%d(%s) "
+           "module {\n  constant @tensor : f32[2] = [1.0, 2.0]\n  constant @bytes : u8[2] = [0, 4]\n%s  func @main(%s) "
+           "-> (%s) {\n    %s = %s%s%s@%d(%s) "
            "%s : %s\n    return %s\n  }\n}\n",
            constants, parameters, values, names, op->domain, op->domain[0] ? "::" : "", op->name, op->since_version,
            arguments, p->attributes, types, names);
