@@ -10,7 +10,7 @@ static byoc_type_kind_t kind_of(const Onnx__ValueInfoProto *port) {
   case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
     return BYOC_TYPE_TENSOR;
   case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
-    return BYOC_TYPE_SEQUENCE;
+    return byoc_onnx_holds_maps(port->type) ? BYOC_TYPE_UNKNOWN : BYOC_TYPE_SEQUENCE;
   case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
     return BYOC_TYPE_OPTIONAL;
   default:

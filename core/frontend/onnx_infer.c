@@ -8,15 +8,10 @@
 #include "core/frontend/onnx_reader.h"
 #include "core/ops/op.h"
 
-static bool holds_maps(const Onnx__TypeProto *type) {
-  while (type && type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) type = type->sequence_type->elem_type;
-  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
-}
-
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
                                 const char *what) {
   const byoc_type_t *declared;
-  if (holds_maps(type)) { // ai.onnx.ml::ZipMap
+  if (byoc_onnx_holds_maps(type)) { // ai.onnx.ml::ZipMap
     byoc_log(BYOC_LOG_WARNING, "%s is a tensor with a column for each label, and no map from labels to numbers", what);
     return BYOC_OK;
   }

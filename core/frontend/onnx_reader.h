@@ -100,6 +100,9 @@ byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__Te
 // Hands a file view (made by byoc_onnx_keep_view) over to the module.
 byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_view_t *view);
 
+// Whether the type is a map, or a sequence of maps: results of ai.onnx.ml::ZipMap, tensors here.
+bool byoc_onnx_holds_maps(const Onnx__TypeProto *type);
+
 // ---- onnx_type.c ----
 // The declared type; *out_type is NULL if there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0; symbols stay
 // symbols (bound ones become constants).

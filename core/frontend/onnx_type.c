@@ -4,6 +4,11 @@
 #include "core/frontend/onnx_reader.h"
 #include "core/ir/attribute_names.h"
 
+bool byoc_onnx_holds_maps(const Onnx__TypeProto *type) {
+  while (type && type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE) type = type->sequence_type->elem_type;
+  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE;
+}
+
 static const byoc_onnx_dim_binding_t *find_binding(const byoc_onnx_reader_t *reader, const char *symbol) {
   for (size_t i = 0; i < reader->options->binding_count; i++) {
     if (strcmp(reader->options->bindings[i].name, symbol) == 0) return &reader->options->bindings[i];

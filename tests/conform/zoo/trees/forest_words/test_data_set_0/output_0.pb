@@ -1,0 +1,1 @@
+(2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosa2setosaBoutput_label
