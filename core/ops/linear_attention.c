@@ -92,6 +92,9 @@ static byoc_status_t infer_linear_attention(byoc_infer_t *infer) {
     return byoc_infer_unsupported(infer, "a state of %lld by %lld numbers for each head; at most %d are supported",
                                   (long long)h.key_size, (long long)h.value_size, (int)MOST_STATE);
   }
+  if (q_heads > INT32_MAX) {
+    return byoc_infer_unsupported(infer, "%lld heads of queries are not supported", (long long)q_heads);
+  }
   const byoc_dim_t state[] = {q->dims[0], byoc_dim_constant(kv_heads), byoc_dim_constant(h.key_size),
                               byoc_dim_constant(h.value_size)};
   if (past) {

@@ -30,6 +30,9 @@ static byoc_status_t need_heads(const byoc_infer_t *infer, byoc_dim_t hidden, co
     return byoc_infer_error(infer, "attribute 'num_heads': expected 1 or more, got %lld", (long long)heads);
   }
   if (!byoc_dim_is_constant(hidden)) return byoc_infer_unsupported(infer, "the hidden size of %s must be known", what);
+  if (hidden.constant > INT32_MAX) {
+    return byoc_infer_unsupported(infer, "the hidden size %lld of %s is too large", (long long)hidden.constant, what);
+  }
   if (hidden.constant > 0 && hidden.constant % heads == 0) return BYOC_OK;
   return byoc_infer_error(infer, "the hidden size %lld of %s does not divide into %lld heads",
                           (long long)hidden.constant, what, (long long)heads);
@@ -132,7 +135,7 @@ static bool hidden_sizes(const byoc_node_t *node, int64_t sizes[3]) {
   if (!byoc_dim_is_constant(whole) || (count == 0 && whole.constant % 3 != 0)) return false;
   for (int i = 0; i < 3; ++i) sizes[i] = count == 3 ? given[i] : whole.constant / 3;
   for (int i = 0; i < 3; ++i) {
-    if (sizes[i] < 1 || sizes[i] > whole.constant) return false;
+    if (sizes[i] < 1 || sizes[i] > whole.constant || sizes[i] > INT32_MAX) return false;
   }
   return sizes[0] == sizes[1] && sizes[0] + sizes[1] + sizes[2] == whole.constant;
 }

@@ -21,7 +21,10 @@ static layout_t layout_of(const byoc_node_t *node) {
                 .columns = byoc_node_int(node, "N"),
                 .block = byoc_node_int(node, "block_size"),
                 .bits = byoc_node_int(node, "bits")};
-  l.blocks = l.block > 0 ? (l.depth + l.block - 1) / l.block : 0;
+  // Sizes of a damaged model are refused by check_layout, which looks at the attributes alone.
+  const bool is_sized = l.depth > 0 && l.depth <= INT32_MAX && l.block > 0 && l.block <= INT32_MAX;
+  if (!is_sized || l.bits < 1 || l.bits > 8) return l;
+  l.blocks = (l.depth + l.block - 1) / l.block;
   l.block_bytes = l.block * l.bits / 8;
   l.zero_bytes = (l.blocks * l.bits + 7) / 8;
   return l;

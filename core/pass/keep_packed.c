@@ -79,6 +79,8 @@ static bool read_scales(packed_t *p, const byoc_node_t *dequantise, bool turned)
     p->scale_step = turned ? 1 : p->columns;
     p->scale_column = turned ? blocks : 1;
   }
+  // What a block is longer than the weights are deep would only be padding.
+  while (p->block > LEAST_BLOCK && p->block / 2 >= p->depth) p->block /= 2;
   return p->bits <= 4 || p->scale_unit > 1;
 }
 

@@ -121,7 +121,7 @@ static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
     for (int64_t i = 0; i < match->channels; ++i) match->shift[i] += (double)beta * x[kind == 2 ? i : 0];
     return true;
   }
-  bool is_open;
+  bool is_open = false;
   if (x || !known_f32(chain->graph, c, &is_open) || !same_dims(chain->graph, c, chain->value))
     return refuse(chain, "C is neither one value per column nor a matrix like the result");
   match->residual = c;
@@ -235,7 +235,7 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
     return true;
   }
   if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
-  bool is_open;
+  bool is_open = false;
   if (x || !known_f32(graph, other, &is_open) || !same_dims(graph, other, chain->value))
     return refuse(chain, "the other summand is neither one constant per channel nor shaped like the product");
   if (match->residual) return refuse(chain, "a second residual");

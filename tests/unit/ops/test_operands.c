@@ -254,7 +254,8 @@ static bool bind(run_t *run, const byoc_value_t *value) {
   run->slots[run->count++] = (slot_t){value, data, false};
   int64_t bytes = count > 0 ? size / count : 0; // none of types below a byte
   for (int64_t i = 0; i < size; ++i) data[i] = 0;
-  for (int64_t i = 0; i < count && bytes > 0; ++i) {
+  const bool is_number = bytes > 0 && bytes <= (int64_t)sizeof(double); // pairs of f64 stay 0
+  for (int64_t i = 0; i < count && is_number; ++i) {
     run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
     int64_t small = (int64_t)(run->seed >> 33) % 12 - 4;
     float single = (float)small / 2;
