@@ -62,12 +62,13 @@ static inline int read_operands(const char *text, operand_t *out) {
 }
 
 static inline void write_operand(operand_t *operand) {
-  char dims[PART_SIZE] = "";
+  char text[PART_SIZE], dims[PART_SIZE] = "";
   size_t used = 0;
   for (int d = 0; d < operand->rank; ++d) {
     used += (size_t)snprintf(dims + used, sizeof dims - used, "%s%ld", d ? "," : "", operand->dims[d]);
   }
-  snprintf(operand->text, sizeof operand->text, "%s[%s]", operand->dtype, dims);
+  snprintf(text, sizeof text, "%s[%s]", operand->dtype, dims);
+  memcpy(operand->text, text, sizeof text);
 }
 
 static inline void write_module(const byoc_op_t *op, const plausible_t *p, const operand_t *operands, int count,
