@@ -420,14 +420,19 @@ static uint32_t try_apart(const byoc_op_t *op, progress_t *progress) {
 
 // ---- fingerprints ----
 
-// The line of an operator's operand in fingerprints.txt; false if there is none.
+// The line of an operator's operand in fingerprints.txt; false if there is none. Under the address sanitizer, functions
+// of strings read what they are given to its end: they get one line, not the file.
 static bool find_line(const char *lines, const char *key, fingerprint_t *out) {
   const size_t size = strlen(key);
-  for (const char *at = lines; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
-    if (strncmp(at, key, size) == 0 && at[size] == ' ') {
-      return sscanf(at + size, " accepted %u of %u types %" SCNx64 " values %lf %lf", &out->accepted, &out->tried,
-                    &out->types, &out->shape, &out->size) == 5;
-    }
+  const char *const end = lines ? lines + strlen(lines) : NULL;
+  for (const char *at = lines, *next; at && at < end; at = next) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    next = newline ? newline + 1 : end;
+    if ((size_t)(next - at) <= size || memcmp(at, key, size) != 0 || at[size] != ' ') continue;
+    char line[256];
+    snprintf(line, sizeof line, "%.*s", (int)(next - at - (ptrdiff_t)size), at + size);
+    return sscanf(line, " accepted %u of %u types %" SCNx64 " values %lf %lf", &out->accepted, &out->tried, &out->types,
+                  &out->shape, &out->size) == 5;
   }
   return false;
 }
