@@ -204,10 +204,6 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
 
 // ---- expansion ----
 
-static byoc_attribute_t int_attribute(const char *name, int64_t value) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
 // A number of the element type of x.
 static byoc_value_t *number(byoc_writer_t *w, const byoc_value_t *x, double value) {
   float single = (float)value;
@@ -227,7 +223,7 @@ static byoc_value_t *split_heads(byoc_writer_t *w, uint32_t operand) {
 
 static byoc_value_t *append(byoc_writer_t *w, uint32_t past, byoc_value_t *x) {
   if (!byoc_has_operand(w->node, past)) return x;
-  const byoc_attribute_t axis = int_attribute("axis", 2);
+  const byoc_attribute_t axis = byoc_write_int("axis", 2);
   return byoc_write_node(w, "", "Concat", w->node->operands[past], x, NULL, &axis, 1);
 }
 
@@ -244,7 +240,7 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
 // A row in which no key counts is all -inf and gives zeros.
 static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   static const int64_t last = -1;
-  const byoc_attribute_t axis = int_attribute("axis", -1), positive = int_attribute("detect_positive", 0);
+  const byoc_attribute_t axis = byoc_write_int("axis", -1), positive = byoc_write_int("detect_positive", 0);
   const int64_t precision = byoc_node_int(w->node, "softmax_precision");
   if (precision != 0) x = byoc_write_cast(w, x, byoc_dtype_from_onnx((int32_t)precision));
   byoc_value_t *most =
@@ -283,9 +279,9 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *masking[] = {scores, byoc_has_operand(node, MASK) ? node->operands[MASK] : NULL,
                              byoc_has_operand(node, LENGTHS) ? node->operands[LENGTHS] : NULL,
                              byoc_has_operand(node, PAST_KEY) ? node->operands[PAST_KEY] : NULL};
-  const byoc_attribute_t limits[] = {int_attribute("is_causal", byoc_node_int(node, "is_causal")),
-                                     int_attribute("left_window_size", byoc_node_int(node, "left_window_size")),
-                                     int_attribute("right_window_size", byoc_node_int(node, "right_window_size"))};
+  const byoc_attribute_t limits[] = {byoc_write_int("is_causal", byoc_node_int(node, "is_causal")),
+                                     byoc_write_int("left_window_size", byoc_node_int(node, "left_window_size")),
+                                     byoc_write_int("right_window_size", byoc_node_int(node, "right_window_size"))};
   byoc_node_t *biased = scores ? byoc_write_many(&w, "byoc", "AttentionBias", masking, 4, 1, limits, 3) : NULL;
   scores = biased ? biased->results[0] : NULL;
   if (mode == 2) shown = scores;

@@ -1,10 +1,6 @@
 // What the operators of com.microsoft share.
 #include "core/ops/microsoft.h"
 
-byoc_value_t *byoc_microsoft_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b) {
-  return byoc_write_node(w, "", op, a, b, NULL, NULL, 0);
-}
-
 byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value) {
   if (w->failed || !like) return NULL;
   byoc_graph_module_t *module = w->node->function->module;
@@ -17,7 +13,7 @@ byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, 
 }
 
 byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias) {
-  return bias ? byoc_microsoft_write(w, "Add", x, bias) : x;
+  return bias ? byoc_write_plain(w, "Add", x, bias) : x;
 }
 
 void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value) {

@@ -19,8 +19,6 @@
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;
 }
-// A node of ai.onnx of one or two operands.
-byoc_value_t *byoc_microsoft_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b);
 // A number of the element type of `like`.
 byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value);
 // x + bias; x if there is none.

@@ -3,10 +3,6 @@
 // has shares.
 #include "core/ops/microsoft.h"
 
-static byoc_attribute_t int_attribute(const char *name, int64_t value) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
@@ -63,19 +59,19 @@ static byoc_status_t need_masks(const byoc_infer_t *infer, uint32_t mask, uint32
 
 // A scalar of i64: dimension d of x.
 static byoc_value_t *write_size(byoc_writer_t *w, byoc_value_t *x, int32_t d) {
-  const byoc_attribute_t range[] = {int_attribute("start", d), int_attribute("end", d + 1)};
-  return byoc_microsoft_write(w, "Squeeze", byoc_write_node(w, "", "Shape", x, NULL, NULL, range, 2), NULL);
+  const byoc_attribute_t range[] = {byoc_write_int("start", d), byoc_write_int("end", d + 1)};
+  return byoc_write_plain(w, "Squeeze", byoc_write_node(w, "", "Shape", x, NULL, NULL, range, 2), NULL);
 }
 
 static byoc_value_t *write_unsqueezed(byoc_writer_t *w, byoc_value_t *x, const int64_t *axes, int64_t count) {
-  return byoc_microsoft_write(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
+  return byoc_write_plain(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
 }
 
 // 0, 1, ... up to a scalar of i64.
 static byoc_value_t *write_count(byoc_writer_t *w, byoc_value_t *end) {
   const int64_t none = 0, one = 1;
-  byoc_value_t *from = byoc_microsoft_write(w, "Squeeze", byoc_write_vector(w, "from", BYOC_DTYPE_I64, 1, &none), NULL);
-  byoc_value_t *step = byoc_microsoft_write(w, "Squeeze", byoc_write_vector(w, "step", BYOC_DTYPE_I64, 1, &one), NULL);
+  byoc_value_t *from = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "from", BYOC_DTYPE_I64, 1, &none), NULL);
+  byoc_value_t *step = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "step", BYOC_DTYPE_I64, 1, &one), NULL);
   return byoc_write_node(w, "", "Range", from, end, step, NULL, 0);
 }
 
@@ -89,23 +85,23 @@ static byoc_value_t *write_mask(byoc_writer_t *w, byoc_value_t *mask, byoc_value
   byoc_value_t *allowed = NULL;
   if (is_length) {
     byoc_value_t *lengths = write_unsqueezed(w, byoc_write_cast(w, mask, BYOC_DTYPE_I64), &last, 1);
-    allowed = byoc_microsoft_write(w, "Less", write_count(w, total), lengths);
+    allowed = byoc_write_plain(w, "Less", write_count(w, total), lengths);
   } else {
-    allowed = byoc_microsoft_write(w, "Greater", mask, byoc_write_vector(w, "none", BYOC_DTYPE_I32, 1, &none));
+    allowed = byoc_write_plain(w, "Greater", mask, byoc_write_vector(w, "none", BYOC_DTYPE_I32, 1, &none));
   }
   const bool is_whole = mask->type->rank == 3;
   allowed = write_unsqueezed(w, allowed, places[is_whole], is_whole ? 1 : 2);
   byoc_value_t *filter = byoc_microsoft_number(w, like, byoc_node_float(w->node, "mask_filter_value"));
   byoc_value_t *added = byoc_write_node(w, "", "Where", allowed, byoc_microsoft_number(w, like, 0), filter, NULL, 0);
-  return bias ? byoc_microsoft_write(w, "Add", added, bias) : added;
+  return bias ? byoc_write_plain(w, "Add", added, bias) : added;
 }
 
 // Attention of ai.onnx, with the keys and values of the past in front; NULL if something failed before.
 static byoc_node_t *write_attention(byoc_writer_t *w, byoc_value_t *const qkv[3], byoc_value_t *mask,
                                     byoc_value_t *past_key, byoc_value_t *past_value) {
   const int64_t heads = byoc_node_int(w->node, "num_heads");
-  byoc_attribute_t attributes[4] = {int_attribute("is_causal", byoc_node_flag(w->node, "unidirectional")),
-                                    int_attribute("q_num_heads", heads), int_attribute("kv_num_heads", heads)};
+  byoc_attribute_t attributes[4] = {byoc_write_int("is_causal", byoc_node_flag(w->node, "unidirectional")),
+                                    byoc_write_int("q_num_heads", heads), byoc_write_int("kv_num_heads", heads)};
   const byoc_attribute_t *scale = byoc_node_given(w->node, "scale");
   if (scale != NULL) attributes[3] = *scale;
   byoc_value_t *operands[] = {qkv[0], qkv[1], qkv[2], mask, past_key, past_value};
@@ -115,7 +111,7 @@ static byoc_node_t *write_attention(byoc_writer_t *w, byoc_value_t *const qkv[3]
 
 // The parts of x along its last dimension.
 static void write_parts(byoc_writer_t *w, byoc_value_t *x, const int64_t sizes[3], byoc_value_t *out[3]) {
-  const byoc_attribute_t axis = int_attribute("axis", -1);
+  const byoc_attribute_t axis = byoc_write_int("axis", -1);
   byoc_value_t *operands[] = {x, byoc_write_vector(w, "sizes", BYOC_DTYPE_I64, 3, sizes)};
   if (!x) w->failed = true;
   byoc_node_t *made = byoc_write_many(w, "", "Split", operands, 2, 3, &axis, 1);
@@ -182,7 +178,7 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
 // One half of the past: its keys or its values.
 static byoc_value_t *write_past(byoc_writer_t *w, byoc_value_t *past, int64_t index) {
   byoc_value_t *place = byoc_write_vector(w, "place", BYOC_DTYPE_I64, 1, &index);
-  return byoc_microsoft_write(w, "Gather", past, byoc_microsoft_write(w, "Squeeze", place, NULL));
+  return byoc_write_plain(w, "Gather", past, byoc_write_plain(w, "Squeeze", place, NULL));
 }
 
 static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
@@ -190,18 +186,18 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_writer_t w = {.node = node, .diag = diag};
   int64_t sizes[3];
   hidden_sizes(node, sizes);
-  byoc_value_t *projected = byoc_microsoft_write(&w, "MatMul", node->operands[X], node->operands[WEIGHTS]), *qkv[3];
+  byoc_value_t *projected = byoc_write_plain(&w, "MatMul", node->operands[X], node->operands[WEIGHTS]), *qkv[3];
   write_parts(&w, byoc_microsoft_add(&w, projected, byoc_operand(node, BIAS)), sizes, qkv);
   byoc_value_t *past = byoc_operand(node, PAST), *mask = byoc_operand(node, MASK);
   byoc_value_t *total = mask && mask->type->rank == 1 ? write_size(&w, node->operands[X], 1) : NULL;
-  if (total && past) total = byoc_microsoft_write(&w, "Add", total, write_size(&w, past, 3));
+  if (total && past) total = byoc_write_plain(&w, "Add", total, write_size(&w, past, 3));
   mask = write_mask(&w, mask, byoc_operand(node, ADDED), node->operands[X], total);
   byoc_node_t *made =
       write_attention(&w, qkv, mask, past ? write_past(&w, past, 0) : NULL, past ? write_past(&w, past, 1) : NULL);
   if (made && byoc_has_result(node, 1)) {
     byoc_value_t *both[2];
     for (int i = 0; i < 2; ++i) both[i] = write_unsqueezed(&w, made->results[i + 1], &first, 1);
-    const byoc_attribute_t axis = int_attribute("axis", 0);
+    const byoc_attribute_t axis = byoc_write_int("axis", 0);
     byoc_microsoft_replace(&w, 1, byoc_write_node(&w, "", "Concat", both[0], both[1], NULL, &axis, 1));
   }
   return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
@@ -297,14 +293,14 @@ static byoc_status_t expand_multi_head(byoc_node_t *node, byoc_diag_t *diag, boo
     int64_t sizes[3];
     for (int i = 0; i < 3; ++i) sizes[i] = qkv[i]->type->dims[2].constant;
     write_parts(&w, node->operands[HEAD_BIAS], sizes, parts);
-    for (int i = 0; i < 3; ++i) qkv[i] = byoc_microsoft_write(&w, "Add", qkv[i], parts[i]);
+    for (int i = 0; i < 3; ++i) qkv[i] = byoc_write_plain(&w, "Add", qkv[i], parts[i]);
   }
   if (is_split) qkv[0] = byoc_write_transpose(&w, byoc_write_reshape(&w, qkv[0], split, 4), swap, 4);
   byoc_value_t *past_key = byoc_operand(node, PAST_KEY), *mask = byoc_operand(node, PADDING);
   byoc_value_t *total = NULL;
   if (mask && mask->type->rank == 1) {
     total = write_size(&w, node->operands[KEY], is_split ? 2 : 1);
-    if (past_key) total = byoc_microsoft_write(&w, "Add", total, write_size(&w, past_key, 2));
+    if (past_key) total = byoc_write_plain(&w, "Add", total, write_size(&w, past_key, 2));
   }
   mask = write_mask(&w, mask, byoc_operand(node, HEAD_ADDED), node->operands[QUERY], total);
   byoc_node_t *made = write_attention(&w, qkv, mask, past_key, byoc_operand(node, PAST_VALUE));
@@ -364,19 +360,19 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
 static byoc_status_t expand_rotary(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0], *places = node->operands[1];
-  const byoc_attribute_t axis = int_attribute("axis", 0);
+  const byoc_attribute_t axis = byoc_write_int("axis", 0);
   if (places->type->rank == 1) { // the position of the first element of every sequence
     byoc_value_t *length = write_size(&w, x, x->type->rank - 2), *batch = write_size(&w, x, 0);
-    places = byoc_microsoft_write(&w, "Add", places, write_count(&w, length));
+    places = byoc_write_plain(&w, "Add", places, write_count(&w, length));
     const int64_t first = 0;
     byoc_value_t *sizes[2] = {write_unsqueezed(&w, batch, &first, 1), write_unsqueezed(&w, length, &first, 1)};
     byoc_value_t *shape = byoc_write_node(&w, "", "Concat", sizes[0], sizes[1], NULL, &axis, 1);
-    places = byoc_microsoft_write(&w, "Expand", places, shape);
+    places = byoc_write_plain(&w, "Expand", places, shape);
   }
   const byoc_attribute_t attributes[] = {
-      int_attribute("interleaved", byoc_node_flag(node, "interleaved")),
-      int_attribute("rotary_embedding_dim", byoc_node_int(node, "rotary_embedding_dim")),
-      int_attribute("num_heads", rotary_heads(node))};
+      byoc_write_int("interleaved", byoc_node_flag(node, "interleaved")),
+      byoc_write_int("rotary_embedding_dim", byoc_node_int(node, "rotary_embedding_dim")),
+      byoc_write_int("num_heads", rotary_heads(node))};
   byoc_value_t *operands[] = {x, node->operands[2], node->operands[3], places};
   if (!places) w.failed = true;
   byoc_node_t *made =

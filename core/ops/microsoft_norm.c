@@ -6,10 +6,6 @@ static byoc_attribute_t float_attribute(const char *name, double value) {
   return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_FLOAT, .f = value};
 }
 
-static byoc_attribute_t int_attribute(const char *name, int64_t value) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
 // The vectors at [first, last] have a number for each element of the last dimension of operand 0.
 static byoc_status_t need_last(const byoc_infer_t *infer, uint32_t first, uint32_t last) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
@@ -49,7 +45,7 @@ static byoc_status_t infer_skip_simplified(byoc_infer_t *infer) {
 // LayerNormalization of x over its last dimension. Its statistics become the results 1 and 2, if they are asked for.
 static byoc_value_t *write_layer_norm(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, byoc_value_t *shift,
                                       bool has_statistics) {
-  const byoc_attribute_t attributes[] = {int_attribute("axis", -1),
+  const byoc_attribute_t attributes[] = {byoc_write_int("axis", -1),
                                          float_attribute("epsilon", byoc_node_float(w->node, "epsilon"))};
   byoc_value_t *operands[] = {x, scale, shift};
   const uint32_t results = has_statistics && w->node->result_count > 1 ? 3 : 1;
@@ -61,7 +57,7 @@ static byoc_value_t *write_layer_norm(byoc_writer_t *w, byoc_value_t *x, byoc_va
 
 static byoc_status_t expand_skip(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *sum = byoc_microsoft_write(&w, "Add", node->operands[0], node->operands[1]);
+  byoc_value_t *sum = byoc_write_plain(&w, "Add", node->operands[0], node->operands[1]);
   sum = byoc_microsoft_add(&w, sum, byoc_operand(node, 4));
   byoc_microsoft_replace(&w, 3, sum);
   byoc_value_t *y = write_layer_norm(&w, sum, node->operands[2], byoc_operand(node, 3), true);
@@ -74,28 +70,28 @@ static byoc_value_t *write_inverse_deviation(byoc_writer_t *w, byoc_value_t *x, 
   int64_t axes[BYOC_MAX_RANK], count = 0;
   for (int64_t d = axis < 0 ? axis + x->type->rank : axis; d < x->type->rank; ++d) axes[count++] = d;
   x = byoc_write_cast(w, x, BYOC_DTYPE_F32);
-  x = byoc_microsoft_write(w, "Mul", x, x);
-  x = byoc_microsoft_write(w, "ReduceMean", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
-  x = byoc_microsoft_write(w, "Add", x, byoc_microsoft_number(w, x, byoc_node_float(w->node, "epsilon")));
-  return byoc_microsoft_write(w, "Reciprocal", byoc_microsoft_write(w, "Sqrt", x, NULL), NULL);
+  x = byoc_write_plain(w, "Mul", x, x);
+  x = byoc_write_plain(w, "ReduceMean", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
+  x = byoc_write_plain(w, "Add", x, byoc_microsoft_number(w, x, byoc_node_float(w->node, "epsilon")));
+  return byoc_write_plain(w, "Reciprocal", byoc_write_plain(w, "Sqrt", x, NULL), NULL);
 }
 
 static byoc_value_t *write_rms_norm(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, int64_t axis) {
-  const byoc_attribute_t attributes[] = {int_attribute("axis", axis),
+  const byoc_attribute_t attributes[] = {byoc_write_int("axis", axis),
                                          float_attribute("epsilon", byoc_node_float(w->node, "epsilon"))};
   return byoc_write_node(w, "", "RMSNormalization", x, scale, NULL, attributes, 2);
 }
 
 static byoc_status_t expand_skip_simplified(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *sum = byoc_microsoft_write(&w, "Add", node->operands[0], node->operands[1]);
+  byoc_value_t *sum = byoc_write_plain(&w, "Add", node->operands[0], node->operands[1]);
   sum = byoc_microsoft_add(&w, sum, byoc_operand(node, 3));
   byoc_microsoft_replace(&w, 3, sum);
   if (byoc_has_result(node, 1)) {
     const int64_t last = -1;
     byoc_value_t *axes = byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, 1, &last),
                  *wide = byoc_write_cast(&w, sum, BYOC_DTYPE_F32);
-    byoc_microsoft_replace(&w, 1, byoc_microsoft_write(&w, "ReduceMean", wide, axes));
+    byoc_microsoft_replace(&w, 1, byoc_write_plain(&w, "ReduceMean", wide, axes));
   }
   if (byoc_has_result(node, 2)) byoc_microsoft_replace(&w, 2, write_inverse_deviation(&w, sum, -1));
   return byoc_write_end(&w, write_rms_norm(&w, sum, node->operands[2], -1), out_changed);
@@ -179,22 +175,22 @@ static byoc_status_t infer_embed(byoc_infer_t *infer) {
 // 0, 1, ... up to the length of the sequences.
 static byoc_value_t *write_places(byoc_writer_t *w) {
   const int64_t none = 0, one = 1;
-  const byoc_attribute_t range[] = {int_attribute("start", 1), int_attribute("end", 2)};
+  const byoc_attribute_t range[] = {byoc_write_int("start", 1), byoc_write_int("end", 2)};
   byoc_value_t *length = byoc_write_node(w, "", "Shape", w->node->operands[WORDS], NULL, NULL, range, 2);
   byoc_value_t *bounds[] = {byoc_write_vector(w, "from", BYOC_DTYPE_I64, 1, &none), length,
                             byoc_write_vector(w, "step", BYOC_DTYPE_I64, 1, &one)};
-  for (int i = 0; i < 3; ++i) bounds[i] = byoc_microsoft_write(w, "Squeeze", bounds[i], NULL);
+  for (int i = 0; i < 3; ++i) bounds[i] = byoc_write_plain(w, "Squeeze", bounds[i], NULL);
   return byoc_write_node(w, "", "Range", bounds[0], bounds[1], bounds[2], NULL, 0);
 }
 
 // The number of words that the mask says 1 of; zeros without a mask.
 static byoc_value_t *write_lengths(byoc_writer_t *w) {
-  const byoc_attribute_t keep = int_attribute("keepdims", 0);
+  const byoc_attribute_t keep = byoc_write_int("keepdims", 0);
   const int64_t axis = 1;
   const int32_t one = 1;
   byoc_value_t *mask = byoc_operand(w->node, MASK), *marks = byoc_write_vector(w, "one", BYOC_DTYPE_I32, 1, &one);
-  mask = mask ? byoc_microsoft_write(w, "Equal", mask, marks)
-              : byoc_microsoft_write(w, "IsNaN", byoc_write_cast(w, w->node->operands[WORDS], BYOC_DTYPE_F32), NULL);
+  mask = mask ? byoc_write_plain(w, "Equal", mask, marks)
+              : byoc_write_plain(w, "IsNaN", byoc_write_cast(w, w->node->operands[WORDS], BYOC_DTYPE_F32), NULL);
   byoc_value_t *axes = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &axis);
   return byoc_write_node(w, "", "ReduceSum", byoc_write_cast(w, mask, BYOC_DTYPE_I32), axes, NULL, &keep, 1);
 }
@@ -202,12 +198,11 @@ static byoc_value_t *write_lengths(byoc_writer_t *w) {
 static byoc_status_t expand_embed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *places = byoc_has_operand(node, PLACES) ? node->operands[PLACES] : write_places(&w);
-  byoc_value_t *sum = byoc_microsoft_write(&w, "Gather", node->operands[WORD_TABLE], node->operands[WORDS]);
-  sum = byoc_microsoft_write(&w, "Add", sum, byoc_microsoft_write(&w, "Gather", node->operands[PLACE_TABLE], places));
+  byoc_value_t *sum = byoc_write_plain(&w, "Gather", node->operands[WORD_TABLE], node->operands[WORDS]);
+  sum = byoc_write_plain(&w, "Add", sum, byoc_write_plain(&w, "Gather", node->operands[PLACE_TABLE], places));
   if (byoc_has_operand(node, SEGMENTS)) {
-    byoc_value_t *segments =
-        byoc_microsoft_write(&w, "Gather", node->operands[SEGMENT_TABLE], node->operands[SEGMENTS]);
-    sum = byoc_microsoft_write(&w, "Add", sum, segments);
+    byoc_value_t *segments = byoc_write_plain(&w, "Gather", node->operands[SEGMENT_TABLE], node->operands[SEGMENTS]);
+    sum = byoc_write_plain(&w, "Add", sum, segments);
   }
   if (byoc_has_result(node, 1)) byoc_microsoft_replace(&w, 1, write_lengths(&w));
   byoc_microsoft_replace(&w, 2, sum);

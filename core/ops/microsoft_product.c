@@ -208,9 +208,9 @@ static byoc_status_t expand_fused_matmul(byoc_node_t *node, byoc_diag_t *diag, b
     operands[i] = node->operands[i];
     if (order_of(node, i, rank, order)) operands[i] = byoc_write_transpose(&w, operands[i], order, (size_t)rank);
   }
-  byoc_value_t *y = byoc_microsoft_write(&w, "MatMul", operands[0], operands[1]);
+  byoc_value_t *y = byoc_write_plain(&w, "MatMul", operands[0], operands[1]);
   const double alpha = byoc_node_float(node, "alpha");
-  if (alpha != 1.0) y = byoc_microsoft_write(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
+  if (alpha != 1.0) y = byoc_write_plain(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
   return byoc_write_end(&w, y, out_changed);
 }
 

@@ -6,10 +6,6 @@
 #include "core/ops/product.h"
 #include "core/ops/quantize.h"
 
-static byoc_attribute_t int_attribute(const char *name, int64_t value) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
 static bool is_f32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32;
 }
@@ -43,7 +39,7 @@ static byoc_status_t need_scale(const byoc_infer_t *infer, uint32_t index) {
 // A number that may be written as a vector.
 static byoc_value_t *write_scalar(byoc_writer_t *w, byoc_value_t *x) {
   if (!x || w->failed || x->type->rank == 0) return x;
-  return byoc_microsoft_write(w, "Squeeze", x, NULL);
+  return byoc_write_plain(w, "Squeeze", x, NULL);
 }
 
 static byoc_value_t *write_floats(byoc_writer_t *w, uint32_t index) {
@@ -54,7 +50,7 @@ static byoc_value_t *write_floats(byoc_writer_t *w, uint32_t index) {
 
 // The result of the node: y quantised to `dtype` by the scale at `index`.
 static byoc_value_t *write_quantised(byoc_writer_t *w, byoc_value_t *y, uint32_t index, byoc_dtype_t dtype) {
-  const byoc_attribute_t type = int_attribute("output_dtype", dtype);
+  const byoc_attribute_t type = byoc_write_int("output_dtype", dtype);
   return byoc_write_node(w, "", "QuantizeLinear", y, write_scalar(w, w->node->operands[index]),
                          write_scalar(w, byoc_operand(w->node, index + 1)), &type, 1);
 }
@@ -92,7 +88,7 @@ static byoc_status_t infer_softmax(byoc_infer_t *infer) {
 
 static byoc_status_t expand_softmax(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  const byoc_attribute_t axis = int_attribute("axis", byoc_node_int(node, "axis"));
+  const byoc_attribute_t axis = byoc_write_int("axis", byoc_node_int(node, "axis"));
   byoc_value_t *x = byoc_write_node(&w, "", "Softmax", write_floats(&w, X), NULL, NULL, &axis, 1);
   return byoc_write_end(&w, write_quantised(&w, x, RESULT_SCALE, node->operands[X]->type->dtype), out_changed);
 }
@@ -119,7 +115,7 @@ static byoc_status_t expand_global_average(byoc_node_t *node, byoc_diag_t *diag,
   int64_t axes[BYOC_MAX_RANK];
   for (int64_t d = 0; d < count; ++d) axes[d] = first + d;
   byoc_value_t *over = byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, count, axes);
-  byoc_value_t *mean = byoc_microsoft_write(&w, "ReduceMean", write_floats(&w, X), over);
+  byoc_value_t *mean = byoc_write_plain(&w, "ReduceMean", write_floats(&w, X), over);
   return byoc_write_end(&w, write_quantised(&w, mean, RESULT_SCALE, node->operands[X]->type->dtype), out_changed);
 }
 
@@ -153,7 +149,7 @@ static byoc_status_t infer_pair(byoc_infer_t *infer) {
 static byoc_status_t expand_pair(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   const char *op = strcmp(node->op, "QLinearMul") == 0 ? "Mul" : "Add";
-  byoc_value_t *y = byoc_microsoft_write(&w, op, write_floats(&w, A), write_floats(&w, B));
+  byoc_value_t *y = byoc_write_plain(&w, op, write_floats(&w, A), write_floats(&w, B));
   return byoc_write_end(&w, write_quantised(&w, y, SUM_SCALE, node->operands[A]->type->dtype), out_changed);
 }
 
@@ -199,7 +195,7 @@ static byoc_status_t expand_concat(byoc_node_t *node, byoc_diag_t *diag, bool *o
   if (!parts) return byoc_diag_out_of_memory(diag);
   uint32_t count = 0;
   for (uint32_t i = 2; i < node->operand_count; i += 3) parts[count++] = write_floats(&w, i);
-  const byoc_attribute_t axis = int_attribute("axis", byoc_node_int(node, "axis"));
+  const byoc_attribute_t axis = byoc_write_int("axis", byoc_node_int(node, "axis"));
   byoc_node_t *made = byoc_write_many(&w, "", "Concat", parts, count, 1, &axis, 1);
   byoc_value_t *y = write_quantised(&w, made ? made->results[0] : NULL, 0, node->operands[1]->type->dtype);
   return byoc_write_end(&w, y, out_changed);
@@ -274,9 +270,9 @@ static byoc_value_t *write_sums(byoc_writer_t *w, const product_t *p) {
 }
 
 static byoc_value_t *write_scaled(byoc_writer_t *w, byoc_value_t *sums, const product_t *p) {
-  byoc_value_t *scale = byoc_microsoft_write(w, "Mul", write_scalar(w, p->a_scale), p->b_scale);
+  byoc_value_t *scale = byoc_write_plain(w, "Mul", write_scalar(w, p->a_scale), p->b_scale);
   if (!sums) w->failed = true;
-  return byoc_microsoft_write(w, "Mul", byoc_write_cast(w, sums, BYOC_DTYPE_F32), scale);
+  return byoc_write_plain(w, "Mul", byoc_write_cast(w, sums, BYOC_DTYPE_F32), scale);
 }
 
 static byoc_status_t expand_to_float(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
@@ -353,7 +349,7 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
                        write_turned(&w, 3, "transB"), in[4], in[5]};
   byoc_value_t *y = write_scaled(&w, byoc_microsoft_add(&w, write_sums(&w, &p), byoc_operand(node, SUMMAND)), &p);
   const double alpha = byoc_node_float(node, "alpha");
-  if (alpha != 1.0) y = byoc_microsoft_write(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
+  if (alpha != 1.0) y = byoc_write_plain(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
   if (byoc_has_operand(node, GEMM_SCALE))
     y = write_quantised(&w, y, GEMM_SCALE, node->operands[GEMM_ZERO]->type->dtype);
   return byoc_write_end(&w, y, out_changed);
@@ -371,7 +367,7 @@ static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
 
 static byoc_status_t expand_quantize(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  const byoc_attribute_t axis = int_attribute("axis", byoc_node_int(node, "axis"));
+  const byoc_attribute_t axis = byoc_write_int("axis", byoc_node_int(node, "axis"));
   return byoc_write_end(
       &w, byoc_write_node(&w, "", node->op, node->operands[0], node->operands[1], byoc_operand(node, 2), &axis, 1),
       out_changed);

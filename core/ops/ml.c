@@ -36,11 +36,7 @@ byoc_value_t *byoc_ml_write_features(byoc_writer_t *w, byoc_dtype_t dtype) {
   return byoc_write_reshape(w, x, row, 2);
 }
 
-// ---- short forms ----
-
-byoc_value_t *byoc_ml_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b) {
-  return byoc_write_node(w, "", op, a, b, NULL, NULL, 0);
-}
+// ---- constants ----
 
 byoc_value_t *byoc_ml_numbers(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int32_t rank, const int64_t *dims,
                               const double *values) {
@@ -72,15 +68,15 @@ static byoc_value_t *write_softmax_zero(byoc_writer_t *w, byoc_value_t *scores) 
   const byoc_dtype_t dtype = scores->type->dtype;
   const int64_t axis = 1;
   byoc_value_t *axes = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &axis);
-  byoc_value_t *most = byoc_ml_write(w, "ReduceMax", scores, axes);
-  byoc_value_t *shifted = byoc_ml_write(w, "Exp", byoc_ml_write(w, "Sub", scores, most), NULL);
+  byoc_value_t *most = byoc_write_plain(w, "ReduceMax", scores, axes);
+  byoc_value_t *shifted = byoc_write_plain(w, "Exp", byoc_write_plain(w, "Sub", scores, most), NULL);
   byoc_value_t *scaled =
-      byoc_ml_write(w, "Mul", scores, byoc_ml_write(w, "Exp", byoc_ml_write(w, "Neg", most, NULL), NULL));
+      byoc_write_plain(w, "Mul", scores, byoc_write_plain(w, "Exp", byoc_write_plain(w, "Neg", most, NULL), NULL));
   byoc_value_t *is_large =
-      byoc_ml_write(w, "Greater", byoc_ml_write(w, "Abs", scores, NULL), byoc_ml_number(w, dtype, (double)1e-7f));
+      byoc_write_plain(w, "Greater", byoc_write_plain(w, "Abs", scores, NULL), byoc_ml_number(w, dtype, (double)1e-7f));
   byoc_value_t *parts = byoc_write_node(w, "", "Where", is_large, shifted, scaled, NULL, 0);
   byoc_value_t *some = byoc_write_node(w, "", "Where", is_large, shifted, byoc_ml_number(w, dtype, 0), NULL, 0);
-  return byoc_ml_write(w, "Div", parts, byoc_ml_write(w, "ReduceSum", some, axes));
+  return byoc_write_plain(w, "Div", parts, byoc_write_plain(w, "ReduceSum", some, axes));
 }
 
 // sqrt(2) * erfinv(2 x - 1), with erfinv by Winitzki's formula ("A handy approximation for the error function and its
@@ -88,21 +84,23 @@ static byoc_value_t *write_softmax_zero(byoc_writer_t *w, byoc_value_t *scores) 
 static byoc_value_t *write_probit(byoc_writer_t *w, byoc_value_t *x) {
   const byoc_dtype_t dtype = x->type->dtype;
   byoc_value_t *one = byoc_ml_number(w, dtype, 1), *two = byoc_ml_number(w, dtype, 2);
-  byoc_value_t *y = byoc_ml_write(w, "Sub", byoc_ml_write(w, "Mul", x, two), one);
-  byoc_value_t *sides = byoc_ml_write(w, "Mul", byoc_ml_write(w, "Sub", one, y), byoc_ml_write(w, "Add", one, y));
-  byoc_value_t *log = byoc_ml_write(w, "Log", sides, NULL);
-  byoc_value_t *half = byoc_ml_write(w, "Mul", log, byoc_ml_number(w, dtype, 0.5));
-  byoc_value_t *v = byoc_ml_write(w, "Add", half, byoc_ml_number(w, dtype, 2 / (3.14159 * 0.147)));
-  byoc_value_t *part = byoc_ml_write(w, "Mul", log, byoc_ml_number(w, dtype, 1 / 0.147));
-  byoc_value_t *root = byoc_ml_write(w, "Sqrt", byoc_ml_write(w, "Sub", byoc_ml_write(w, "Mul", v, v), part), NULL);
-  byoc_value_t *size = byoc_ml_write(w, "Sqrt", byoc_ml_write(w, "Sub", root, v), NULL);
-  byoc_value_t *inverse = byoc_ml_write(w, "Mul", byoc_ml_write(w, "Sign", y, NULL), size);
-  return byoc_ml_write(w, "Mul", inverse, byoc_ml_number(w, dtype, 1.41421356));
+  byoc_value_t *y = byoc_write_plain(w, "Sub", byoc_write_plain(w, "Mul", x, two), one);
+  byoc_value_t *sides =
+      byoc_write_plain(w, "Mul", byoc_write_plain(w, "Sub", one, y), byoc_write_plain(w, "Add", one, y));
+  byoc_value_t *log = byoc_write_plain(w, "Log", sides, NULL);
+  byoc_value_t *half = byoc_write_plain(w, "Mul", log, byoc_ml_number(w, dtype, 0.5));
+  byoc_value_t *v = byoc_write_plain(w, "Add", half, byoc_ml_number(w, dtype, 2 / (3.14159 * 0.147)));
+  byoc_value_t *part = byoc_write_plain(w, "Mul", log, byoc_ml_number(w, dtype, 1 / 0.147));
+  byoc_value_t *root =
+      byoc_write_plain(w, "Sqrt", byoc_write_plain(w, "Sub", byoc_write_plain(w, "Mul", v, v), part), NULL);
+  byoc_value_t *size = byoc_write_plain(w, "Sqrt", byoc_write_plain(w, "Sub", root, v), NULL);
+  byoc_value_t *inverse = byoc_write_plain(w, "Mul", byoc_write_plain(w, "Sign", y, NULL), size);
+  return byoc_write_plain(w, "Mul", inverse, byoc_ml_number(w, dtype, 1.41421356));
 }
 
 byoc_value_t *byoc_ml_write_transform(byoc_writer_t *w, byoc_value_t *scores, const char *transform) {
   if (w->failed || strcmp(transform, "NONE") == 0) return scores;
-  if (strcmp(transform, "LOGISTIC") == 0) return byoc_ml_write(w, "Sigmoid", scores, NULL);
+  if (strcmp(transform, "LOGISTIC") == 0) return byoc_write_plain(w, "Sigmoid", scores, NULL);
   if (strcmp(transform, "SOFTMAX_ZERO") == 0) return write_softmax_zero(w, scores);
   if (strcmp(transform, "PROBIT") == 0) return write_probit(w, scores);
   const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
@@ -114,8 +112,8 @@ byoc_value_t *byoc_ml_write_two_classes(byoc_writer_t *w, byoc_value_t *score, b
   if (w->failed) return NULL;
   const bool is_logistic = strcmp(transform, "LOGISTIC") == 0, is_probit = strcmp(transform, "PROBIT") == 0;
   const bool is_sum_one = is_probability && !is_logistic && !is_probit;
-  byoc_value_t *first = is_sum_one ? byoc_ml_write(w, "Sub", byoc_ml_number(w, score->type->dtype, 1), score)
-                                   : byoc_ml_write(w, "Neg", score, NULL);
+  byoc_value_t *first = is_sum_one ? byoc_write_plain(w, "Sub", byoc_ml_number(w, score->type->dtype, 1), score)
+                                   : byoc_write_plain(w, "Neg", score, NULL);
   byoc_value_t *both[2] = {first, score};
   const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
   byoc_node_t *joined = byoc_write_many(w, "", "Concat", both, 2, 1, &axis, 1);
@@ -147,15 +145,15 @@ byoc_status_t byoc_ml_infer_labels(byoc_infer_t *infer, const byoc_ml_labels_t *
 byoc_value_t *byoc_ml_write_labels(byoc_writer_t *w, const byoc_ml_labels_t *labels, byoc_value_t *index) {
   size_t count = 0;
   const char *const *texts = byoc_node_texts(w->node, labels->texts, &count);
-  if (count > 0) return byoc_ml_write(w, "Gather", byoc_write_texts(w, "labels", count, texts), index);
+  if (count > 0) return byoc_write_plain(w, "Gather", byoc_write_texts(w, "labels", count, texts), index);
   const int64_t *ints = byoc_node_ints(w->node, labels->ints, &count);
-  return byoc_ml_write(w, "Gather", byoc_write_vector(w, "labels", BYOC_DTYPE_I64, (int64_t)count, ints), index);
+  return byoc_write_plain(w, "Gather", byoc_write_vector(w, "labels", BYOC_DTYPE_I64, (int64_t)count, ints), index);
 }
 
 byoc_value_t *byoc_ml_write_above(byoc_writer_t *w, byoc_value_t *score, float limit) {
   if (w->failed) return NULL;
   const int64_t flat = -1;
-  byoc_value_t *above = byoc_ml_write(w, "Greater", score, byoc_ml_number(w, score->type->dtype, (double)limit));
+  byoc_value_t *above = byoc_write_plain(w, "Greater", score, byoc_ml_number(w, score->type->dtype, (double)limit));
   return byoc_write_reshape(w, byoc_write_cast(w, above, BYOC_DTYPE_I64), &flat, 1);
 }
 

@@ -42,8 +42,7 @@ byoc_value_t *byoc_ml_write_above(byoc_writer_t *w, byoc_value_t *score, float l
 // i64[N]: the place of the first largest score of each row.
 byoc_value_t *byoc_ml_write_largest(byoc_writer_t *w, byoc_value_t *scores);
 
-// Short forms for one node of one or two operands.
-byoc_value_t *byoc_ml_write(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b);
+// A number of that element type.
 byoc_value_t *byoc_ml_number(byoc_writer_t *w, byoc_dtype_t dtype, double value);
 // A constant of `rank` dimensions, in f32 or f64.
 byoc_value_t *byoc_ml_numbers(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int32_t rank, const int64_t *dims,

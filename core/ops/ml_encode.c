@@ -149,16 +149,16 @@ static byoc_value_t *write_search(byoc_writer_t *w, byoc_value_t *x, const order
   }
   byoc_value_t *none = byoc_ml_number(w, BYOC_DTYPE_I64, -1), *place = byoc_ml_number(w, BYOC_DTYPE_I64, 0);
   for (size_t step = order->room / 2; step > 0; step /= 2) {
-    byoc_value_t *next = byoc_ml_write(w, "Add", place, byoc_ml_number(w, BYOC_DTYPE_I64, (double)step));
-    byoc_value_t *is_there = byoc_ml_write(w, "LessOrEqual", byoc_ml_write(w, "Gather", keys, next), x);
+    byoc_value_t *next = byoc_write_plain(w, "Add", place, byoc_ml_number(w, BYOC_DTYPE_I64, (double)step));
+    byoc_value_t *is_there = byoc_write_plain(w, "LessOrEqual", byoc_write_plain(w, "Gather", keys, next), x);
     place = byoc_write_node(w, "", "Where", is_there, next, place, NULL, 0);
   }
-  byoc_value_t *is_same = byoc_ml_write(w, "Equal", byoc_ml_write(w, "Gather", keys, place), x);
-  if (order->count == 0) is_same = byoc_ml_write(w, "And", is_same, byoc_ml_write(w, "Not", is_same, NULL));
+  byoc_value_t *is_same = byoc_write_plain(w, "Equal", byoc_write_plain(w, "Gather", keys, place), x);
+  if (order->count == 0) is_same = byoc_write_plain(w, "And", is_same, byoc_write_plain(w, "Not", is_same, NULL));
   place = byoc_write_node(w, "", "Where", is_same, place, none, NULL, 0);
   if (order->nan == SIZE_MAX) return place;
   byoc_value_t *behind = byoc_ml_number(w, BYOC_DTYPE_I64, (double)order->room);
-  return byoc_write_node(w, "", "Where", byoc_ml_write(w, "IsNaN", x, NULL), behind, place, NULL, 0);
+  return byoc_write_node(w, "", "Where", byoc_write_plain(w, "IsNaN", x, NULL), behind, place, NULL, 0);
 }
 
 // The value of each element's key, else the default, which is a list of one.
@@ -169,7 +169,7 @@ static byoc_status_t write_mapped(byoc_node_t *node, const list_t *keys, const l
   if (!order_keys(&node->function->module->arena, keys, last_counts, &order)) return byoc_diag_out_of_memory(diag);
   byoc_value_t *place = write_search(&w, node->operands[0], &order);
   byoc_value_t *table = write_ordered(&w, "values", &order, values, otherwise);
-  return byoc_write_end(&w, byoc_ml_write(&w, "Gather", table, place), out_changed);
+  return byoc_write_end(&w, byoc_write_plain(&w, "Gather", table, place), out_changed);
 }
 
 // ---- LabelEncoder ----
@@ -369,11 +369,11 @@ static byoc_status_t expand_one_hot(byoc_node_t *node, byoc_diag_t *diag, bool *
   const int64_t missing = -1;
   const list_t none = {BYOC_DTYPE_I64, 1, &missing};
   byoc_value_t *index =
-      byoc_ml_write(&w, "Gather", write_ordered(&w, "places", &order, &places, &none), write_search(&w, x, &order));
+      byoc_write_plain(&w, "Gather", write_ordered(&w, "places", &order, &places, &none), write_search(&w, x, &order));
   if (!w.failed && byoc_node_int(node, "zeros") == 0) write_check(&w, index, count);
-  index = byoc_ml_write(&w, "Unsqueeze", index, byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, 1, &last));
+  index = byoc_write_plain(&w, "Unsqueeze", index, byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, 1, &last));
   byoc_value_t *columns = byoc_write_vector(&w, "columns", BYOC_DTYPE_I64, count, places.data);
-  byoc_value_t *is_one = byoc_ml_write(&w, "Equal", index, columns);
+  byoc_value_t *is_one = byoc_write_plain(&w, "Equal", index, columns);
   return byoc_write_end(&w, byoc_write_cast(&w, is_one, BYOC_DTYPE_F32), out_changed);
 }
 

@@ -52,9 +52,9 @@ static byoc_status_t expand_scaler(byoc_node_t *node, byoc_diag_t *diag, bool *o
   size_t offsets = 0, scales = 0;
   const double *offset = byoc_node_floats(node, "offset", &offsets), *scale = byoc_node_floats(node, "scale", &scales);
   const int64_t counts[2] = {(int64_t)offsets, (int64_t)scales};
-  if (offsets > 0) x = byoc_ml_write(&w, "Sub", x, byoc_ml_numbers(&w, "offset", dtype, 1, &counts[0], offset));
-  if (scales > 0) x = byoc_ml_write(&w, "Mul", x, byoc_ml_numbers(&w, "scale", dtype, 1, &counts[1], scale));
-  if (offsets + scales == 0) x = byoc_ml_write(&w, "Identity", x, NULL);
+  if (offsets > 0) x = byoc_write_plain(&w, "Sub", x, byoc_ml_numbers(&w, "offset", dtype, 1, &counts[0], offset));
+  if (scales > 0) x = byoc_write_plain(&w, "Mul", x, byoc_ml_numbers(&w, "scale", dtype, 1, &counts[1], scale));
+  if (offsets + scales == 0) x = byoc_write_plain(&w, "Identity", x, NULL);
   return byoc_write_end(&w, byoc_write_cast(&w, x, BYOC_DTYPE_F32), out_changed);
 }
 
@@ -65,11 +65,11 @@ static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, boo
   const int64_t last = -1;
   byoc_value_t *axes = byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, 1, &last);
   static const char *const reductions[] = {"ReduceMax", "ReduceL1", "ReduceL2"}; // as in normalizer_attributes
-  byoc_value_t *norm = byoc_ml_write(&w, reductions[byoc_node_choice(node, "norm")], x, axes);
-  byoc_value_t *is_zero = byoc_ml_write(&w, "Equal", norm, byoc_ml_number(&w, BYOC_DTYPE_F32, 0));
+  byoc_value_t *norm = byoc_write_plain(&w, reductions[byoc_node_choice(node, "norm")], x, axes);
+  byoc_value_t *is_zero = byoc_write_plain(&w, "Equal", norm, byoc_ml_number(&w, BYOC_DTYPE_F32, 0));
   byoc_value_t *divisor =
       byoc_write_node(&w, "", "Where", is_zero, byoc_ml_number(&w, BYOC_DTYPE_F32, 1), norm, NULL, 0);
-  return byoc_write_end(&w, byoc_ml_write(&w, "Div", x, divisor), out_changed);
+  return byoc_write_end(&w, byoc_write_plain(&w, "Div", x, divisor), out_changed);
 }
 
 static byoc_status_t expand_binarizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
@@ -77,7 +77,7 @@ static byoc_status_t expand_binarizer(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *x = node->operands[0];
   const byoc_dtype_t dtype = compute_type(x);
   byoc_value_t *limit = byoc_ml_number(&w, dtype, byoc_node_float(node, "threshold"));
-  byoc_value_t *above = byoc_ml_write(&w, "Greater", byoc_write_cast(&w, x, dtype), limit);
+  byoc_value_t *above = byoc_write_plain(&w, "Greater", byoc_write_cast(&w, x, dtype), limit);
   return byoc_write_end(&w, byoc_write_cast(&w, above, x->type->dtype), out_changed);
 }
 
@@ -113,14 +113,14 @@ static byoc_status_t expand_imputer(byoc_node_t *node, byoc_diag_t *diag, bool *
   const int64_t *ints = byoc_node_ints(node, "imputed_value_int64s", &count);
   if (count > 0) {
     const int64_t missing = byoc_node_int(node, "replaced_value_int64");
-    is_missing = byoc_ml_write(&w, "Equal", x, write_integers(&w, "missing", dtype, 1, &missing));
+    is_missing = byoc_write_plain(&w, "Equal", x, write_integers(&w, "missing", dtype, 1, &missing));
     filling = write_integers(&w, "imputed", dtype, (int64_t)count, ints);
   } else {
     const double *floats = byoc_node_floats(node, "imputed_value_floats", &count);
     const double missing = byoc_node_float(node, "replaced_value_float");
     const int64_t length = (int64_t)count;
-    is_missing = isnan(missing) ? byoc_ml_write(&w, "IsNaN", x, NULL)
-                                : byoc_ml_write(&w, "Equal", x, byoc_ml_number(&w, dtype, missing));
+    is_missing = isnan(missing) ? byoc_write_plain(&w, "IsNaN", x, NULL)
+                                : byoc_write_plain(&w, "Equal", x, byoc_ml_number(&w, dtype, missing));
     filling = byoc_ml_numbers(&w, "imputed", dtype, 1, &length, floats);
   }
   return byoc_write_end(&w, byoc_write_node(&w, "", "Where", is_missing, filling, x, NULL, 0), out_changed);
@@ -192,7 +192,7 @@ static byoc_status_t expand_extractor(byoc_node_t *node, byoc_diag_t *diag, bool
 // A map from labels to numbers for each row says no more than the row of numbers and the labels do: it stays a tensor.
 static byoc_status_t expand_zip_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  return byoc_write_end(&w, byoc_ml_write(&w, "Identity", node->operands[0], NULL), out_changed);
+  return byoc_write_end(&w, byoc_write_plain(&w, "Identity", node->operands[0], NULL), out_changed);
 }
 
 // ---- linear models ----

@@ -17,23 +17,23 @@ static byoc_value_t *write_kernel(byoc_writer_t *w, byoc_value_t *x, int64_t vec
   const double *parameters = parameter_count == 3 ? given : none; // gamma, coef0, degree
   const int64_t dims[3] = {1, vectors, (int64_t)count / vectors}, middle = 1, last = 2;
   if (kind == RBF) {
-    byoc_value_t *rows = byoc_ml_write(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &middle));
+    byoc_value_t *rows = byoc_write_plain(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &middle));
     byoc_value_t *all = byoc_ml_numbers(w, "support_vectors", BYOC_DTYPE_F32, 3, dims, numbers);
-    byoc_value_t *between = byoc_ml_write(w, "Sub", rows, all);
+    byoc_value_t *between = byoc_write_plain(w, "Sub", rows, all);
     const byoc_attribute_t keep = {.name = "keepdims", .kind = BYOC_ATTRIBUTE_INT, .i = 0};
     byoc_value_t *axis = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &last);
     byoc_value_t *distance = byoc_write_node(w, "", "ReduceSumSquare", between, axis, NULL, &keep, 1);
     byoc_value_t *scale = byoc_ml_number(w, BYOC_DTYPE_F32, -parameters[0]);
-    return byoc_ml_write(w, "Exp", byoc_ml_write(w, "Mul", distance, scale), NULL);
+    return byoc_write_plain(w, "Exp", byoc_write_plain(w, "Mul", distance, scale), NULL);
   }
   const byoc_attribute_t turned = {.name = "transB", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
   byoc_value_t *all = byoc_ml_numbers(w, "support_vectors", BYOC_DTYPE_F32, 2, &dims[1], numbers);
   byoc_value_t *products = byoc_write_node(w, "", "Gemm", x, all, NULL, &turned, 1);
   if (kind == LINEAR) return products;
-  products = byoc_ml_write(w, "Mul", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[0]));
-  products = byoc_ml_write(w, "Add", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[1]));
-  if (kind == SIGMOID) return byoc_ml_write(w, "Tanh", products, NULL);
-  return byoc_ml_write(w, "Pow", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[2]));
+  products = byoc_write_plain(w, "Mul", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[0]));
+  products = byoc_write_plain(w, "Add", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[1]));
+  if (kind == SIGMOID) return byoc_write_plain(w, "Tanh", products, NULL);
+  return byoc_write_plain(w, "Pow", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[2]));
 }
 
 // x times the rows of a constant [count, width], plus `added`, which may be NULL.
@@ -90,7 +90,7 @@ static byoc_status_t expand_regressor(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *added = byoc_ml_number(&w, BYOC_DTYPE_F32, rho);
   byoc_value_t *y = write_product(&w, "coefficients", x, 1, (int64_t)count, coefficients, added);
   if (byoc_node_flag(node, "one_class")) {
-    byoc_value_t *is_inside = byoc_ml_write(&w, "Greater", y, byoc_ml_number(&w, BYOC_DTYPE_F32, 0));
+    byoc_value_t *is_inside = byoc_write_plain(&w, "Greater", y, byoc_ml_number(&w, BYOC_DTYPE_F32, 0));
     y = byoc_write_node(&w, "", "Where", is_inside, byoc_ml_number(&w, BYOC_DTYPE_F32, 1),
                         byoc_ml_number(&w, BYOC_DTYPE_F32, -1), NULL, 0);
   }
@@ -196,7 +196,7 @@ static bool read_pairs(const byoc_node_t *node, pairs_t *out) {
 
 // The class with most votes; of equal ones the first.
 static byoc_value_t *write_winner(byoc_writer_t *w, const pairs_t *pairs, byoc_value_t *scores) {
-  byoc_value_t *is_won = byoc_ml_write(w, "Greater", scores, byoc_ml_number(w, BYOC_DTYPE_F32, 0));
+  byoc_value_t *is_won = byoc_write_plain(w, "Greater", scores, byoc_ml_number(w, BYOC_DTYPE_F32, 0));
   byoc_value_t *won = byoc_write_cast(w, is_won, BYOC_DTYPE_F32);
   byoc_value_t *lost = byoc_ml_numbers(w, "lost", BYOC_DTYPE_F32, 1, &pairs->classes, pairs->lost);
   return byoc_ml_write_largest(w, write_product(w, "votes", won, pairs->classes, pairs->count, pairs->votes, lost));
@@ -208,12 +208,12 @@ static byoc_value_t *write_probabilities(byoc_writer_t *w, const pairs_t *pairs,
   const double *a = byoc_node_floats(w->node, "prob_a", &(size_t){0});
   const double *b = byoc_node_floats(w->node, "prob_b", &(size_t){0});
   byoc_value_t *one = byoc_ml_number(w, dtype, 1);
-  byoc_value_t *bent = byoc_ml_write(w, "Mul", scores, byoc_ml_numbers(w, "prob_a", dtype, 1, &pairs->count, a));
-  bent = byoc_ml_write(w, "Add", bent, byoc_ml_numbers(w, "prob_b", dtype, 1, &pairs->count, b));
-  byoc_value_t *p = byoc_ml_write(w, "Sub", one, byoc_ml_write(w, "Sigmoid", bent, NULL));
+  byoc_value_t *bent = byoc_write_plain(w, "Mul", scores, byoc_ml_numbers(w, "prob_a", dtype, 1, &pairs->count, a));
+  bent = byoc_write_plain(w, "Add", bent, byoc_ml_numbers(w, "prob_b", dtype, 1, &pairs->count, b));
+  byoc_value_t *p = byoc_write_plain(w, "Sub", one, byoc_write_plain(w, "Sigmoid", bent, NULL));
   p = byoc_write_node(w, "", "Clip", p, byoc_ml_number(w, dtype, (double)1e-7f),
                       byoc_ml_number(w, dtype, (double)(1 - 1e-7f)), NULL, 0);
-  byoc_value_t *both[2] = {p, byoc_ml_write(w, "Sub", one, p)};
+  byoc_value_t *both[2] = {p, byoc_write_plain(w, "Sub", one, p)};
   const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
   byoc_node_t *joined = byoc_write_many(w, "", "Concat", both, 2, 1, &axis, 1);
   const int64_t dims[2] = {pairs->classes, pairs->classes};
@@ -260,11 +260,11 @@ static byoc_value_t *write_linear_machine(byoc_writer_t *w, byoc_value_t **out_i
     for (size_t i = 0; i < count; ++i) is_positive = is_positive && coefficients[i] >= 0;
     const int64_t axis = 1, flat = -1;
     byoc_value_t *axes = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &axis);
-    byoc_value_t *most = byoc_ml_write(w, "ReduceMax", scores, axes);
+    byoc_value_t *most = byoc_write_plain(w, "ReduceMax", scores, axes);
     byoc_value_t *limit = byoc_ml_number(w, BYOC_DTYPE_F32, is_positive ? 0.5 : 0);
-    byoc_value_t *wins = byoc_ml_write(w, is_positive ? "GreaterOrEqual" : "Greater", most, limit);
+    byoc_value_t *wins = byoc_write_plain(w, is_positive ? "GreaterOrEqual" : "Greater", most, limit);
     byoc_value_t *second = byoc_write_reshape(w, byoc_write_cast(w, wins, BYOC_DTYPE_I64), &flat, 1);
-    *out_index = byoc_ml_write(w, "Max", *out_index, second);
+    *out_index = byoc_write_plain(w, "Max", *out_index, second);
   }
   return byoc_ml_write_transform(w, scores, byoc_node_text(w->node, "post_transform"));
 }

@@ -90,10 +90,10 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 3);
   byoc_value_t *scores = made != NULL ? made->results[0] : NULL;
   if (aggregate == BYOC_FOREST_AVERAGE)
-    scores = byoc_ml_write(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
+    scores = byoc_write_plain(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
   if (aggregate != BYOC_FOREST_MIN && aggregate != BYOC_FOREST_MAX) return scores;
   // A result that got no vote is 0.
-  byoc_value_t *none = byoc_ml_write(w, "IsInf", scores, NULL);
+  byoc_value_t *none = byoc_write_plain(w, "IsInf", scores, NULL);
   return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
 }
 
@@ -143,7 +143,7 @@ static byoc_value_t *add_base(byoc_writer_t *w, byoc_value_t *scores, const doub
   if (count > 0 && values == NULL) w->failed = true;
   if (w->failed || count == 0) return scores;
   const int64_t length = (int64_t)count;
-  return byoc_ml_write(w, "Add", scores, byoc_ml_numbers(w, "base", scores->type->dtype, 1, &length, values));
+  return byoc_write_plain(w, "Add", scores, byoc_ml_numbers(w, "base", scores->type->dtype, 1, &length, values));
 }
 
 // ---- TreeEnsembleRegressor ----

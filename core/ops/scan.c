@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/ops/control.h"
+#include "core/ops/write.h"
 
 // ---- types ----
 
@@ -225,10 +226,6 @@ static byoc_status_t end_expansion(builder_t *b, byoc_diag_t *diag, bool *out_ch
   return b->failed ? byoc_diag_failure(diag) : BYOC_OK;
 }
 
-static byoc_attribute_t int_attribute(const char *name, int64_t value) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
 // Dimension `axis` of x as a scalar.
 static byoc_value_t *dimension(builder_t *b, byoc_value_t *x, int32_t axis) {
   if (byoc_dim_is_constant(x->type->dims[axis])) return vector_constant(b, 0, x->type->dims[axis].constant);
@@ -285,7 +282,7 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
       }
       turn = backwards;
     }
-    const byoc_attribute_t along = int_attribute("axis", axis);
+    const byoc_attribute_t along = byoc_write_int("axis", axis);
     map_value(&b, from->parameters.data[s.states + i], make(&b, b.body, NULL, "Gather", x, turn, &along, 1));
   }
   copy_nodes(&b, from);
@@ -372,7 +369,7 @@ static byoc_status_t expand_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_
   for (uint32_t i = 0; i < node->result_count && !b.failed; ++i) {
     const byoc_type_t *type = node->results[i]->type;
     // Element types have the numbers of ONNX.
-    const byoc_attribute_t dtype = int_attribute("dtype", type->element->dtype);
+    const byoc_attribute_t dtype = byoc_write_int("dtype", type->element->dtype);
     byoc_node_t *made = byoc_op_create_with(node->block, node, "", "SequenceEmpty", NULL, 0, 1, &dtype, 1, diag);
     if (!made) b.failed = true;
     if (made) empty[i] = made->results[0];

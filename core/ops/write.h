@@ -18,6 +18,14 @@ typedef struct byoc_writer_t {
 // A node of one to three operands (later ones may be NULL) and one result.
 byoc_value_t *byoc_write_node(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *a, byoc_value_t *b,
                               byoc_value_t *c, const byoc_attribute_t *attributes, size_t attribute_count);
+// A node of ai.onnx of one or two operands and no attributes.
+static inline byoc_value_t *byoc_write_plain(byoc_writer_t *w, const char *op, byoc_value_t *a, byoc_value_t *b) {
+  return byoc_write_node(w, "", op, a, b, NULL, NULL, 0);
+}
+// An attribute that is an integer.
+static inline byoc_attribute_t byoc_write_int(const char *name, int64_t value) {
+  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
+}
 // A node with any operands and results; NULL after a failure.
 byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *const *operands,
                              uint32_t operand_count, uint32_t result_count, const byoc_attribute_t *attributes,
