@@ -19,5 +19,6 @@ def conform(arguments, root, names, words):
     for case in cases:
         name = "/".join(pathlib.Path(case["path"]).parts[-2:])
         if name in names:
-            outcomes[name] = case["outcome"] if case["outcome"] == "passed" else f"{case.get('stage', '')}: {case.get('reason', case['outcome'])}"
+            passed = case["outcome"] == "passed"
+            outcomes[name] = "passed" if passed else f"{case.get('stage', '')}: {case.get('reason', case['outcome'])}"
     return outcomes

@@ -56,7 +56,8 @@ def rows():
 
 IMAGE_LAYERS = {
     "conv": lambda: nn.Conv2d(4, 8, 3, padding=1), "conv_stride": lambda: nn.Conv2d(4, 8, 3, stride=2),
-    "conv_dilated": lambda: nn.Conv2d(4, 8, 3, dilation=2, padding=2), "conv_groups": lambda: nn.Conv2d(4, 8, 3, groups=2),
+    "conv_dilated": lambda: nn.Conv2d(4, 8, 3, dilation=2, padding=2),
+    "conv_groups": lambda: nn.Conv2d(4, 8, 3, groups=2),
     "conv_depthwise": lambda: nn.Conv2d(4, 4, 5, groups=4, padding=2),
     "conv_circular": lambda: nn.Conv2d(4, 8, 3, padding=1, padding_mode="circular"),
     "conv_reflect": lambda: nn.Conv2d(4, 8, 3, padding=1, padding_mode="reflect"),
@@ -70,30 +71,41 @@ IMAGE_LAYERS = {
     "reflection_pad": lambda: nn.ReflectionPad2d(2), "replication_pad": lambda: nn.ReplicationPad2d(2),
     "unfold": lambda: nn.Unfold(3), "softmax_2d": lambda: nn.Softmax2d(), "flatten": lambda: nn.Flatten(),
     "grid_sample": lambda: Function(lambda x: nn.functional.grid_sample(
-        x, nn.functional.affine_grid(torch.tensor([[[1.0, 0.2, 0.0], [-0.1, 0.9, 0.1]]] * 2), [2, 4, 8, 8], align_corners=False),
+        x, nn.functional.affine_grid(torch.tensor([[[1.0, 0.2, 0.0], [-0.1, 0.9, 0.1]]] * 2), [2, 4, 8, 8],
+            align_corners=False),
         align_corners=False)),
 }
 ROW_LAYERS = {
-    "linear": lambda: nn.Linear(12, 7), "gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU("tanh"), "silu": nn.SiLU, "mish": nn.Mish,
+    "linear": lambda: nn.Linear(12, 7), "gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU("tanh"), "silu": nn.SiLU,
+    "mish": nn.Mish,
     "elu": nn.ELU, "selu": nn.SELU, "celu": nn.CELU, "softplus": nn.Softplus, "hard_swish": nn.Hardswish,
     "hard_sigmoid": nn.Hardsigmoid, "hard_tanh": nn.Hardtanh, "log_softmax": lambda: nn.LogSoftmax(-1), "glu": nn.GLU,
     "layer_norm": lambda: nn.LayerNorm(12), "weight_norm": lambda: nn.utils.weight_norm(nn.Linear(12, 7)),
-    "topk": lambda: Function(lambda x: torch.topk(x, 3)), "sort": lambda: Function(lambda x: torch.sort(x, descending=True)),
-    "cumsum": lambda: Function(lambda x: torch.cumsum(x, 1)), "var_mean": lambda: Function(lambda x: torch.var_mean(x, 1)),
-    "logsumexp": lambda: Function(lambda x: torch.logsumexp(x, 1)), "einsum": lambda: Function(lambda x: torch.einsum("ij,kj->ik", x, x)),
-    "where": lambda: Function(lambda x: torch.where(x > 0, x, x * 0.1)), "tril": lambda: Function(lambda x: torch.tril(x @ x.T)),
+    "topk": lambda: Function(lambda x: torch.topk(x, 3)),
+    "sort": lambda: Function(lambda x: torch.sort(x, descending=True)),
+    "cumsum": lambda: Function(lambda x: torch.cumsum(x, 1)),
+    "var_mean": lambda: Function(lambda x: torch.var_mean(x, 1)),
+    "logsumexp": lambda: Function(lambda x: torch.logsumexp(x, 1)),
+    "einsum": lambda: Function(lambda x: torch.einsum("ij,kj->ik", x, x)),
+    "where": lambda: Function(lambda x: torch.where(x > 0, x, x * 0.1)),
+    "tril": lambda: Function(lambda x: torch.tril(x @ x.T)),
     "nonzero": lambda: Function(lambda x: (x > 0).nonzero()), "masked_select": lambda: Function(lambda x: x[x > 0]),
-    "squeeze_dim": lambda: Function(lambda x: x[:, :1].squeeze(1)), "roll": lambda: Function(lambda x: torch.roll(x, 2, 1)),
+    "squeeze_dim": lambda: Function(lambda x: x[:, :1].squeeze(1)),
+    "roll": lambda: Function(lambda x: torch.roll(x, 2, 1)),
     "index_put": lambda: Function(lambda x: torch.index_put(x, (torch.tensor([0, 2]),), torch.tensor(1.0))),
     "scatter_add": lambda: Function(lambda x: torch.zeros(5, 12).scatter_add(1, (x > 0).long(), x)),
-    "gather": lambda: Function(lambda x: torch.gather(x, 1, (x > 0).long())), "repeat": lambda: Function(lambda x: x.repeat(2, 3)),
-    "cdist": lambda: Function(lambda x: torch.cdist(x, x)), "cosine": lambda: Function(lambda x: nn.functional.cosine_similarity(x, x.flip(0))),
-    "one_hot": lambda: Function(lambda x: nn.functional.one_hot(x.argmax(1), 12)), "norm": lambda: Function(lambda x: x.norm(dim=1)),
+    "gather": lambda: Function(lambda x: torch.gather(x, 1, (x > 0).long())),
+    "repeat": lambda: Function(lambda x: x.repeat(2, 3)),
+    "cdist": lambda: Function(lambda x: torch.cdist(x, x)),
+    "cosine": lambda: Function(lambda x: nn.functional.cosine_similarity(x, x.flip(0))),
+    "one_hot": lambda: Function(lambda x: nn.functional.one_hot(x.argmax(1), 12)),
+    "norm": lambda: Function(lambda x: x.norm(dim=1)),
     "bucketize_like": lambda: Function(lambda x: (x.unsqueeze(-1) > torch.tensor([-1.0, 0.0, 1.0])).sum(-1)),
 }
 SERIES_LAYERS = {
     "conv1d": lambda: nn.Conv1d(6, 8, 3), "conv1d_transpose": lambda: nn.ConvTranspose1d(6, 8, 3, stride=2),
-    "max_pool1d": lambda: nn.MaxPool1d(2), "batch_norm1d": lambda: nn.BatchNorm1d(6), "avg_pool1d": lambda: nn.AvgPool1d(3, 1),
+    "max_pool1d": lambda: nn.MaxPool1d(2), "batch_norm1d": lambda: nn.BatchNorm1d(6),
+    "avg_pool1d": lambda: nn.AvgPool1d(3, 1),
 }
 
 

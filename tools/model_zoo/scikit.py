@@ -1,7 +1,8 @@
 """Models of scikit-learn, exported by skl2onnx: linear ones, trees, support vectors and what stands before them."""
 import numpy
 from skl2onnx import to_onnx
-from sklearn import (cluster, datasets, decomposition, discriminant_analysis, ensemble, feature_selection, gaussian_process,
+from sklearn import (cluster, datasets, decomposition, discriminant_analysis, ensemble, feature_selection,
+    gaussian_process,
                      impute, linear_model, mixture, multiclass, naive_bayes, neighbors, neural_network, pipeline,
                      preprocessing, svm, tree)
 
@@ -50,23 +51,27 @@ def linear(sets):
     yield make("linear", "logistic_words", linear_model.LogisticRegression(max_iter=500), three[0], words(three[1]))
     yield make("linear", "logistic_no_map", linear_model.LogisticRegression(max_iter=500), *three,
                options={"zipmap": False})
-    regressors = {"least_squares": linear_model.LinearRegression, "ridge": linear_model.Ridge, "lasso": linear_model.Lasso,
+    regressors = {"least_squares": linear_model.LinearRegression, "ridge": linear_model.Ridge,
+    "lasso": linear_model.Lasso,
                   "elastic_net": linear_model.ElasticNet, "bayesian_ridge": linear_model.BayesianRidge,
                   "huber": linear_model.HuberRegressor, "theil_sen": linear_model.TheilSenRegressor,
-                  "poisson": linear_model.PoissonRegressor, "lars": linear_model.Lars, "omp": linear_model.OrthogonalMatchingPursuit,
+                  "poisson": linear_model.PoissonRegressor, "lars": linear_model.Lars,
+                  "omp": linear_model.OrthogonalMatchingPursuit,
                   "ard": linear_model.ARDRegression, "neighbors": neighbors.KNeighborsRegressor}
     for name, make_estimator in regressors.items():
         targets = numpy.abs(value[1]) if name == "poisson" else value[1]
         yield make("linear", f"{name}_regressor", make_estimator(), value[0], targets)
     yield make("linear", "least_squares_3_targets", linear_model.LinearRegression(), *values)
-    yield make("linear", "mlp_regressor", neural_network.MLPRegressor(hidden_layer_sizes=(8,), max_iter=60, random_state=0), *value)
+    yield make("linear", "mlp_regressor", neural_network.MLPRegressor(hidden_layer_sizes=(8,), max_iter=60,
+        random_state=0), *value)
     yield make("linear", "gaussian_process", gaussian_process.GaussianProcessRegressor(), value[0], value[1] / 100)
 
 
 def trees(sets):
     two, three, value, values = sets["two"], sets["three"], sets["value"], sets["values"]
     few = {"n_estimators": 12, "random_state": 0}
-    classifiers = {"tree": (tree.DecisionTreeClassifier, {"random_state": 0}), "forest": (ensemble.RandomForestClassifier, few),
+    classifiers = {"tree": (tree.DecisionTreeClassifier, {"random_state": 0}),
+    "forest": (ensemble.RandomForestClassifier, few),
                    "extra_trees": (ensemble.ExtraTreesClassifier, few),
                    "gradient_boosting": (ensemble.GradientBoostingClassifier, few),
                    "hist_boosting": (ensemble.HistGradientBoostingClassifier, {"max_iter": 12}),
@@ -77,7 +82,8 @@ def trees(sets):
         yield make("trees", f"{name}_3", estimator(**parameters), *three)
     yield make("trees", "forest_words", ensemble.RandomForestClassifier(**few), three[0], words(three[1]))
     yield make("trees", "isolation_forest", ensemble.IsolationForest(n_estimators=10, random_state=0), *two)
-    regressors = {"tree": (tree.DecisionTreeRegressor, {"random_state": 0}), "forest": (ensemble.RandomForestRegressor, few),
+    regressors = {"tree": (tree.DecisionTreeRegressor, {"random_state": 0}),
+    "forest": (ensemble.RandomForestRegressor, few),
                   "extra_trees": (ensemble.ExtraTreesRegressor, few),
                   "gradient_boosting": (ensemble.GradientBoostingRegressor, few),
                   "hist_boosting": (ensemble.HistGradientBoostingRegressor, {"max_iter": 12}),
@@ -110,7 +116,8 @@ def pipelines(sets):
              "normalizer": preprocessing.Normalizer(), "binarizer": preprocessing.Binarizer(threshold=2.0),
              "polynomial": preprocessing.PolynomialFeatures(), "pca": decomposition.PCA(3),
              "svd": decomposition.TruncatedSVD(2),
-             "power": preprocessing.PowerTransformer(), "bins": preprocessing.KBinsDiscretizer(3, encode="onehot-dense"),
+             "power": preprocessing.PowerTransformer(),
+             "bins": preprocessing.KBinsDiscretizer(3, encode="onehot-dense"),
              "bins_ordinal": preprocessing.KBinsDiscretizer(3, encode="ordinal"), "imputer": impute.SimpleImputer(),
              "select": feature_selection.SelectKBest(k=2), "variance": feature_selection.VarianceThreshold(0.2)}
     for name, step in steps.items():

@@ -142,7 +142,8 @@ def models():
     past = {0: "batch", 2: "past"}
     cache = (2, HEADS, 5, WIDTH // HEADS)
     yield from both("transformers", "cached_step", CachedStep,
-                    lambda: [floats(2, 1, WIDTH), floats(*cache), floats(*cache, seed=3)], {0: {0: "batch"}, 1: past, 2: past})
+                    lambda: [floats(2, 1, WIDTH), floats(*cache), floats(*cache, seed=3)], {0: {0: "batch"}, 1: past,
+                        2: past})
     yield from both("transformers", "rotary", Rotary, lambda: [floats(2, 7, WIDTH)], {0: steps})
     yield from both("transformers", "experts", Experts, lambda: [floats(2, 7, WIDTH)], {0: steps})
     yield from both("transformers", "whole", Whole, lambda: [floats(2, 7, WIDTH), floats(2, 5, WIDTH, seed=3)],

@@ -5,12 +5,16 @@ from .torch_export import both, floats, make
 
 # Model and side of its image; the smallest of each family.
 CLASSIFIERS = {"alexnet": 224, "convnext_tiny": 64, "densenet121": 64, "efficientnet_b0": 64, "efficientnet_v2_s": 64,
-               "googlenet": 64, "inception_v3": 96, "maxvit_t": 224, "mnasnet0_5": 64, "mnasnet1_0": 64, "mobilenet_v2": 64,
-               "mobilenet_v3_large": 64, "mobilenet_v3_small": 64, "regnet_x_400mf": 64, "regnet_y_400mf": 64, "resnet18": 64,
-               "resnet50": 64, "resnext50_32x4d": 64, "shufflenet_v2_x0_5": 64, "shufflenet_v2_x1_0": 64, "squeezenet1_0": 64,
+               "googlenet": 64, "inception_v3": 96, "maxvit_t": 224, "mnasnet0_5": 64, "mnasnet1_0": 64,
+               "mobilenet_v2": 64,
+               "mobilenet_v3_large": 64, "mobilenet_v3_small": 64, "regnet_x_400mf": 64, "regnet_y_400mf": 64,
+               "resnet18": 64,
+               "resnet50": 64, "resnext50_32x4d": 64, "shufflenet_v2_x0_5": 64, "shufflenet_v2_x1_0": 64,
+               "squeezenet1_0": 64,
                "squeezenet1_1": 64, "swin_t": 64, "swin_v2_t": 64, "wide_resnet50_2": 64}
 FIXED_ONLY = {"maxvit_t"}  # its windows are a number of its own size
-SEGMENTERS = {"deeplabv3_mobilenet_v3_large": 64, "deeplabv3_resnet50": 64, "fcn_resnet50": 64, "lraspp_mobilenet_v3_large": 64}
+SEGMENTERS = {"deeplabv3_mobilenet_v3_large": 64, "deeplabv3_resnet50": 64, "fcn_resnet50": 64,
+"lraspp_mobilenet_v3_large": 64}
 CLIPS = {"r3d_18": (8, 48), "mc3_18": (8, 48), "r2plus1d_18": (8, 48), "s3d": (16, 64)}
 
 
@@ -31,6 +35,7 @@ def models():
     for name, side in SEGMENTERS.items():
         def image(side=side):
             return [floats(1, 3, side, side)]
-        yield from both("vision", name, maker(name, weights_backbone=None), image, {0: {0: "batch", 2: "height", 3: "width"}})
+        yield from both("vision", name, maker(name, weights_backbone=None), image, {0: {0: "batch", 2: "height",
+            3: "width"}})
     for name, (frames, side) in CLIPS.items():
         yield make("vision", name, maker(name), lambda frames=frames, side=side: [floats(1, 3, frames, side, side)])
