@@ -12,7 +12,8 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-CODES = {"float32": "f32", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16"}
+CODES = {"float32": "f32", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16",
+         "int4": "i4", "uint4": "u4"}
 rows, plausible = [], []
 
 
@@ -39,6 +40,8 @@ def literal(x):
 
 
 def nested(array):
+    if str(array.dtype) in ("int4", "uint4"):
+        array = array.astype("int32")
     if array.ndim == 0:
         return "[" + literal(array[()]) + "]"
     return "[" + ", ".join(literal(x) for x in array.ravel()) + "]"
@@ -201,9 +204,28 @@ def quantised():
     case("DequantizeLinear", [Input(2, 3, dtype="int8"), floats(0.5, 0.25), np.array([3, -9], "int8")], axis=0)
 
 
+def looked_up():
+    places = np.array([[1, -1, 0], [3, 2, 7]], "int64")
+    table, scales = Input(4, 20, dtype="uint8"), Input(4, 3)
+    zeros = np.array([[33, 7], [132, 15], [0, 255], [200, 1]], "uint8")
+    case("GatherBlockQuantized", [table, places, scales, zeros], bits=4, block_size=16)
+    case("GatherBlockQuantized", [table, places, scales], bits=4, block_size=16, rows_only=True)
+    case("GatherBlockQuantized", [table, places, Input(4, 3)], bits=2, block_size=32)
+    case("GatherBlockQuantized", [table, np.array(2, "int32"), Input(4, 2), np.array([[1, 2]] * 4, "uint8")], bits=8, block_size=16)
+    small = np.arange(96).reshape(3, 32) % 16
+    for kind in (onnx.TensorProto.INT4, onnx.TensorProto.UINT4):
+        numbers = small - 8 if kind == onnx.TensorProto.INT4 else small
+        of_kind = lambda x: numpy_helper.to_array(helper.make_tensor("", kind, x.shape, x.ravel().tolist()))
+        case("GatherBlockQuantized", [of_kind(numbers), places[0], Input(3, 2), of_kind(numbers[:, 5:7])], block_size=16,
+             gather_axis=1)
+        case("GatherBlockQuantized", [of_kind(numbers), places[1], Input(1, 32)], block_size=16, quantize_axis=0,
+             rows_only=True)
+
+
 normalisations()
 products()
 attention()
 quantised()
+looked_up()
 print("\n".join(plausible if "--plausible" in sys.argv else
                 ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))
