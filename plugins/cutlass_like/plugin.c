@@ -194,7 +194,7 @@ static int32_t runs_on_device(void *self, const byoc_target_t *target) {
   return byoc_cutlass_is_cuda(((const byoc_cutlass_state_t *)self)->host, target);
 }
 
-// What results of lower precision are held to: README, "Lower precision".
+// What results of lower precision are held to: docs/targets.md, "Lower precision".
 static double relative_error(void *self, const byoc_target_t *target) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   const char *precision = host->target->option_string(target, "precision");
