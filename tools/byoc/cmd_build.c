@@ -43,18 +43,18 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   if (is_host && options->constants && options->output != NULL) {
     byoc_string_deinit(&text);
     BYOC_RETURN_IF_ERROR(
-        byoc_host_program_add_files(session->build.result.program, options->output, compose->files, diag));
+        byoc_host_program_add_files(session->setup.build.result.program, options->output, compose->files, diag));
     return byoc_file_set_commit(compose->files, diag);
   }
   const size_t elide_bytes = options->constants ? 0 : PRINTED_BYTES;
   if (strcmp(options->emit, "ir") == 0) {
     const byoc_print_options_t print = {.elide_bytes = elide_bytes};
-    byoc_graph_print(session->build.module, &print, &text);
+    byoc_graph_print(session->setup.build.module, &print, &text);
   } else if (is_host) {
     const byoc_host_print_options_t print = {.elide_bytes = elide_bytes};
-    byoc_host_program_print(session->build.result.program, &print, &text);
+    byoc_host_program_print(session->setup.build.result.program, &print, &text);
   } else {
-    status = byoc_build_emit_c(&session->build, compose, &text, diag);
+    status = byoc_build_emit_c(&session->setup.build, compose, &text, diag);
   }
   if (status == BYOC_OK) status = write_text(&text, options->output, compose->files, diag);
   byoc_string_deinit(&text);
@@ -66,10 +66,10 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   byoc_string_t placed;
   byoc_string_init(&placed, session->allocator);
   if (is_host) {
-    const size_t count = session->build.result.program->instruction_count;
+    const size_t count = session->setup.build.result.program->instruction_count;
     byoc_string_appendf(&placed, "%zu instruction%s", count, byoc_plural(count));
   } else {
-    byoc_session_format_placement(session, &placed);
+    byoc_setup_format_placement(&session->setup, &placed);
   }
   struct stat file;
   double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
@@ -176,13 +176,14 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   if (options->emit == NULL && options->output != NULL)
     BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
-  if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
-  const bool is_host = session->build.result.program != NULL; // it was read, and nothing is placed
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
+  if (options->require != NULL)
+    BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->setup.targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->model, diag));
+  const bool is_host = session->setup.build.result.program != NULL; // it was read, and nothing is placed
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
-  BYOC_RETURN_IF_ERROR(add_plan(&session->build.result.plan, options, files, diag));
+  BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, files, diag));
   const byoc_compose_options_t compose = {
       .output = options->output ? options->output : output,
       .model_name = name,
@@ -193,7 +194,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
       .files = files,
   };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->build, &compose, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->setup.build, &compose, diag));
   return print_summary(session, is_host, compose.output, diag);
 }
 

@@ -6,7 +6,7 @@
 static byoc_status_t conform(byoc_conform_t *conform, byoc_diag_t *diag, size_t *out_failed) {
   const byoc_conform_options_t *options = conform->options;
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, &conform->session));
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(&conform->session, &options->session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(&conform->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_conform_find(conform, diag));
   BYOC_RETURN_IF_ERROR(byoc_conform_run(conform, diag));
   return byoc_conform_report(conform, diag, out_failed);

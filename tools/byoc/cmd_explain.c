@@ -54,8 +54,8 @@ static void warn_of_rule(void *self, const char *sentence) {
 // Whoever asks why nothing is taken wants to know of rules that can match nothing; with --verbose they were told when
 // the plugin was loaded.
 static void warn_of_rules(const byoc_session_t *session) {
-  for (size_t i = 0; i < session->targets.targets.count && byoc_log_level() < BYOC_LOG_INFO; ++i) {
-    const byoc_backend_t *backend = session->targets.targets.data[i]->kind->backend;
+  for (size_t i = 0; i < session->setup.targets.targets.count && byoc_log_level() < BYOC_LOG_INFO; ++i) {
+    const byoc_backend_t *backend = session->setup.targets.targets.data[i]->kind->backend;
     for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
       byoc_plugin_lint_rule(&backend->rules[r], session->allocator, warn_of_rule,
                             (void *)(uintptr_t)backend->rules[r].name);
@@ -71,11 +71,11 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
   }
   if (byoc_ends_with(options->model, ".json")) return explain_saved(options, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->model, diag));
   warn_of_rules(session);
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_GENERATED, diag));
-  return hand_out(&session->build.result.plan, options, diag);
+  return hand_out(&session->setup.build.result.plan, options, diag);
 }
 
 int byoc_main_explain(int argc, char **argv) {

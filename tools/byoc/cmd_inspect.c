@@ -86,17 +86,17 @@ static void print_model(json_t *model) {
 
 static byoc_status_t inspect_model(byoc_session_t *session, const inspect_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
-  if (session->build.result.program != NULL) {
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
+  if (session->setup.build.result.program != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a host program, a text to read as it is",
                            options->file);
   }
-  const byoc_function_t *main = byoc_graph_module_main(session->build.module);
+  const byoc_function_t *main = byoc_graph_module_main(session->setup.build.module);
   if (main == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the module has no function");
   operator_count_t counter = {.failed = false};
   byoc_text_map_init(&counter.counts, session->allocator);
   byoc_block_walk(main->body, count_operator, &counter);
-  json_t *model = counter.failed ? NULL : model_to_json(session->build.module, main, &counter.counts);
+  json_t *model = counter.failed ? NULL : model_to_json(session->setup.build.module, main, &counter.counts);
   byoc_map_deinit(&counter.counts);
   if (options->json || model == NULL) return byoc_json_print(model, diag);
   print_model(model);

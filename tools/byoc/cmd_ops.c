@@ -340,7 +340,7 @@ static void print_model_op(const naming_t *naming, const model_op_t *op, byoc_ta
 
 static byoc_status_t list_model(const byoc_session_t *session, const naming_t *naming, bool json, byoc_diag_t *diag) {
   model_ops_t ops;
-  model_ops_count(session->build.module, session->allocator, &ops);
+  model_ops_count(session->setup.build.module, session->allocator, &ops);
   byoc_status_t status = ops.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   if (status == BYOC_OK && json) {
     json_t *array = json_array();
@@ -370,16 +370,16 @@ static byoc_status_t list_model(const byoc_session_t *session, const naming_t *n
 }
 
 // The model as it is when rules are matched against it.
-static byoc_status_t simplify(byoc_session_t *session, const byoc_session_options_t *options, const char *model,
-                              const byoc_text_items_t *asked, byoc_diag_t *diag) {
+static byoc_status_t simplify(byoc_session_t *session, const char *model, const byoc_text_items_t *asked,
+                              byoc_diag_t *diag) {
   if (asked->count > 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
                            "--after-simplify lists all operators of the model: '%s' is one word too many",
                            asked->items[0]);
   }
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, options, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options, model, diag));
-  if (session->build.module == NULL) {
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, model, diag));
+  if (session->setup.build.module == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a host program, which has no operators", model);
   }
   return byoc_session_compile(session, BYOC_BUILD_SIMPLIFIED, diag);
@@ -489,7 +489,7 @@ int byoc_main_ops(int argc, char **argv) {
     status = byoc_session_open(&options, &diag, &session);
     byoc_arena_init(&naming.arena, session.allocator);
     if (status == BYOC_OK) status = naming_read(&naming, &session, &diag);
-    if (status == BYOC_OK && model != NULL) status = simplify(&session, &options, model, &asked, &diag);
+    if (status == BYOC_OK && model != NULL) status = simplify(&session, model, &asked, &diag);
     if (status == BYOC_OK && model == NULL) status = check_names(&asked, &diag); // plugins may have brought them
     if (status == BYOC_OK && model != NULL) status = list_model(&session, &naming, json, &diag);
     if (status == BYOC_OK && model == NULL) status = list(&session, &naming, &asked, json, &diag);

@@ -48,8 +48,9 @@ static byoc_status_t write_host_files(const byoc_host_program_t *program, const 
 }
 
 static byoc_status_t opt_host(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
-  byoc_host_program_t *program = session->build.result.program;
-  const byoc_host_pass_options_t passes = {.print_after = options->session.print_after, .switches = &session->switches};
+  byoc_host_program_t *program = session->setup.build.result.program;
+  const byoc_host_pass_options_t passes = {.print_after = options->session.print_after,
+                                           .switches = &session->setup.switches};
   if (options->session.targets.count > 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--target places modules; this is a host program");
   }
@@ -70,28 +71,28 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
   const byoc_output_t output = {"-o", options->output};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(&output, 1, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
-  if (session->build.result.program != NULL) return opt_host(session, options, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
+  if (session->setup.build.result.program != NULL) return opt_host(session, options, diag);
   size_t more_count = 0;
   const byoc_pass_t *more = byoc_partition_passes(&more_count);
   const byoc_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
   const byoc_pass_options_t passes = {.print_after = options->session.print_after,
                                       .print_elide_bytes = print.elide_bytes,
-                                      .targets = &session->targets,
-                                      .switches = &session->switches,
+                                      .targets = &session->setup.targets,
+                                      .switches = &session->setup.switches,
                                       .more = more,
                                       .more_count = more_count};
   if (options->passes != NULL) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->build.module, &passes, diag));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->setup.build.module, &passes, diag));
   }
   if (options->session.targets.count > 0 && !has_partition_pass(options->passes)) {
-    BYOC_RETURN_IF_ERROR(
-        byoc_place_greedy(session->build.module, &session->targets, diag, &session->build.result.placement));
+    BYOC_RETURN_IF_ERROR(byoc_place_greedy(session->setup.build.module, &session->setup.targets, diag,
+                                           &session->setup.build.result.placement));
   }
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
-  byoc_graph_print(session->build.module, &print, &text);
+  byoc_graph_print(session->setup.build.module, &print, &text);
   byoc_status_t status = write_text(&text, options->output, diag);
   byoc_string_deinit(&text);
   return status;

@@ -103,7 +103,7 @@ static byoc_status_t run_artifact(const char *path, const run_options_t *options
 
 static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   byoc_build_temporary_t artifact;
-  BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&session->build, diag, &artifact));
+  BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&session->setup.build, diag, &artifact));
   byoc_status_t status = run_artifact(artifact.path, options, diag);
   byoc_build_temporary_remove(&artifact);
   return status;
@@ -115,7 +115,7 @@ static byoc_status_t evaluate(byoc_session_t *session, byoc_build_evaluation_t *
                               const byoc_argument_t *in, byoc_argument_t *out, const run_options_t *options,
                               byoc_diag_t *diag) {
   if (!is_traced(options)) return byoc_evaluator_run_arguments(evaluation->evaluator, in, out, diag);
-  const byoc_build_t *build = &session->build;
+  const byoc_build_t *build = &session->setup.build;
   byoc_trace_map_t map = {0};
   byoc_trace_writer_t writer = {0};
   const byoc_trace_files_t files = {options->file, options->trace, &options->dumps};
@@ -132,7 +132,7 @@ static byoc_status_t evaluate(byoc_session_t *session, byoc_build_evaluation_t *
 }
 
 static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = session->build.result.program;
+  const byoc_host_program_t *program = session->setup.build.result.program;
   byoc_ports_t inputs = {0}, outputs = {0};
   byoc_argument_t *in = NULL, *out = NULL;
   byoc_build_evaluation_t evaluation = {0};
@@ -140,7 +140,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
   if (status == BYOC_OK) status = prepare_inputs(&inputs, options, diag);
-  if (status == BYOC_OK) status = byoc_build_evaluate(&session->build, threads, diag, &evaluation);
+  if (status == BYOC_OK) status = byoc_build_evaluate(&session->setup.build, threads, diag, &evaluation);
   if (status == BYOC_OK) {
     status = byoc_evaluator_set_communicator(evaluation.evaluator, options->communicator, diag);
   }
@@ -161,8 +161,8 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
 
 static byoc_status_t run_model(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
-  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
   run_options_t bound = *options;
   bound.session.dims.count = 0; // the model was given them when it was read

@@ -124,13 +124,13 @@ static byoc_status_t compare_outputs(case_t *c, size_t count, const byoc_argumen
 }
 
 static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = c->session.build.result.program;
+  const byoc_host_program_t *program = c->session.setup.build.result.program;
   byoc_ports_t inputs = {0};
   byoc_argument_t in[MAX_PORTS], out[MAX_PORTS];
   byoc_build_evaluation_t evaluation = {0};
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = make_inputs(c, &inputs, in, diag);
-  if (status == BYOC_OK) status = byoc_build_evaluate(&c->session.build, 1, diag, &evaluation);
+  if (status == BYOC_OK) status = byoc_build_evaluate(&c->session.setup.build, 1, diag, &evaluation);
   if (status == BYOC_OK) {
     c->stage = "run";
     status = byoc_evaluator_run_arguments(evaluation.evaluator, in, out, diag);
@@ -143,7 +143,7 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
 
 static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
   byoc_build_temporary_t artifact;
-  byoc_status_t status = byoc_build_compose_temporary(&c->session.build, diag, &artifact);
+  byoc_status_t status = byoc_build_compose_temporary(&c->session.setup.build, diag, &artifact);
   byoc_artifact_run_t run = {0};
   if (status == BYOC_OK) {
     c->stage = "run";
@@ -168,12 +168,12 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
 
 // How many nodes each target took; "c" took the rest.
 static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
-  const byoc_placement_t *placement = &c->session.build.result.placement;
+  const byoc_placement_t *placement = &c->session.setup.build.result.placement;
   json_decref(c->nodes);
   c->nodes = json_object();
   bool ok = c->nodes != NULL;
-  for (size_t t = 0; ok && t < c->session.targets.targets.count; ++t) {
-    const byoc_target_t *target = c->session.targets.targets.data[t];
+  for (size_t t = 0; ok && t < c->session.setup.targets.targets.count; ++t) {
+    const byoc_target_t *target = c->session.setup.targets.targets.data[t];
     size_t count = target->kind->backend == NULL ? placement->left_over_count : 0;
     for (size_t r = 0; r < placement->regions.count; ++r) {
       const byoc_placement_region_t *region = &placement->regions.data[r];
@@ -198,15 +198,15 @@ static byoc_status_t run_data_set(case_t *c, const char *model, const char *name
   }
   const byoc_onnx_read_options_t read = {.shapes = shapes, .shape_count = shape_count};
   c->stage = "read";
-  BYOC_RETURN_IF_ERROR(byoc_session_begin(&c->session, &c->options->session, diag));
-  byoc_status_t status = byoc_build_read(&c->session.build, model, &read, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_begin(&c->session, diag));
+  byoc_status_t status = byoc_build_read(&c->session.setup.build, model, &read, diag);
   if (status == BYOC_OK) {
     c->stage = "compile";
     status = byoc_session_compile(&c->session, BYOC_BUILD_ALL, diag);
   }
   if (status == BYOC_OK) status = count_nodes(c, diag);
   if (status == BYOC_OK) status = c->options->evaluate ? run_evaluated(c, diag) : run_compiled(c, diag);
-  byoc_build_deinit(&c->session.build);
+  byoc_build_deinit(&c->session.setup.build);
   return status;
 }
 

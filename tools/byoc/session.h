@@ -2,9 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
-#include "core/build/build.h"
-#include "core/build/placing.h"
-#include "core/plugin/registry.h"
+#include "core/build/setup.h"
 #include "tools/common/options.h"
 
 // Options that several subcommands share; put their rows into a table with the macros below.
@@ -87,35 +85,21 @@ typedef struct byoc_session_options_t {
 typedef struct byoc_session_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry;
-  byoc_target_list_t targets;
-  byoc_placing_t placing;
-  byoc_switches_t switches; // passes that are left out
-  byoc_host_pair_t pairs[BYOC_MAX_LIST];
-  char *pair_names[BYOC_MAX_LIST]; // the outputs' names in it
-  byoc_build_t build;
+  byoc_arena_t texts;            // of the settings
+  byoc_setup_options_t settings; // what the options say
+  byoc_setup_t setup;
 } byoc_session_t;
 
 // BYOC_INVALID_ARGUMENT if an option is given that is for compiling a model, which `what` ("an artifact") is not.
 byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options, const char *what, byoc_diag_t *diag);
-// Finds the plugins: in $BYOC_PLUGIN_PATH, then in the plugin folder beside the program (installed, or of a build
-// tree).
+// Reads the options, which must outlive the session, and finds the plugins (byoc_setup_find_plugins).
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session);
 void byoc_session_close(byoc_session_t *session);
-// Parses the targets; none given: "c".
-byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
-                                         byoc_diag_t *diag);
-// Begins a build with these options; the session must not move until the build ends.
-byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag);
-// Begins a build and reads its model (see byoc_build_read).
-byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
-                                      byoc_diag_t *diag);
-// Takes the model along the road, and logs what was placed where.
+// The steps of core/build/setup.h. The session must not move between the first and the last one.
+byoc_status_t byoc_session_parse_targets(byoc_session_t *session, byoc_diag_t *diag);
+byoc_status_t byoc_session_begin(byoc_session_t *session, byoc_diag_t *diag);
+byoc_status_t byoc_session_read_model(byoc_session_t *session, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag);
-// "cutlass 119 operators in 54 regions, c 3 operators".
-void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out);
 // One line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
 void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out);
-// "dir/model.onnx" → "model".
-void byoc_model_name(const char *path, char *buffer, size_t size);
-
 #endif // BYOC_TOOLS_BYOC_SESSION_H_

@@ -1,0 +1,86 @@
+// What a build needs, put together from plain options: plugins, targets, placing, passes, dimensions. The command and
+// libbyoc both go through here; what they read (words of a command line, structs) they turn into these options.
+//
+//   byoc_setup_options_t options = {.targets = words, .target_count = 1, .plan = "greedy"};
+//   byoc_setup_t setup = {0};
+//   byoc_status_t status = byoc_setup_find_plugins(&plugins, allocator, diag, &registry);
+//   if (status == BYOC_OK) status = byoc_setup_open(&setup, &options, registry, allocator, diag);
+//   if (status == BYOC_OK) status = byoc_setup_parse_targets(&setup, &options, diag);
+//   if (status == BYOC_OK) status = byoc_setup_read_file(&setup, &options, "model.onnx", diag);
+//   if (status == BYOC_OK) status = byoc_setup_compile(&setup, BYOC_BUILD_ALL, diag);
+//   if (status == BYOC_OK) status = byoc_build_compose(&setup.build, &output, diag);
+//   byoc_setup_close(&setup);
+//   byoc_plugin_registry_destroy(registry);
+#ifndef BYOC_CORE_BUILD_SETUP_H_
+#define BYOC_CORE_BUILD_SETUP_H_
+
+#include "core/build/build.h"
+#include "core/build/placing.h"
+#include "core/plugin/registry.h"
+
+// All zeros: the defaults. What it points to must outlive the setup.
+typedef struct byoc_setup_options_t {
+  const char *prefix; // what stands before the names of options in messages: "--" for a command line; NULL: nothing
+  const char *const *targets; // in order of preference; none: "c"
+  size_t target_count;
+  const char *const *disabled; // passes that are left out
+  size_t disabled_count;
+  const byoc_onnx_dim_binding_t *dims; // values of symbolic dimensions
+  size_t dim_count;
+  const byoc_host_pair_t *pairs; // outputs that may be written over inputs
+  size_t pair_count;
+  const char *print_after; // as in byoc_build_options_t
+  const char *plan;        // "collage", "greedy" or a .json file; NULL: $BYOC_PLAN, or collage
+  bool greedy_by_default;  // then greedy instead of collage
+  const char *cost;        // "measure" or "estimate"; NULL: measure
+  double cost_budget_s;    // 0: the default
+  int64_t collage_nodes;   // limits of enumerated candidates; 0: the default
+  int64_t collage_depth;
+  int64_t thread_count;         // default of the artifact's contexts; 0: decided when running
+  int64_t cost_threads;         // threads that costs are measured with; 0: 1
+  const char *layout;           // "blocked" (if the targets take such) or "plain"; NULL: blocked
+  int64_t queue_count;          // of each device; 0: one
+  const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
+  bool fallback;                // add a plan without devices
+  bool trace;                   // the artifact can report what each instruction makes
+  const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none
+  int64_t rank, rank_count;     // of `shard`; count 0: not given
+  byoc_build_watcher_t watcher; // begin NULL: none
+} byoc_setup_options_t;
+
+typedef struct byoc_setup_t {
+  byoc_allocator_t allocator;
+  byoc_plugin_registry_t *registry; // the caller's
+  byoc_target_list_t targets;
+  byoc_placing_t placing;
+  byoc_switches_t switches; // passes that are left out
+  byoc_build_t build;
+} byoc_setup_t;
+
+// Finds the plugins: at `paths`, in $BYOC_PLUGIN_PATH, then in the folder `installation` or, if that is NULL, in the
+// one beside this program or library (core/plugin/installation.h).
+byoc_status_t byoc_setup_find_plugins(const byoc_plugin_options_t *plugins, byoc_allocator_t allocator,
+                                      byoc_diag_t *diag, byoc_plugin_registry_t **out_registry);
+
+// The steps, in this order. The setup must not move between the first and the last one; the registry outlives it.
+// BYOC_INVALID_ARGUMENT for options that are wrong.
+byoc_status_t byoc_setup_open(byoc_setup_t *setup, const byoc_setup_options_t *options,
+                              byoc_plugin_registry_t *registry, byoc_allocator_t allocator, byoc_diag_t *diag);
+byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag);
+// Begins a build with these options, as reading a model does too.
+byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag);
+// Begins a build and reads its model (byoc_build_read, byoc_build_read_memory).
+byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options_t *options, const char *path,
+                                   byoc_diag_t *diag);
+byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
+                                     size_t size_bytes, const char *name, byoc_diag_t *diag);
+// Takes the model along the road, and logs what was placed where.
+byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent, byoc_diag_t *diag);
+// "cutlass 119 operators in 54 regions, c 3 operators".
+void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out);
+void byoc_setup_close(byoc_setup_t *setup); // accepts one that is all zeros
+
+// "dir/model.onnx" → "model".
+void byoc_model_name(const char *path, char *buffer, size_t size);
+
+#endif // BYOC_CORE_BUILD_SETUP_H_
