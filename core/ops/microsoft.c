@@ -16,6 +16,30 @@ byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t
   return bias ? byoc_write_plain(w, "Add", x, bias) : x;
 }
 
+byoc_value_t *byoc_microsoft_size(byoc_writer_t *w, byoc_value_t *x, int32_t d) {
+  const byoc_attribute_t range[] = {byoc_write_int("start", d), byoc_write_int("end", d + 1)};
+  return byoc_write_plain(w, "Squeeze", byoc_write_node(w, "", "Shape", x, NULL, NULL, range, 2), NULL);
+}
+
+byoc_value_t *byoc_microsoft_unsqueeze(byoc_writer_t *w, byoc_value_t *x, const int64_t *axes, int64_t count) {
+  return byoc_write_plain(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
+}
+
+byoc_value_t *byoc_microsoft_count(byoc_writer_t *w, byoc_value_t *end) {
+  const int64_t none = 0, one = 1;
+  byoc_value_t *from = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "from", BYOC_DTYPE_I64, 1, &none), NULL);
+  byoc_value_t *step = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "step", BYOC_DTYPE_I64, 1, &one), NULL);
+  return byoc_write_node(w, "", "Range", from, end, step, NULL, 0);
+}
+
+void byoc_microsoft_split(byoc_writer_t *w, byoc_value_t *x, const int64_t sizes[3], byoc_value_t *out[3]) {
+  const byoc_attribute_t axis = byoc_write_int("axis", -1);
+  byoc_value_t *operands[] = {x, byoc_write_vector(w, "sizes", BYOC_DTYPE_I64, 3, sizes)};
+  if (!x) w->failed = true;
+  byoc_node_t *made = byoc_write_many(w, "", "Split", operands, 2, 3, &axis, 1);
+  for (int i = 0; i < 3; ++i) out[i] = made ? made->results[i] : NULL;
+}
+
 void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value) {
   if (w->failed || !byoc_has_result(w->node, result)) return;
   if (!value || !byoc_value_replace_uses(w->node->results[result], value)) w->failed = true;
@@ -37,4 +61,11 @@ byoc_status_t byoc_microsoft_need_float(const byoc_infer_t *infer, uint32_t inde
   if (index > 0 && !byoc_has_operand(infer->node, index)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_float, "a float tensor"));
   return byoc_infer_need_same(infer, index);
+}
+
+byoc_status_t byoc_microsoft_need_ranked(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most) {
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, index));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, least, most));
+  if (byoc_is_ranked(byoc_operand_type(infer->node, index))) return BYOC_OK;
+  return byoc_infer_unsupported(infer, "operand %u: its rank must be known", index);
 }

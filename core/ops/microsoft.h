@@ -23,6 +23,13 @@ static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index
 byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value);
 // x + bias; x if there is none.
 byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias);
+// A scalar of i64: dimension d of x.
+byoc_value_t *byoc_microsoft_size(byoc_writer_t *w, byoc_value_t *x, int32_t d);
+byoc_value_t *byoc_microsoft_unsqueeze(byoc_writer_t *w, byoc_value_t *x, const int64_t *axes, int64_t count);
+// 0, 1, ... up to a scalar of i64.
+byoc_value_t *byoc_microsoft_count(byoc_writer_t *w, byoc_value_t *end);
+// The three parts of x along its last dimension.
+void byoc_microsoft_split(byoc_writer_t *w, byoc_value_t *x, const int64_t sizes[3], byoc_value_t *out[3]);
 // Puts the value in the place of a result other than the first, if the node has it.
 void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value);
 
@@ -32,5 +39,7 @@ byoc_status_t byoc_microsoft_need_int(const byoc_infer_t *infer, const char *nam
 byoc_status_t byoc_microsoft_need_absent(const byoc_infer_t *infer, uint32_t index, const char *what);
 // Operand `index` must be one of floats, of the element type of operand 0, if it is given.
 byoc_status_t byoc_microsoft_need_float(const byoc_infer_t *infer, uint32_t index);
+// The same, and its rank must be known and lie in [least, most].
+byoc_status_t byoc_microsoft_need_ranked(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most);
 
 #endif // BYOC_CORE_OPS_MICROSOFT_H_

@@ -13,13 +13,6 @@ static bool is_position(byoc_dtype_t dtype) {
 
 // ---- shared by both kinds of attention ----
 
-static byoc_status_t need_ranked(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most) {
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, index));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, least, most));
-  if (byoc_is_ranked(byoc_operand_type(infer->node, index))) return BYOC_OK;
-  return byoc_infer_unsupported(infer, "operand %u: its rank must be known", index);
-}
-
 static byoc_status_t need_heads(const byoc_infer_t *infer, byoc_dim_t hidden, const char *what) {
   const int64_t heads = byoc_node_int(infer->node, "num_heads");
   if (heads < 1 || heads > INT32_MAX) {
@@ -53,26 +46,8 @@ static byoc_status_t need_masks(const byoc_infer_t *infer, uint32_t mask, uint32
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, mask, type->rank, wanted));
   }
   if (!byoc_has_operand(infer->node, bias)) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(need_ranked(infer, bias, 4, 4));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, bias, 4, 4));
   return byoc_infer_need_broadcast(infer, bias, 4, scores);
-}
-
-// A scalar of i64: dimension d of x.
-static byoc_value_t *write_size(byoc_writer_t *w, byoc_value_t *x, int32_t d) {
-  const byoc_attribute_t range[] = {byoc_write_int("start", d), byoc_write_int("end", d + 1)};
-  return byoc_write_plain(w, "Squeeze", byoc_write_node(w, "", "Shape", x, NULL, NULL, range, 2), NULL);
-}
-
-static byoc_value_t *write_unsqueezed(byoc_writer_t *w, byoc_value_t *x, const int64_t *axes, int64_t count) {
-  return byoc_write_plain(w, "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, count, axes));
-}
-
-// 0, 1, ... up to a scalar of i64.
-static byoc_value_t *write_count(byoc_writer_t *w, byoc_value_t *end) {
-  const int64_t none = 0, one = 1;
-  byoc_value_t *from = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "from", BYOC_DTYPE_I64, 1, &none), NULL);
-  byoc_value_t *step = byoc_write_plain(w, "Squeeze", byoc_write_vector(w, "step", BYOC_DTYPE_I64, 1, &one), NULL);
-  return byoc_write_node(w, "", "Range", from, end, step, NULL, 0);
 }
 
 // What is added to scores [batch, heads, length, total]: mask_filter_value where the mask has 0, and the bias.
@@ -84,13 +59,13 @@ static byoc_value_t *write_mask(byoc_writer_t *w, byoc_value_t *mask, byoc_value
   const bool is_length = mask->type->rank == 1;
   byoc_value_t *allowed = NULL;
   if (is_length) {
-    byoc_value_t *lengths = write_unsqueezed(w, byoc_write_cast(w, mask, BYOC_DTYPE_I64), &last, 1);
-    allowed = byoc_write_plain(w, "Less", write_count(w, total), lengths);
+    byoc_value_t *lengths = byoc_microsoft_unsqueeze(w, byoc_write_cast(w, mask, BYOC_DTYPE_I64), &last, 1);
+    allowed = byoc_write_plain(w, "Less", byoc_microsoft_count(w, total), lengths);
   } else {
     allowed = byoc_write_plain(w, "Greater", mask, byoc_write_vector(w, "none", BYOC_DTYPE_I32, 1, &none));
   }
   const bool is_whole = mask->type->rank == 3;
-  allowed = write_unsqueezed(w, allowed, places[is_whole], is_whole ? 1 : 2);
+  allowed = byoc_microsoft_unsqueeze(w, allowed, places[is_whole], is_whole ? 1 : 2);
   byoc_value_t *filter = byoc_microsoft_number(w, like, byoc_node_float(w->node, "mask_filter_value"));
   byoc_value_t *added = byoc_write_node(w, "", "Where", allowed, byoc_microsoft_number(w, like, 0), filter, NULL, 0);
   return bias ? byoc_write_plain(w, "Add", added, bias) : added;
@@ -107,15 +82,6 @@ static byoc_node_t *write_attention(byoc_writer_t *w, byoc_value_t *const qkv[3]
   byoc_value_t *operands[] = {qkv[0], qkv[1], qkv[2], mask, past_key, past_value};
   if (!qkv[0] || !qkv[1] || !qkv[2]) w->failed = true;
   return byoc_write_many(w, "", "Attention", operands, past_key ? 6 : mask ? 4 : 3, 3, attributes, scale ? 4 : 3);
-}
-
-// The parts of x along its last dimension.
-static void write_parts(byoc_writer_t *w, byoc_value_t *x, const int64_t sizes[3], byoc_value_t *out[3]) {
-  const byoc_attribute_t axis = byoc_write_int("axis", -1);
-  byoc_value_t *operands[] = {x, byoc_write_vector(w, "sizes", BYOC_DTYPE_I64, 3, sizes)};
-  if (!x) w->failed = true;
-  byoc_node_t *made = byoc_write_many(w, "", "Split", operands, 2, 3, &axis, 1);
-  for (int i = 0; i < 3; ++i) out[i] = made ? made->results[i] : NULL;
 }
 
 // ---- Attention ----
@@ -138,8 +104,8 @@ static bool hidden_sizes(const byoc_node_t *node, int64_t sizes[3]) {
 
 static byoc_status_t infer_attention(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(need_ranked(infer, X, 3, 3));
-  BYOC_RETURN_IF_ERROR(need_ranked(infer, WEIGHTS, 2, 2));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, X, 3, 3));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, WEIGHTS, 2, 2));
   const byoc_type_t *x = byoc_operand_type(node, X), *weights = byoc_operand_type(node, WEIGHTS);
   int64_t sizes[3];
   if (!hidden_sizes(node, sizes)) {
@@ -156,7 +122,7 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
   byoc_dim_t total = x->dims[1];
   if (byoc_has_operand(node, PAST)) {
     bool failed = false;
-    BYOC_RETURN_IF_ERROR(need_ranked(infer, PAST, 5, 5));
+    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, PAST, 5, 5));
     const byoc_dim_t wanted[5] = {byoc_dim_constant(2), x->dims[0], byoc_dim_constant(heads),
                                   byoc_operand_type(node, PAST)->dims[3], byoc_dim_constant(sizes[0] / heads)};
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, PAST, 5, wanted));
@@ -187,16 +153,16 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   int64_t sizes[3];
   hidden_sizes(node, sizes);
   byoc_value_t *projected = byoc_write_plain(&w, "MatMul", node->operands[X], node->operands[WEIGHTS]), *qkv[3];
-  write_parts(&w, byoc_microsoft_add(&w, projected, byoc_operand(node, BIAS)), sizes, qkv);
+  byoc_microsoft_split(&w, byoc_microsoft_add(&w, projected, byoc_operand(node, BIAS)), sizes, qkv);
   byoc_value_t *past = byoc_operand(node, PAST), *mask = byoc_operand(node, MASK);
-  byoc_value_t *total = mask && mask->type->rank == 1 ? write_size(&w, node->operands[X], 1) : NULL;
-  if (total && past) total = byoc_write_plain(&w, "Add", total, write_size(&w, past, 3));
+  byoc_value_t *total = mask && mask->type->rank == 1 ? byoc_microsoft_size(&w, node->operands[X], 1) : NULL;
+  if (total && past) total = byoc_write_plain(&w, "Add", total, byoc_microsoft_size(&w, past, 3));
   mask = write_mask(&w, mask, byoc_operand(node, ADDED), node->operands[X], total);
   byoc_node_t *made =
       write_attention(&w, qkv, mask, past ? write_past(&w, past, 0) : NULL, past ? write_past(&w, past, 1) : NULL);
   if (made && byoc_has_result(node, 1)) {
     byoc_value_t *both[2];
-    for (int i = 0; i < 2; ++i) both[i] = write_unsqueezed(&w, made->results[i + 1], &first, 1);
+    for (int i = 0; i < 2; ++i) both[i] = byoc_microsoft_unsqueeze(&w, made->results[i + 1], &first, 1);
     const byoc_attribute_t axis = byoc_write_int("axis", 0);
     byoc_microsoft_replace(&w, 1, byoc_write_node(&w, "", "Concat", both[0], both[1], NULL, &axis, 1));
   }
@@ -222,7 +188,7 @@ static byoc_status_t need_layouts(const byoc_infer_t *infer, int64_t sizes[3]) {
     return byoc_infer_unsupported(infer, "queries, keys and values that are packed into one tensor are not supported");
   }
   for (uint32_t i = QUERY; i <= VALUE; ++i) {
-    BYOC_RETURN_IF_ERROR(need_ranked(infer, i, 3, i == QUERY ? 3 : 4));
+    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 3, i == QUERY ? 3 : 4));
     const byoc_type_t *type = byoc_operand_type(node, i);
     const int64_t heads = byoc_node_int(node, "num_heads");
     if (type->rank == 4) {
@@ -263,7 +229,7 @@ static byoc_status_t infer_multi_head(byoc_infer_t *infer) {
   if (byoc_has_operand(node, PAST_KEY)) {
     bool failed = false;
     for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
-      BYOC_RETURN_IF_ERROR(need_ranked(infer, i, 4, 4));
+      BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 4, 4));
       const byoc_dim_t wanted[4] = {query->dims[0], byoc_dim_constant(heads),
                                     byoc_operand_type(node, PAST_KEY)->dims[2],
                                     byoc_dim_constant(sizes[i == PAST_KEY ? KEY : VALUE] / heads)};
@@ -292,15 +258,15 @@ static byoc_status_t expand_multi_head(byoc_node_t *node, byoc_diag_t *diag, boo
     byoc_value_t *parts[3];
     int64_t sizes[3];
     for (int i = 0; i < 3; ++i) sizes[i] = qkv[i]->type->dims[2].constant;
-    write_parts(&w, node->operands[HEAD_BIAS], sizes, parts);
+    byoc_microsoft_split(&w, node->operands[HEAD_BIAS], sizes, parts);
     for (int i = 0; i < 3; ++i) qkv[i] = byoc_write_plain(&w, "Add", qkv[i], parts[i]);
   }
   if (is_split) qkv[0] = byoc_write_transpose(&w, byoc_write_reshape(&w, qkv[0], split, 4), swap, 4);
   byoc_value_t *past_key = byoc_operand(node, PAST_KEY), *mask = byoc_operand(node, PADDING);
   byoc_value_t *total = NULL;
   if (mask && mask->type->rank == 1) {
-    total = write_size(&w, node->operands[KEY], is_split ? 2 : 1);
-    if (past_key) total = byoc_write_plain(&w, "Add", total, write_size(&w, past_key, 2));
+    total = byoc_microsoft_size(&w, node->operands[KEY], is_split ? 2 : 1);
+    if (past_key) total = byoc_write_plain(&w, "Add", total, byoc_microsoft_size(&w, past_key, 2));
   }
   mask = write_mask(&w, mask, byoc_operand(node, HEAD_ADDED), node->operands[QUERY], total);
   byoc_node_t *made = write_attention(&w, qkv, mask, past_key, byoc_operand(node, PAST_VALUE));
@@ -324,8 +290,8 @@ static int64_t rotary_heads(const byoc_node_t *node) {
 
 static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(need_ranked(infer, 0, 3, 4));
-  for (uint32_t i = 2; i < 4; ++i) BYOC_RETURN_IF_ERROR(need_ranked(infer, i, 2, 2));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, 0, 3, 4));
+  for (uint32_t i = 2; i < 4; ++i) BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 2, 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_position, "positions of i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 2));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "is_packed_batching", 0));
@@ -362,10 +328,11 @@ static byoc_status_t expand_rotary(byoc_node_t *node, byoc_diag_t *diag, bool *o
   byoc_value_t *x = node->operands[0], *places = node->operands[1];
   const byoc_attribute_t axis = byoc_write_int("axis", 0);
   if (places->type->rank == 1) { // the position of the first element of every sequence
-    byoc_value_t *length = write_size(&w, x, x->type->rank - 2), *batch = write_size(&w, x, 0);
-    places = byoc_write_plain(&w, "Add", places, write_count(&w, length));
+    byoc_value_t *length = byoc_microsoft_size(&w, x, x->type->rank - 2), *batch = byoc_microsoft_size(&w, x, 0);
+    places = byoc_write_plain(&w, "Add", places, byoc_microsoft_count(&w, length));
     const int64_t first = 0;
-    byoc_value_t *sizes[2] = {write_unsqueezed(&w, batch, &first, 1), write_unsqueezed(&w, length, &first, 1)};
+    byoc_value_t *sizes[2] = {byoc_microsoft_unsqueeze(&w, batch, &first, 1),
+                              byoc_microsoft_unsqueeze(&w, length, &first, 1)};
     byoc_value_t *shape = byoc_write_node(&w, "", "Concat", sizes[0], sizes[1], NULL, &axis, 1);
     places = byoc_write_plain(&w, "Expand", places, shape);
   }

@@ -55,8 +55,22 @@ def attribute(value):
     return literal(value) + ("f" if isinstance(value, float) else "")
 
 
-def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, **attributes):
-    """`outputs` is a number, or a list of flags that say which results are wanted."""
+def run_on_zeros(session, feeds, present):
+    """ONNX Runtime multiplies by 0 what stands behind shorter sequences, which may be NaN unless the caller sets it."""
+    binding = session.io_binding()
+    for name, value in feeds.items():
+        binding.bind_cpu_input(name, value)
+    binding.bind_output("y0")
+    for name in ("y1", "y2"):
+        binding.bind_ortvalue_output(name, onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(present, "float32")))
+    session.run_with_iobinding(binding)
+    return binding.copy_outputs_to_cpu()[:1]
+
+
+def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, prepare=None, present=None, **attributes):
+    """`outputs` is a number, or a list of flags that say which results are wanted. `prepare` changes the feeds and the
+    node where ONNX Runtime's CPU provider does not run it as it stands. `present` is the shape of a cache whose sequences
+    differ in length."""
     flags = [True] * outputs if isinstance(outputs, int) else outputs
     names, feeds, infos, initializers, parameters, constants, operands = [], {}, [], [], [], [], []
     for i, given in enumerate(inputs):
@@ -77,14 +91,19 @@ def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, **attri
             operands.append((f"@x{i}", kind + " = " + nested(given)))
     wanted = [f"y{i}" if flag else "" for i, flag in enumerate(flags)]
     node = helper.make_node(op, names, wanted, domain=domain, **attributes)
-    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=n) for n in wanted if n], initializers)
+    if prepare:
+        prepare(feeds, node)
+    if present:
+        node.output.extend(["y1", "y2"])
+    infos = [info for info in infos if info.name in feeds]
+    graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=n) for n in node.output if n], initializers)
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results = session.run(None, feeds)
+    results = run_on_zeros(session, feeds, present) if present else session.run(None, feeds)
     written = ", ".join(f"{k} = {attribute(v)}" for k, v in attributes.items())
     braces = " {" + written + "}" if written else ""
     shown = f"{domain}::{op}" if domain else op
@@ -174,6 +193,52 @@ def attention():
          rotary_embedding_dim=2)
 
 
+def normalise_heads(feeds, node):
+    """Normalises queries and keys, packed heads of 16 elements, in the place of the operator."""
+    packed = feeds["x0"].reshape(1, 3, 4, 16).copy()
+    for first, last, weights in ((0, 2, feeds.pop("x14")), (2, 3, feeds.pop("x15"))):
+        x = packed[:, :, first:last]
+        packed[:, :, first:last] = x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.25) * weights
+    feeds["x0"] = packed.reshape(1, 3, 64)
+    del node.input[9:]
+
+
+def group_queries():
+    one, three = ints(4, 4), np.array(5, "int32")
+    step = [Input(2, 1, 32), Input(2, 1, 16), Input(2, 1, 16), Input(2, 2, 4, 8), Input(2, 2, 4, 8)]
+    heads = {"num_heads": 4, "kv_num_heads": 2}
+    prompt = [Input(2, 3, 32), Input(2, 3, 16), Input(2, 3, 16), None, None, ints(2, 2), np.array([3], "int32")]
+    case("GroupQueryAttention", prompt, 3, **heads)
+    case("GroupQueryAttention", prompt, 3, **heads, local_window_size=2, softcap=0.5, rows_only=True)
+    case("GroupQueryAttention", prompt[:5] + [ints(2, 1), prompt[6]], causal=0, **heads, rows_only=True)
+    case("GroupQueryAttention", prompt, smooth_softmax=1, **heads, rows_only=True)
+    case("GroupQueryAttention", step + [one, three], 3, **heads)
+    case("GroupQueryAttention", step + [one.reshape(2, 1), three], 3, **heads, scale=0.25, softcap=0.5, rows_only=True)
+    case("GroupQueryAttention", step + [ints(4, 2), three], **heads, local_window_size=3, present=(2, 2, 5, 8))
+    static = step[:3] + [Input(2, 2, 6, 8)] * 2
+    case("GroupQueryAttention", static + [ints(5, 5), np.array([6], "int32")], 3, **heads, rows_only=True)
+    case("GroupQueryAttention", static + [ints(3, 2), np.array([4], "int32")], **heads, present=(2, 2, 6, 8), rows_only=True)
+    case("GroupQueryAttention", static + [ints(5, 2), np.array(6, "int32"), None, None, None, Input(1, 4, 1, 6)], **heads, present=(2, 2, 6, 8), rows_only=True)
+    more = [None, None, None, None, Input(4)]
+    case("GroupQueryAttention", step + [ints(4, 2), three] + more, **heads, present=(2, 2, 5, 8))
+    case("GroupQueryAttention", step + [ints(4, 2), three] + more[:3] + [Input(2, 1, 1, 5), Input(4)], **heads,
+         present=(2, 2, 5, 8), rows_only=True)
+    chunk = [Input(1, 3, 32), Input(1, 3, 16), Input(1, 3, 16), Input(1, 2, 4, 8), Input(1, 2, 4, 8), ints(6),
+             np.array([7], "int32")]
+    case("GroupQueryAttention", chunk, 3, **heads, rows_only=True)
+    case("GroupQueryAttention", chunk, 3, **heads, local_window_size=2, rows_only=True)
+    angles, rotated = [Input(9, 8), Input(9, 8)], {"num_heads": 2, "kv_num_heads": 1, "do_rotary": 1}
+    packed = [Input(2, 1, 64), None, None, Input(2, 1, 4, 16), Input(2, 1, 4, 16), ints(4, 2), three]
+    case("GroupQueryAttention", packed + angles, present=(2, 1, 5, 16), **rotated)
+    case("GroupQueryAttention", packed + angles, present=(2, 1, 5, 16), **rotated, rotary_interleaved=1, rows_only=True)
+    places = np.array([[7], [1]], "int64")
+    case("GroupQueryAttention", packed + angles + [places], present=(2, 1, 5, 16), **rotated, rows_only=True)
+    case("GroupQueryAttention", [Input(1, 3, 64), None, None, None, None, ints(2), np.array([3], "int32")] + angles, 3,
+         **rotated, rows_only=True)
+    case("GroupQueryAttention", [Input(1, 3, 64), None, None, None, None, ints(2), np.array([3], "int32")] + angles +
+         [None] * 5 + [Input(16), Input(16)], 3, **rotated, qk_norm_epsilon=0.25, rows_only=True, prepare=normalise_heads)
+
+
 def quantised():
     for kind in ("uint8", "int8"):
         scale, other, result = np.float32(0.05), np.float32(0.25), np.float32(0.13)
@@ -225,6 +290,7 @@ def looked_up():
 normalisations()
 products()
 attention()
+group_queries()
 quantised()
 looked_up()
 print("\n".join(plausible if "--plausible" in sys.argv else
