@@ -10,6 +10,8 @@
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
 enum { A, B, SCALES, ZEROS, ORDER, BIAS };
+// The accuracy_level that lets x be rounded to bytes.
+enum { LEVEL_OF_BYTES = 4 };
 
 typedef struct layout_t {
   int64_t depth, columns, block, bits;
@@ -151,7 +153,8 @@ static byoc_value_t *write_packed(byoc_writer_t *w) {
                                                               : 8,
                                  .value = read_value,
                                  .scale = read_scale,
-                                 .default_zero = INT64_C(1) << (s.layout.bits - 1)};
+                                 .default_zero = INT64_C(1) << (s.layout.bits - 1),
+                                 .rounds = byoc_node_int(node, "accuracy_level") == LEVEL_OF_BYTES};
   if (byoc_has_operand(node, ZEROS) && is_u8(node->operands[ZEROS]->type->dtype)) {
     s.zeros = node->operands[ZEROS]->constant->data;
     source.zero = read_zero;
@@ -241,7 +244,7 @@ static const byoc_op_attribute_t nbits_attributes[] = {
     {BYOC_ATTR_REQUIRED(INT, "N")},
     {BYOC_ATTR_INT("bits", 4)},
     {BYOC_ATTR_REQUIRED(INT, "block_size")},
-    {BYOC_ATTR_INT("accuracy_level", 0)}, // how far ONNX Runtime may round A; products here are of f32
+    {BYOC_ATTR_INT("accuracy_level", 0)}, // how far A may be rounded
     BYOC_ATTR_END,
 };
 
@@ -253,6 +256,7 @@ const byoc_op_t byoc_ops_microsoft_nbits[] = {
      .max_inputs = 6,
      .min_outputs = 1,
      .max_outputs = 1,
+     .traits = BYOC_OP_FUSED,
      .attributes = nbits_attributes,
      .infer = infer_nbits,
      .expand = expand_nbits,

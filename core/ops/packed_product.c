@@ -403,15 +403,41 @@ byoc_value_t *byoc_write_packed_product(byoc_writer_t *w, byoc_value_t *x, const
                                          {.name = "columns", .kind = BYOC_ATTRIBUTE_INT, .i = s.columns},
                                          {.name = "block_size", .kind = BYOC_ATTRIBUTE_INT, .i = s.block},
                                          {.name = "bits", .kind = BYOC_ATTRIBUTE_INT, .i = s.bits},
-                                         {.name = "zero", .kind = BYOC_ATTRIBUTE_INT, .i = source->default_zero}};
+                                         {.name = "zero", .kind = BYOC_ATTRIBUTE_INT, .i = source->default_zero},
+                                         {.name = "rounds", .kind = BYOC_ATTRIBUTE_INT, .i = source->rounds}};
   byoc_node_t *made = byoc_write_many(w, "byoc", "PackedMatMul", operands, has_zeros ? 4 : 3, 1, attributes,
                                       sizeof attributes / sizeof *attributes);
   return made ? made->results[0] : NULL;
 }
 
+// PackedMatMul(x) {rounds = 1} → PackedMatMul(RoundInBlocks(x)), where no backend has taken it
+static byoc_status_t expand_packed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  if (!byoc_node_flag(node, "rounds")) return BYOC_OK;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_attribute_t attributes[] = {{.name = "block_size", .kind = BYOC_ATTRIBUTE_INT},
+                                   {.name = "depth", .kind = BYOC_ATTRIBUTE_INT},
+                                   {.name = "columns", .kind = BYOC_ATTRIBUTE_INT},
+                                   {.name = "bits", .kind = BYOC_ATTRIBUTE_INT},
+                                   {.name = "zero", .kind = BYOC_ATTRIBUTE_INT}};
+  enum { COUNT = sizeof attributes / sizeof *attributes };
+  for (size_t i = 0; i < COUNT; ++i) attributes[i].i = byoc_node_int(node, attributes[i].name);
+  byoc_value_t *operands[] = {NULL, node->operands[WORDS], node->operands[SCALES],
+                              byoc_has_operand(node, ZEROS) ? node->operands[ZEROS] : NULL};
+  operands[X] = byoc_write_node(&w, "byoc", "RoundInBlocks", node->operands[X], NULL, NULL, attributes, 1);
+  byoc_node_t *made =
+      operands[X] ? byoc_write_many(&w, "byoc", "PackedMatMul", operands, operands[ZEROS] ? 4 : 3, 1, attributes, COUNT)
+                  : NULL;
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
+}
+
 const byoc_op_attribute_t packed_attributes[] = {
-    {BYOC_ATTR_REQUIRED(INT, "depth")}, {BYOC_ATTR_REQUIRED(INT, "columns")}, {BYOC_ATTR_REQUIRED(INT, "block_size")},
-    {BYOC_ATTR_REQUIRED(INT, "bits")},  {BYOC_ATTR_INT("zero", 0)},           BYOC_ATTR_END,
+    {BYOC_ATTR_REQUIRED(INT, "depth")},
+    {BYOC_ATTR_REQUIRED(INT, "columns")},
+    {BYOC_ATTR_REQUIRED(INT, "block_size")},
+    {BYOC_ATTR_REQUIRED(INT, "bits")},
+    {BYOC_ATTR_INT("zero", 0)},
+    {BYOC_ATTR_INT("rounds", 0)},
+    BYOC_ATTR_END,
 };
 
 const byoc_op_t byoc_ops_packed_product[] = {
@@ -426,6 +452,7 @@ const byoc_op_t byoc_ops_packed_product[] = {
      .attributes = packed_attributes,
      .infer = infer_packed,
      .loops = loops_packed,
+     .expand = expand_packed,
      .axes = byoc_axes_rows},
 };
 const size_t byoc_ops_packed_product_count = sizeof byoc_ops_packed_product / sizeof *byoc_ops_packed_product;

@@ -5,6 +5,8 @@
 //           elements w * P to w * P + P - 1 of it, lowest bits first, where P = 32 / bits
 //   scales  f32[T, B, 64]: one for each block of `block_size` elements of a column
 //   zeros   i32[T, ceil(B / P), 64], packed like the weights by blocks, or f32[T, B, 64]; without: attribute `zero`
+// With the attribute `rounds`, x is rounded to bytes in blocks of as many elements as the weights have
+// (byoc::RoundInBlocks): a backend may sum up bytes then.
 // Lanes are columns: a word is loaded once, and each of its elements takes a shift, a mask and a conversion.
 #ifndef BYOC_CORE_OPS_PACKED_PRODUCT_H_
 #define BYOC_CORE_OPS_PACKED_PRODUCT_H_
@@ -23,6 +25,7 @@ typedef struct byoc_packed_source_t {
   int64_t (*zero)(const void *self, int64_t block, int64_t n);     // NULL: none
   double (*real_zero)(const void *self, int64_t block, int64_t n); // NULL: none; not both
   int64_t default_zero;
+  bool rounds; // x is rounded to bytes
 } byoc_packed_source_t;
 
 // x times the weights as a byoc::PackedMatMul whose constants are made here; x is in f16, bf16 or f32. NULL and

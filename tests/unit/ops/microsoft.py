@@ -269,6 +269,16 @@ def quantised():
     case("DequantizeLinear", [Input(2, 3, dtype="int8"), floats(0.5, 0.25), np.array([3, -9], "int8")], axis=0)
 
 
+def of_few_bits():
+    for bits, level in ((4, 1), (4, 4), (8, 4)):
+        weights = ((np.arange(5 * 2 * 4 * bits) * 37 + 11) % 256).astype("uint8").reshape(5, 2, 4 * bits)
+        scales = ((np.arange(10) % 7 + 1) / 64).astype("float32").reshape(5, 2)
+        zeros = ((np.arange(5 * (2 * bits + 7 >> 3)) * 29 + 3) % 256).astype("uint8").reshape(5, -1)
+        settings = {"K": 40, "N": 5, "bits": bits, "block_size": 32, "accuracy_level": level, "rows_only": True}
+        case("MatMulNBits", [Input(3, 40), weights, scales], **settings)
+        case("MatMulNBits", [Input(1, 40), weights, scales, zeros, None, Input(5)], **settings)
+
+
 def looked_up():
     places = np.array([[1, -1, 0], [3, 2, 7]], "int64")
     table, scales = Input(4, 20, dtype="uint8"), Input(4, 3)
@@ -292,6 +302,7 @@ products()
 attention()
 group_queries()
 quantised()
+of_few_bits()
 looked_up()
 print("\n".join(plausible if "--plausible" in sys.argv else
                 ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))
