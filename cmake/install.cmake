@@ -11,6 +11,9 @@ install(DIRECTORY include/byoc DESTINATION include FILES_MATCHING PATTERN "*.h" 
 install(DIRECTORY DESTINATION ${BYOC_PLUGIN_INSTALL_DIR})
 install(DIRECTORY communicators DESTINATION share/byoc) # sources, compiled by users against their own libraries
 install(DIRECTORY docs/ DESTINATION share/doc/byoc)
+install(FILES completions/byoc.bash DESTINATION share/bash-completion/completions RENAME byoc)
+install(FILES completions/_byoc DESTINATION share/zsh/site-functions)
+install(FILES completions/byoc.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES LICENSE THIRD-PARTY.md DESTINATION share/doc/byoc)
 install(DIRECTORY examples DESTINATION share/byoc USE_SOURCE_PERMISSIONS)
 install(TARGETS byoc_headers EXPORT byocTargets)

@@ -12,6 +12,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
 #include "tools/common/print.h"
+#include "tools/common/usage.h"
 
 typedef struct command_row_t {
   const char *name, *summary;
@@ -35,6 +36,24 @@ static void print_help(FILE *stream) {
       "Exit codes: 0 it worked; 2 the command line is wrong; 1 anything else failed: a file, the model, a build, a\n"
       "comparison.\n",
       "help", "say more about a command");
+}
+
+static void print_man(void) {
+  byoc_man_begin("byoc", "compiles a neural-network model into one shared object");
+  printf(".SH SYNOPSIS\n.B byoc\nCOMMAND [arguments]\n.SH COMMANDS\n");
+  for (size_t i = 0; i < COMMAND_COUNT; ++i) {
+    printf(".TP\n.BR byoc\\-%s (1)\n", commands[i].name);
+    byoc_man_text(commands[i].summary);
+    printf("\n");
+  }
+  printf(".SH EXIT STATUS\n0: it worked. 2: the command line is wrong. 1: anything else failed: a file, the model, a "
+         "build,\n"
+         "a comparison.\n");
+}
+
+// For shells to complete from.
+static void print_commands(void) {
+  for (size_t i = 0; i < COMMAND_COUNT; ++i) printf("%s\t%s\n", commands[i].name, commands[i].summary);
 }
 
 static int unknown_command(const char *name) {
@@ -78,6 +97,12 @@ int main(int argc, char **argv) {
     print_help(stderr);
   } else if (is_help(argv[1]) && argc == 2) {
     print_help(stdout);
+    code = BYOC_EXIT_OK;
+  } else if (argc == 2 && strcmp(argv[1], "--help=man") == 0) {
+    print_man();
+    code = BYOC_EXIT_OK;
+  } else if (argc == 2 && strcmp(argv[1], "--help=commands") == 0) {
+    print_commands();
     code = BYOC_EXIT_OK;
   } else if (strcmp(argv[1], "help") == 0) {
     char help[] = "--help", *words[] = {argv[2], help, NULL};

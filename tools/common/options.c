@@ -1,4 +1,4 @@
-// Parses command line options by a table, and prints --help from it.
+// Parses command line options by a table.
 #include "tools/common/options.h"
 
 #include <errno.h>
@@ -10,24 +10,7 @@
 #include "core/hostir/device.h"
 #include "core/pass/spread.h"
 #include "core/runtime/artifact/pool.h"
-
-static void print_help(const byoc_usage_t *usage) {
-  printf("%s - %s\n\nusage: %s %s\n\noptions:\n", usage->command, usage->summary, usage->command, usage->synopsis);
-  for (size_t i = 0; i < usage->row_count; ++i) {
-    const byoc_option_row_t *row = &usage->rows[i];
-    char left[64];
-    int size = row->letter ? snprintf(left, sizeof(left), "-%c, ", row->letter) : snprintf(left, sizeof(left), "    ");
-    const bool is_flag = row->kind == BYOC_OPT_FLAG, is_maybe = row->kind == BYOC_OPT_MAYBE;
-    snprintf(left + size, sizeof(left) - (size_t)size, "--%s%s%s%s", row->name,
-             is_flag    ? ""
-             : is_maybe ? "[="
-                        : " ",
-             is_flag ? "" : row->placeholder, is_maybe ? "]" : "");
-    printf("  %-30s %s\n", left, row->help);
-  }
-  printf("  %-30s %s\n", "-h, --help", "show this");
-  if (usage->more != NULL) printf("\n%s", usage->more);
-}
+#include "tools/common/usage.h"
 
 static byoc_status_t unknown_option(const byoc_usage_t *usage, const char *word, byoc_diag_t *diag) {
   const char *names[64];
@@ -182,10 +165,10 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
   bool only_operands = false;
   for (int i = 1; i < argc; ++i) {
     const char *word = argv[i];
-    if (!only_operands && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
-      print_help(usage);
+    const bool has_form = strncmp(word, "--help=", 7) == 0;
+    if (!only_operands && (has_form || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
       *out_done = true;
-      return BYOC_OK;
+      return byoc_usage_print(usage, has_form ? word + 7 : NULL, diag);
     }
     if (!only_operands && strcmp(word, "--") == 0) {
       only_operands = true;

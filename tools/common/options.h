@@ -50,7 +50,8 @@ typedef struct byoc_usage_t {
 } byoc_usage_t;
 
 // Parses argv[1..]. `operands` receives the other words (exactly as many as usage->operands names, unless there are
-// more_operands). --help and -h print the options and set *out_done. Errors are BYOC_INVALID_ARGUMENT.
+// more_operands). --help and -h print the options and set *out_done; --help=FORM does so in a form of
+// tools/common/usage.h. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);
 
