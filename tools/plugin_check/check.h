@@ -1,4 +1,4 @@
-// What the files of byoc-plugin-check share. How a rule is added:
+// What the rules of byoc-plugin-check are written with. How a rule is added:
 //
 //   1. Add a line to rules.def: id, function, stage, the rows that it proves, one line that says what must hold.
 //   2. Write the function in a *_rules.c of this folder. It runs in a watched child process, so that it may do
@@ -21,7 +21,7 @@
 
 #include <stdnoreturn.h>
 
-#include "core/base/json.h"
+#include "core/base/child.h"
 #include "core/plugin/registry.h"
 #include "tools/common/options.h"
 
@@ -43,20 +43,10 @@ typedef struct check_rule_t {
   const char *rows; // of the requirements, separated by spaces
   const char *text; // what must hold
 } check_rule_t;
-extern const check_rule_t check_rules[];
-extern const size_t check_rule_count;
 
 #define RULE(id, function, stage, rows, text) void function(check_t *check);
 #include "tools/plugin_check/rules.def"
 #undef RULE
-
-typedef enum check_verdict_t {
-  CHECK_PASSED,
-  CHECK_FAILED,
-  CHECK_SKIPPED, // the rule does not concern this plugin, or cannot run here: `findings` says why
-  CHECK_WAIVED,  // it failed, as --waive says it may
-  CHECK_BLOCKED, // not run: an earlier rule of the stage CHECK_LOAD or CHECK_GATE failed
-} check_verdict_t;
 
 enum { CHECK_TEXT_BYTES = 1 << 15 };
 
@@ -87,14 +77,6 @@ struct check_t {
   const byoc_plugin_entry_t *entry; // CHECK_LOADED
   check_answer_t *answer;           // of the running rule
 };
-
-typedef struct check_result_t {
-  const check_rule_t *rule;
-  check_verdict_t verdict;
-  int32_t failure_count;
-  int64_t elapsed_ms;
-  char *findings, *facts; // lines; never NULL
-} check_result_t;
 
 // ---- for rules ----
 
@@ -129,29 +111,7 @@ void check_apart(check_t *check, void (*body)(check_t *check, void *self), void 
 // The plugin alone in a registry, loaded. Ends the rule if it is refused.
 byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator);
 
-// ---- for main ----
-
-// Runs one rule in a child. `timeout_ms` is its time.
-byoc_status_t check_run_rule(check_t *check, const check_rule_t *rule, uint32_t timeout_ms, byoc_diag_t *diag,
-                             check_result_t *out_result);
-void check_result_deinit(check_result_t *result);
-
-// How the results are written.
-typedef enum check_format_t { CHECK_TEXT, CHECK_JSON, CHECK_TAP } check_format_t;
-typedef struct check_report_t {
-  check_format_t format;
-  const check_t *check;
-  size_t count;  // rules that will be added
-  bool has_note; // `note` is the plugin's
-  byoc_plugin_note_t note;
-  size_t counts[CHECK_BLOCKED + 1]; // rules so far, by verdict
-  json_t *rows;                     // CHECK_JSON
-} check_report_t;
-// In this order: begin, one call for each rule as soon as it has run, end. `end` must be called in any case.
-byoc_status_t check_report_begin(check_report_t *report, byoc_diag_t *diag);
-byoc_status_t check_report_add(check_report_t *report, const check_result_t *result, byoc_diag_t *diag);
-byoc_status_t check_report_end(check_report_t *report, byoc_diag_t *diag);
-// All rules, for --list.
-byoc_status_t check_report_list(check_format_t format, byoc_diag_t *diag);
+// Notes how a process that ran a rule, or a part of one, ended without saying so: that is the plugin's fault.
+void check_judge_end(check_t *check, const byoc_child_t *child);
 
 #endif // BYOC_TOOLS_PLUGIN_CHECK_CHECK_H_

@@ -12,7 +12,7 @@
 #include "core/plugin/table.h"
 #include "tools/common/print.h"
 #include "tools/common/report.h"
-#include "tools/plugin_check/check.h"
+#include "tools/plugin_check/report.h"
 
 typedef struct arguments_t {
   byoc_text_items_t words, rules;

@@ -4,7 +4,7 @@
 #include "core/base/string.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
-#include "tools/plugin_check/check.h"
+#include "tools/plugin_check/report.h"
 
 static const char *const verdicts[] = {"passed", "failed", "skipped", "waived", "blocked"};
 
