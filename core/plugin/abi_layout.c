@@ -5,6 +5,7 @@
 #include "byoc/artifact.h"
 #include "byoc/communicator.h"
 #include "byoc/device_plugin.h"
+#include "byoc/driver_check.h"
 #include "byoc/operator_plugin.h"
 #include "byoc/table.h"
 #include "byoc/verify.h"

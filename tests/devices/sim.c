@@ -166,7 +166,7 @@ static int32_t sim_describe(byoc_device_t *device, byoc_device_info_t *out_info)
   return BYOC_OK;
 }
 
-SIM_VISIBLE const byoc_driver_t SIM_DRIVER = {
+const byoc_driver_t sim_driver = {
     .struct_size = sizeof(byoc_driver_t),
     .abi_version = BYOC_DRIVER_ABI_VERSION,
     .name = SIM_DRIVER_NAME,

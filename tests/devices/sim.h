@@ -9,7 +9,7 @@
 //   handles that are alive when the device is closed.
 //
 // The driver depends on the C library alone. It is built as an archive, which artifacts can carry, and as
-// driver_sim.so, which exports the table as `byoc_driver`.
+// driver_sim.so, for byoc-plugin-check.
 #ifndef BYOC_TESTS_DEVICES_SIM_H_
 #define BYOC_TESTS_DEVICES_SIM_H_
 
@@ -19,14 +19,10 @@
 extern "C" {
 #endif
 
-#ifndef SIM_DRIVER // what the table is called, and who sees it
-#define SIM_DRIVER  sim_driver
-#define SIM_VISIBLE BYOC_PACKED
-#endif
 #ifndef SIM_DRIVER_NAME // what it calls itself
 #define SIM_DRIVER_NAME "sim"
 #endif
-extern SIM_VISIBLE const byoc_driver_t SIM_DRIVER;
+extern BYOC_PACKED const byoc_driver_t sim_driver;
 
 enum {
   SIM_DEVICE_TYPE = 12, // DLPack's kDLExtDev

@@ -1,10 +1,10 @@
 # Runs CHECK on PLUGIN and expects that exactly RULE fails ("none": no rule), and that the exit code says so. If ONLY is
-# given, it runs this rule only.
+# given, it runs this rule only. OPTION: stands before PLUGIN (--driver).
 if(ONLY)
   set(only --rule=${ONLY})
 endif()
 execute_process(
-  COMMAND ${CHECK} ${PLUGIN} ${only} --format=tap --cases=${CMAKE_CURRENT_LIST_DIR}/cases "--refuses=bad -refuse; c -O=0"
+  COMMAND ${CHECK} ${OPTION} ${PLUGIN} ${only} --format=tap --cases=${CMAKE_CURRENT_LIST_DIR}/cases "--refuses=bad -refuse; c -O=0"
   RESULT_VARIABLE code
   OUTPUT_VARIABLE output)
 string(REGEX MATCHALL "\nnot ok [0-9]+ - [^ \n]+" failures "${output}")

@@ -1,4 +1,5 @@
-# What CHECK prints of GOOD, a good plugin, and of BAD, which breaks the rule options.described, and its exit codes.
+# What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, and of DRIVER, a good driver,
+# and its exit codes.
 
 # run(code arguments...): expects the exit code; `output` and `errors` are what it printed.
 function(run code)
@@ -70,7 +71,32 @@ run(2 ${GOOD} --rule=options.descibed)
 expect(errors "there is no rule 'options.descibed'.*did you mean 'options.described'")
 run(2 ${GOOD} --format=xml)
 expect(errors "--format is text, json or tap, not 'xml'")
+# A driver needs no plugin, and a plugin no driver.
+run(0 --driver ${DRIVER} --verbose)
+expect(output "^[^\n]*driver_sim.so: the driver of a device\npassed +driver.device ")
+expect(output "\n +driver sim: a device of threads, sim_1, version 1\n")
+expect(output "\n +import is skipped: the device imports nothing\n")
+expect(output "\n5 rules: 5 passed, 0 failed\n$")
+run(0 --driver ${DRIVER} --rule=driver.memory --case=driver.memory/copy --format=json)
+string(JSON value GET "${output}" driver)
+if(NOT value MATCHES "driver_sim.so$")
+  message(FATAL_ERROR "'driver' is '${value}': ${output}")
+endif()
+run(1 --driver ${DRIVER} --rule=driver.memory --case=driver.memory/nothing)
+expect(output "\n +no check of this rule holds what --case says\n")
+run(0 ${GOOD} --driver ${DRIVER} --rule=options --rule=driver.launch)
+expect(output "\n2 rules: 2 passed, 0 failed\n$")
+run(0 ${GOOD} --rule=driver)
+expect(output "\nskipped +driver.queue [^\n]*\n +it is about a driver, and --driver names none\n")
+run(0 --driver ${DRIVER} --ordinal=7)
+expect(output "\n +the device 'sim' cannot start: the driver 'sim' has devices 0 to 1, none of number 7\n")
+run(1 --driver ${GOOD})
+expect(output "\n +it does not export 'byoc_driver', which byoc/driver_check.h declares\n")
+expect(output "\n5 rules: 0 passed, 1 failed, 4 blocked, because a rule in front of them failed\n$")
+run(1 --driver ${GOOD}.missing)
+expect(errors "cannot find the driver '[^\n]*none.so.missing'")
+
 run(2)
-expect(errors "needs one plugin")
+expect(errors "needs one plugin, or --driver")
 run(1 ${GOOD}.missing)
 expect(errors "cannot find the plugin")

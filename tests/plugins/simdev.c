@@ -316,10 +316,10 @@ static int32_t describe_device(void *argument, int out) {
   const byoc_device_init_t init = {.struct_size = sizeof(init), .runtime = &runtime};
   byoc_device_t *opened = NULL;
   byoc_device_info_t info = {.struct_size = sizeof(info)};
-  int32_t status = SIM_DRIVER.open(&init, &opened);
-  if (status == BYOC_OK) status = SIM_DRIVER.describe(opened, &info);
+  int32_t status = sim_driver.open(&init, &opened);
+  if (status == BYOC_OK) status = sim_driver.describe(opened, &info);
   if (status == BYOC_OK && dprintf(out, "%s %s", info.driver_version, info.architecture) < 0) status = BYOC_IO;
-  SIM_DRIVER.close(opened);
+  sim_driver.close(opened);
   return status;
 }
 
@@ -387,7 +387,7 @@ static int32_t add_modules(byoc_codegen_t *codegen) {
                                        .files = &archive,
                                        .file_count = 1,
                                        .file_stride = sizeof(archive),
-                                       .in_process = &SIM_DRIVER};
+                                       .in_process = &sim_driver};
   int32_t status = device->add_driver(codegen, &driver);
   kernels_t kernels = {0};
   if (status == BYOC_OK) status = read_kernels(codegen, &kernels);

@@ -147,12 +147,12 @@ static void run_part(void *self, void *answer) {
   check_end(part->check);
 }
 
-void check_apart(check_t *check, void (*body)(check_t *check, void *self), void *self) {
+void check_apart(check_t *check, uint32_t timeout_ms, void (*body)(check_t *check, void *self), void *self) {
   byoc_diag_t diag = {0};
   byoc_child_t child;
   int32_t began = 0;
   part_t part = {check, body, self};
-  const byoc_child_limits_t limits = {.keeps_messages = check->keeps_messages};
+  const byoc_child_limits_t limits = {.timeout_ms = timeout_ms, .keeps_messages = check->keeps_messages};
   check_ok(check, byoc_child_start(&limits, run_part, &part, &began, sizeof(began), &diag, &child), &diag,
            "starting a process");
   byoc_child_await(&child);

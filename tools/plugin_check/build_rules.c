@@ -89,7 +89,7 @@ static void build_elsewhere(check_t *check, void *self) {
 
 static char *build_apart(check_t *check, const check_case_file_t *file, const char *folder_name, size_t shift_bytes) {
   builder_t builder = {file, folder_name, shift_bytes};
-  check_apart(check, build_elsewhere, &builder);
+  check_apart(check, 0, build_elsewhere, &builder);
   if (check->answer->failure_count > 0) check_end(check);
   char *folder = path_in(check, check->folder, folder_name);
   return path_in(check, folder, "cases.so");

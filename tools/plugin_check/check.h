@@ -34,6 +34,8 @@ typedef enum check_stage_t {
   CHECK_ALONE,  // check->registry and check->entry too: the plugin alone, loaded in this child. It may have no targets.
   CHECK_LOADED, // check->registry and check->entry too: the plugin alone, loaded in this child
   CHECK_GATE,   // the same. If it fails, no later rule runs: it would fail for the same reason.
+  CHECK_DRIVER, // check->driver; NULL: the rule is skipped. The rule loads it itself, and no plugin.
+  CHECK_DRIVER_GATE, // the same. If it fails, no later rule about the driver runs.
 } check_stage_t;
 
 typedef struct check_rule_t {
@@ -61,7 +63,9 @@ typedef struct check_answer_t {
 } check_answer_t;
 
 struct check_t {
-  const char *plugin;               // path of the shared object
+  const char *plugin;               // path of the shared object; NULL: there are rules about the driver only
+  const char *driver;               // path of the shared object with a driver; NULL: none
+  int64_t ordinal;                  // of the device that the driver opens
   byoc_text_items_t targets;        // target lists; in CHECK_LOADED those that this processor can run, at least one
   const char *current_target;       // the one of them that a rule about several is at
   byoc_text_items_t needs;          // libraries that the plugin may link to
@@ -105,8 +109,8 @@ bool check_is_waived(const check_t *check, const char *id);
 void *check_allocate(check_t *check, size_t count, size_t size);
 
 // Runs a part of the rule in a process of its own, a copy of this one, and waits for it. What it says counts for the
-// rule; if it skips the rule, the rule ends.
-void check_apart(check_t *check, void (*body)(check_t *check, void *self), void *self);
+// rule; if it skips the rule, the rule ends. `timeout_ms` 0: the time of the rule.
+void check_apart(check_t *check, uint32_t timeout_ms, void (*body)(check_t *check, void *self), void *self);
 
 // The plugin alone in a registry, loaded. Ends the rule if it is refused.
 byoc_plugin_registry_t *check_load(check_t *check, byoc_allocator_t allocator);

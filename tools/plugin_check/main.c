@@ -1,4 +1,5 @@
-// byoc-plugin-check: says of a plugin which rules of the plugin ABI it keeps and which it breaks.
+// byoc-plugin-check: says of a plugin, and of the driver of a device, which rules of the ABI it keeps and which it
+// breaks.
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,11 +30,15 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
       {"target", 't', BYOC_OPT_LIST, &check->targets, "TARGETS",
        "check with these targets: 'mine -O=3; c' (default: each target of the plugin, without options)"},
       {"refuses", 0, BYOC_OPT_LIST, &check->refused, "TARGETS", "the plugin must refuse these targets, with a reason"},
+      {"driver", 0, BYOC_OPT_TEXT, &check->driver, "FILE.so",
+       "the driver that the rules 'driver' are about: a file with what byoc/driver_check.h declares"},
+      {"ordinal", 0, BYOC_OPT_COUNT, &check->ordinal, "N", "the device that the driver opens (default: 0)"},
       {"needs", 0, BYOC_OPT_LIST, &check->needs, "LIBRARY", "the plugin may link to this library: libfoo.so.1"},
       {"rule", 0, BYOC_OPT_LIST, &arguments->rules, "RULE", "run this rule only; 'load' means all rules 'load.*'"},
       {"waive", 0, BYOC_OPT_LIST, &check->waivers, "RULE[/OP][:WHY]",
        "this rule may fail (operators.wild: NaN and infinities in any rule; operators.wild/Exp: where Exp is)"},
-      {"case", 0, BYOC_OPT_LIST, &check->case_filters, "TEXT", "only the cases whose 'file/name' holds this text"},
+      {"case", 0, BYOC_OPT_LIST, &check->case_filters, "TEXT",
+       "only the cases whose 'file/name' holds this text; of a driver's checks: driver.memory/copy"},
       {"cases", 0, BYOC_OPT_TEXT, &check->case_folder, "FOLDER", "other tables of cases: FOLDER/*.cases"},
       {"format", 0, BYOC_OPT_TEXT, &arguments->format_name, "FORMAT", "text (default), json or tap"},
       {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
@@ -44,8 +49,8 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc-plugin-check",
-      .synopsis = "PLUGIN [options]",
-      .summary = "check a plugin against the rules of the plugin ABI",
+      .synopsis = "[PLUGIN] [--driver FILE.so] [options]",
+      .summary = "check a plugin, or the driver of a device, against the rules of the ABI",
       .operands = operands,
       .more_operands = &arguments->words,
       .rows = rows,
@@ -98,26 +103,32 @@ static byoc_status_t check_names(const byoc_text_items_t *words, const char *opt
   return BYOC_OK;
 }
 
+static bool is_about_driver(const check_rule_t *rule) {
+  return rule->stage == CHECK_DRIVER || rule->stage == CHECK_DRIVER_GATE;
+}
+
 static bool is_wanted(const arguments_t *arguments, const check_rule_t *rule) {
   bool wanted = arguments->rules.count == 0;
+  if (arguments->check.plugin == NULL && !is_about_driver(rule)) return false;
   for (size_t i = 0; i < arguments->rules.count; ++i) wanted = wanted || names_rule(arguments->rules.items[i], rule);
   return wanted;
 }
 
 static byoc_status_t run_rules(arguments_t *arguments, check_report_t *report, byoc_diag_t *diag) {
-  bool is_blocked = false;
+  bool is_blocked[2] = {false, false}; // rules about the plugin, rules about the driver
   for (size_t i = 0; i < check_rule_count; ++i) {
     const check_rule_t *rule = &check_rules[i];
     if (!is_wanted(arguments, rule)) continue;
     char nothing[] = "";
     check_result_t result = {.rule = rule, .verdict = CHECK_BLOCKED, .findings = nothing, .facts = nothing};
-    const bool is_run = !is_blocked;
+    bool *blocked = &is_blocked[is_about_driver(rule)];
+    const bool is_run = !*blocked;
     if (is_run) {
       BYOC_RETURN_IF_ERROR(
           check_run_rule(&arguments->check, rule, (uint32_t)(arguments->seconds * 1000), diag, &result));
     }
-    const bool is_gate = rule->stage == CHECK_LOAD || rule->stage == CHECK_GATE;
-    is_blocked = is_blocked || (is_gate && result.verdict == CHECK_FAILED);
+    const bool is_gate = rule->stage == CHECK_LOAD || rule->stage == CHECK_GATE || rule->stage == CHECK_DRIVER_GATE;
+    *blocked = *blocked || (is_gate && result.verdict == CHECK_FAILED);
     byoc_status_t status = check_report_add(report, &result, diag);
     if (is_run) check_result_deinit(&result);
     BYOC_RETURN_IF_ERROR(status);
@@ -128,7 +139,9 @@ static byoc_status_t run_rules(arguments_t *arguments, check_report_t *report, b
 static byoc_status_t report_rules(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
   check_report_t report = {.format = arguments->format, .check = &arguments->check};
   byoc_diag_t ignored = {0};
-  (void)byoc_plugin_any_identity(arguments->check.plugin, &ignored, &report.note, &report.has_note);
+  if (arguments->check.plugin != NULL) {
+    (void)byoc_plugin_any_identity(arguments->check.plugin, &ignored, &report.note, &report.has_note);
+  }
   for (size_t i = 0; i < check_rule_count; ++i) report.count += is_wanted(arguments, &check_rules[i]);
   byoc_status_t status = check_report_begin(&report, diag);
   if (status == BYOC_OK) status = run_rules(arguments, &report, diag);
@@ -138,24 +151,30 @@ static byoc_status_t report_rules(arguments_t *arguments, byoc_diag_t *diag, int
   return status;
 }
 
-// Checks the one plugin that is named.
-static byoc_status_t check_plugin(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
-  char path[PATH_MAX];
-  if (arguments->words.count != 1) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "byoc-plugin-check needs one plugin, not %zu",
-                           arguments->words.count);
+// Checks the plugin and the driver that are named.
+static byoc_status_t check_files(arguments_t *arguments, byoc_diag_t *diag, int *out_code) {
+  char path[PATH_MAX], driver_path[PATH_MAX];
+  check_t *check = &arguments->check;
+  const size_t count = arguments->words.count;
+  if (count > 1 || (count == 0 && check->driver == NULL)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "byoc-plugin-check needs one plugin, or --driver, not %zu plugins", count);
   }
-  if (realpath(arguments->words.items[0], path) == NULL) {
+  if (count == 1 && realpath(arguments->words.items[0], path) == NULL) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot find the plugin '%s'", arguments->words.items[0]);
+  }
+  if (check->driver != NULL && realpath(check->driver, driver_path) == NULL) {
+    return byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot find the driver '%s'", check->driver);
   }
   char *folder = NULL, *inner = NULL, *cache = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("plugin-check", byoc_allocator_system(), diag, &folder));
   inner = byoc_path_join(byoc_allocator_system(), folder, "rule");
   cache = byoc_path_join(byoc_allocator_system(), folder, "cache");
   byoc_status_t status = inner != NULL && cache != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  arguments->check.plugin = path;
-  arguments->check.folder = inner;
-  arguments->check.cache_folder = cache;
+  check->plugin = count == 1 ? path : NULL;
+  check->driver = check->driver != NULL ? driver_path : NULL;
+  check->folder = inner;
+  check->cache_folder = cache;
   if (status == BYOC_OK) status = report_rules(arguments, diag, out_code);
   byoc_status_t removed = byoc_remove_tree(folder, diag);
   byoc_free(byoc_allocator_system(), inner);
@@ -172,7 +191,7 @@ static byoc_status_t run(int argc, char **argv, byoc_diag_t *diag, int *out_code
   if (arguments.lists) return check_report_list(arguments.format, diag);
   BYOC_RETURN_IF_ERROR(check_names(&arguments.rules, "rule", diag));
   BYOC_RETURN_IF_ERROR(check_names(&arguments.check.waivers, "waive", diag));
-  return check_plugin(&arguments, diag, out_code);
+  return check_files(&arguments, diag, out_code);
 }
 
 int main(int argc, char **argv) {

@@ -106,7 +106,9 @@ static byoc_status_t add_json(check_report_t *report, const check_result_t *resu
 
 static byoc_status_t end_json(check_report_t *report, byoc_diag_t *diag) {
   json_t *object = json_object();
-  json_object_set_new(object, "plugin", byoc_json_text(report->check->plugin));
+  const char *plugin = report->check->plugin, *driver = report->check->driver;
+  if (plugin != NULL) json_object_set_new(object, "plugin", byoc_json_text(plugin));
+  if (driver != NULL) json_object_set_new(object, "driver", byoc_json_text(driver));
   if (report->has_note) {
     json_object_set_new(object, "name", byoc_json_text(report->note.name));
     json_object_set_new(object, "version", byoc_json_text(report->note.version));
@@ -132,8 +134,10 @@ byoc_status_t check_report_begin(check_report_t *report, byoc_diag_t *diag) {
   } else if (report->has_note) {
     byoc_print("%s: %s %s, built for ABI %u.%u\n", report->check->plugin, report->note.name, report->note.version,
                (unsigned)report->note.abi_major, (unsigned)report->note.abi_minor_built);
-  } else {
+  } else if (report->check->plugin != NULL) {
     byoc_print("%s: it has no identity that can be read\n", report->check->plugin);
+  } else {
+    byoc_print("%s: the driver of a device\n", report->check->driver);
   }
   return BYOC_OK;
 }

@@ -46,7 +46,7 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, v
     if (!is_seen && seen_count < MOST_KINDS) seen[seen_count++] = trial.target->kind;
     if (all) {
       // A library of a process may take one set of options only: the core that OpenBLAS computes for.
-      check_apart(check, run_apart, &(apart_t){&trial, body});
+      check_apart(check, 0, run_apart, &(apart_t){&trial, body});
     } else if (!is_seen) {
       body(&trial);
     }

@@ -244,7 +244,19 @@ static void add(const byoc_device_argument_t *arguments, uint32_t item) {
   *element(&arguments[2], item) = *element(&arguments[0], item) + *element(&arguments[1], item);
 }
 
-static byoc_device_entry_t entries[] = {{{"relu", 3, relu}}, {{"add", 4, add}}};
+// These two are for byoc-plugin-check (check.c): (x, y, factor, count) and (y, count), where y holds i32.
+static void scale(const byoc_device_argument_t *arguments, uint32_t item) {
+  if (item >= arguments[3].integer) return;
+  *element(&arguments[1], item) = *element(&arguments[0], item) * (float)arguments[2].real;
+}
+
+static void count(const byoc_device_argument_t *arguments, uint32_t item) {
+  if (item >= arguments[1].integer) return;
+  *(int32_t *)(void *)element(&arguments[0], item) += 1;
+}
+
+static byoc_device_entry_t entries[] = {
+    {{"relu", 3, relu}}, {{"add", 4, add}}, {{"scale", 4, scale}}, {{"count", 2, count}}};
 
 static byoc_device_entry_t *find_entry(const char *name, size_t size) {
   for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); ++i) {

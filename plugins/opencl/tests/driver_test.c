@@ -1,4 +1,4 @@
-// The OpenCL driver on whatever OpenCL device there is: what the driver suite cannot see, because it needs kernels in
+// The OpenCL driver on whatever OpenCL device there is: what byoc-plugin-check cannot see, because it needs kernels in
 // OpenCL C or OpenCL's own handles.
 #define _DEFAULT_SOURCE // setenv
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // A libcuda.so.1 without a GPU, for tests of the CUDA driver: memory is the host's, and streams are threads. The
-// kernels of the driver suite are those of the driver `sim`, and those of the target `cutlass -device=cuda` are
-// computed from what their names and parameters say (stub_cutlass.c); any other kernel that a module names does
+// kernels that byoc-plugin-check launches are those of the driver `sim`, and those of the target `cutlass -device=cuda`
+// are computed from what their names and parameters say (stub_cutlass.c); any other kernel that a module names does
 // nothing. The stub checks what the library would check, and that all is given back when the primary context is
 // released.
 //

@@ -1,27 +1,38 @@
-// What the files of the suite for drivers share.
-#ifndef BYOC_TESTS_DEVICES_SUITE_INTERNAL_H_
-#define BYOC_TESTS_DEVICES_SUITE_INTERNAL_H_
+// What the checks of drivers are written with. Each check runs in a process of its own, so that one that crashes or
+// hangs fails alone; a rule is a family of them (rules.c). How a check is added: a function in the file of its family,
+// and a row of the list at that file's end.
+#ifndef BYOC_TOOLS_PLUGIN_CHECK_DRIVER_SUITE_H_
+#define BYOC_TOOLS_PLUGIN_CHECK_DRIVER_SUITE_H_
 
 #include <stddef.h>
+#include <stdnoreturn.h>
 
-#include "tests/devices/suite.h"
+#include "byoc/driver_check.h"
+
+typedef struct suite_t suite_t;
+typedef struct suite_check_t suite_check_t;
 
 // A device with what most checks need.
-typedef struct suite_t {
+struct suite_t {
+  struct check_t *check;
+  const suite_check_t *running; // NULL: the device is tried
   const byoc_driver_t *driver;
-  const suite_kernels_t *kernels;
+  byoc_driver_kernels_t kernels;
   int32_t ordinal;
   byoc_runtime_t runtime;
-  char error[512]; // the last one that was set; "" again by suite_clear
+  char error[512]; // the last one that was set
   byoc_device_t *device;
   byoc_device_info_t info;
   byoc_device_module_t *module;
   byoc_device_queue_t *queue;
-} suite_t;
+};
 
-// Ends the check's process.
-void suite_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
-void suite_skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+// What follows is about this suite; before the first check of a process.
+void suite_begin(suite_t *s);
+
+// Ends the check's process: as failed, and as one that does not concern this driver.
+noreturn void suite_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+noreturn void suite_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define CHECK(condition)                   ((condition) ? (void)0 : suite_fail(__FILE__, __LINE__, "%s does not hold", #condition))
 #define CHECK_STATUS(expression, expected) suite_check_status(__FILE__, __LINE__, s, #expression, expression, expected)
@@ -61,12 +72,13 @@ void suite_count(suite_t *s, byoc_device_queue_t *queue, byoc_device_entry_t *co
 byoc_device_argument_t suite_buffer(byoc_device_buffer_t *buffer, uint64_t offset_bytes);
 byoc_device_argument_t suite_i64(int64_t value);
 
-typedef struct suite_check_t {
+struct suite_check_t {
   const char *name;
   void (*run)(suite_t *s); // on a suite whose device is not open
-} suite_check_t;
+  const char *text;        // what must hold
+};
 
 extern const suite_check_t suite_device_checks[], suite_memory_checks[], suite_launch_checks[], suite_queue_checks[],
     suite_event_checks[]; // each ends with a name of NULL
 
-#endif // BYOC_TESTS_DEVICES_SUITE_INTERNAL_H_
+#endif // BYOC_TOOLS_PLUGIN_CHECK_DRIVER_SUITE_H_

@@ -1,40 +1,41 @@
-// The suite for drivers: runs each check in a process of its own, and what the checks share.
-#include "tests/devices/suite.h"
+// What the checks of drivers share: how they fail, the device, commands.
+#include "tools/plugin_check/driver/suite.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/devices/suite_internal.h"
+#include "tools/plugin_check/check.h"
 
-enum { EXIT_FAILED = 1, EXIT_SKIPPED = 77, CHECK_SECONDS = 120 };
+static suite_t *running; // the suite of the check of this process
+
+void suite_begin(suite_t *s) {
+  running = s;
+}
 
 // --- what checks say
 
 void suite_fail(const char *file, int line, const char *format, ...) {
+  char text[2048];
+  const char *name = strrchr(file, '/');
   va_list list;
   va_start(list, format);
-  printf("  %s:%d: ", file, line);
-  vprintf(format, list);
-  printf("\n");
+  vsnprintf(text, sizeof(text), format, list);
   va_end(list);
-  fflush(stdout);
-  _exit(EXIT_FAILED);
+  name = name ? name + 1 : file;
+  const suite_check_t *row = running->running;
+  if (row) check_stop(running->check, NULL, "%s (%s): %s (%s:%d)", row->name, row->text, text, name, line);
+  check_stop(running->check, NULL, "%s (%s:%d)", text, name, line);
 }
 
 void suite_skip(const char *format, ...) {
+  char text[1024];
   va_list list;
   va_start(list, format);
-  printf("  skipped: ");
-  vprintf(format, list);
-  printf("\n");
+  vsnprintf(text, sizeof(text), format, list);
   va_end(list);
-  fflush(stdout);
-  _exit(EXIT_SKIPPED);
+  check_fact(running->check, "%s is skipped: %s", running->running->name, text);
+  check_end(running->check);
 }
 
 void suite_check_status(const char *file, int line, const suite_t *s, const char *text, int32_t status,
@@ -46,11 +47,6 @@ void suite_check_status(const char *file, int line, const suite_t *s, const char
 
 // --- the device
 
-static void keep_error(void *self, const char *message) {
-  suite_t *s = self;
-  snprintf(s->error, sizeof(s->error), "%s", message);
-}
-
 int32_t suite_try_open(suite_t *s, int32_t ordinal, uint64_t flags, byoc_device_t **out_device) {
   s->error[0] = 0;
   byoc_device_init_t init = {sizeof(init), ordinal, flags, &s->runtime};
@@ -61,7 +57,7 @@ void suite_open(suite_t *s, uint64_t flags) {
   CHECK_OK(suite_try_open(s, s->ordinal, flags, &s->device));
   s->info = (byoc_device_info_t){.struct_size = sizeof(s->info)};
   CHECK_OK(s->driver->describe(s->device, &s->info));
-  const suite_kernels_t *kernels = s->kernels;
+  const byoc_driver_kernels_t *kernels = &s->kernels;
   byoc_device_code_t code = {
       sizeof(code), 0, kernels->format, kernels->data, kernels->size_bytes, kernels->options ? kernels->options : "",
   };
@@ -76,7 +72,7 @@ void suite_close(suite_t *s) {
 }
 
 byoc_device_entry_t *suite_entry(suite_t *s, const char *name) {
-  if (!name) suite_skip("the driver's kernels for the suite do not have this one");
+  if (!name) suite_skip("byoc_driver_kernels has no kernel for it");
   byoc_device_entry_t *entry = NULL;
   CHECK_OK(s->driver->module_entry(s->device, s->module, name, &entry));
   CHECK(entry != NULL);
@@ -150,89 +146,4 @@ byoc_device_argument_t suite_buffer(byoc_device_buffer_t *buffer, uint64_t offse
 
 byoc_device_argument_t suite_i64(int64_t value) {
   return (byoc_device_argument_t){.kind = BYOC_DEVICE_ARGUMENT_I64, .integer = value};
-}
-
-// --- the program
-
-static const suite_check_t *const families[] = {suite_device_checks, suite_memory_checks, suite_launch_checks,
-                                                suite_queue_checks, suite_event_checks};
-enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
-
-// In a process of its own; its exit status, or 128 and the signal that ended it.
-static int run_alone(suite_t *s, void (*run)(suite_t *s)) {
-  fflush(NULL);
-  pid_t child = fork();
-  if (child < 0) return EXIT_FAILED;
-  if (child == 0) {
-    alarm(CHECK_SECONDS);
-    run(s);
-    fflush(NULL);
-    exit(0); // not _exit: leaks are looked for at exit
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) return EXIT_FAILED;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static void try_device(suite_t *s) {
-  byoc_device_t *device = NULL;
-  if (suite_try_open(s, s->ordinal, 0, &device) != BYOC_OK)
-    suite_skip("the device '%s' cannot start: %s", s->driver->name, s->error);
-  byoc_device_info_t info = {.struct_size = sizeof(info)};
-  CHECK_OK(s->driver->describe(device, &info));
-  printf("driver %s: %s, %s, version %s\n", s->driver->name, info.name, info.architecture, info.driver_version);
-  s->driver->close(device);
-}
-
-static int is_chosen(const char *name, char **names, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (strcmp(names[i], name) == 0) return 1;
-  }
-  return count == 0;
-}
-
-int suite_run(const byoc_driver_t *driver, const suite_kernels_t *kernels, int argc, char **argv) {
-  suite_t suite = {.driver = driver, .kernels = kernels};
-  suite.runtime = (byoc_runtime_t){
-      .struct_size = sizeof(suite.runtime), .thread_count = 1, .self = &suite, .set_error = keep_error};
-  int first = 1, lists = 0;
-  for (; first < argc && argv[first][0] == '-'; ++first) {
-    if (strcmp(argv[first], "--list") == 0) {
-      lists = 1;
-    } else if (strcmp(argv[first], "--ordinal") == 0 && first + 1 < argc) {
-      suite.ordinal = atoi(argv[++first]);
-    } else {
-      fprintf(stderr, "%s: the arguments are [--list] [--ordinal N] [CHECK...]\n", argv[0]);
-      return 2;
-    }
-  }
-  int started = lists ? 0 : run_alone(&suite, try_device);
-  if (started) return started == EXIT_SKIPPED ? EXIT_SKIPPED : EXIT_FAILED;
-
-  int passed = 0, skipped = 0, failed = 0;
-  for (size_t f = 0; f < FAMILY_COUNT; ++f) {
-    for (const suite_check_t *check = families[f]; check->name; ++check) {
-      if (!is_chosen(check->name, argv + first, argc - first)) continue;
-      if (lists) {
-        printf("%s\n", check->name);
-        continue;
-      }
-      int status = run_alone(&suite, check->run);
-      passed += status == 0;
-      skipped += status == EXIT_SKIPPED;
-      failed += status != 0 && status != EXIT_SKIPPED;
-      printf("%s %s", status == 0 ? "passed" : status == EXIT_SKIPPED ? "skipped" : "FAILED", check->name);
-      if (status == 128 + SIGALRM)
-        printf(": it did not end in %d s", CHECK_SECONDS);
-      else if (status > 128)
-        printf(": it was ended by signal %d, %s", status - 128, strsignal(status - 128));
-      printf("\n");
-    }
-  }
-  if (!lists) printf("%d passed, %d skipped, %d failed\n", passed, skipped, failed);
-  if (!lists && passed + skipped + failed == 0) {
-    printf("there is no check of this name; --list names them\n");
-    return EXIT_FAILED;
-  }
-  return failed ? EXIT_FAILED : 0;
 }

@@ -1,9 +1,9 @@
-// The suite's kernels for the driver `sim`, which it has itself.
+// What byoc-plugin-check needs of the driver `sim`: kernels, which it has itself, and queues of a caller.
 #include <semaphore.h>
 #include <stddef.h>
 
+#include "byoc/driver_check.h"
 #include "tests/devices/sim.h"
-#include "tests/devices/suite.h"
 
 static void *native_create(byoc_device_t *device) {
   (void)device;
@@ -28,9 +28,9 @@ static void native_destroy(void *native) {
 
 static const char names[] = "scale count sum_groups places arguments work fail";
 
-extern __attribute__((visibility("default"))) const suite_kernels_t byoc_driver_kernels;
-const suite_kernels_t byoc_driver_kernels = {
-    .struct_size = sizeof(suite_kernels_t),
+static const byoc_driver_kernels_t kernels = {
+    .struct_size = sizeof(kernels),
+    .abi_version = BYOC_DRIVER_ABI_VERSION,
     .format = "sim",
     .data = names,
     .size_bytes = sizeof(names) - 1,
@@ -45,3 +45,5 @@ const suite_kernels_t byoc_driver_kernels = {
     .native_wait = native_wait,
     .native_destroy = native_destroy,
 };
+
+const byoc_driver_kernels_t *const byoc_driver_kernels = &kernels;

@@ -1,6 +1,6 @@
-// The OpenCL driver under the suite for drivers, with the suite's kernels in OpenCL C.
+// The OpenCL driver for byoc-plugin-check, with kernels in OpenCL C.
+#include "byoc/driver_check.h"
 #include "plugins/opencl/driver/driver.h"
-#include "tests/devices/suite.h"
 
 extern const byoc_driver_t byoc_driver_opencl;
 
@@ -52,23 +52,25 @@ static void native_destroy(void *native) {
   (void)api.clReleaseCommandQueue(native);
 }
 
-int main(int argc, char **argv) {
-  // No kernel of OpenCL C fails when it runs: it would end the process.
-  static const suite_kernels_t kernels = {
-      .struct_size = sizeof(kernels),
-      .format = BYOC_OPENCL_FORMAT_SOURCE,
-      .data = source,
-      .size_bytes = sizeof(source) - 1,
-      .options = "-cl-std=CL1.2",
-      .scale = "scale",
-      .count = "count",
-      .sum_groups = "sum_groups",
-      .places = "places",
-      .arguments = "arguments",
-      .work = "work",
-      .native_create = native_create,
-      .native_wait = native_wait,
-      .native_destroy = native_destroy,
-  };
-  return suite_run(&byoc_driver_opencl, &kernels, argc, argv);
-}
+const byoc_driver_t *const byoc_driver = &byoc_driver_opencl;
+
+// No kernel of OpenCL C fails when it runs: it would end the process.
+static const byoc_driver_kernels_t kernels = {
+    .struct_size = sizeof(kernels),
+    .abi_version = BYOC_DRIVER_ABI_VERSION,
+    .format = BYOC_OPENCL_FORMAT_SOURCE,
+    .data = source,
+    .size_bytes = sizeof(source) - 1,
+    .options = "-cl-std=CL1.2",
+    .scale = "scale",
+    .count = "count",
+    .sum_groups = "sum_groups",
+    .places = "places",
+    .arguments = "arguments",
+    .work = "work",
+    .native_create = native_create,
+    .native_wait = native_wait,
+    .native_destroy = native_destroy,
+};
+
+const byoc_driver_kernels_t *const byoc_driver_kernels = &kernels;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/devices/suite_internal.h"
+#include "tools/plugin_check/driver/suite.h"
 
 static void wait(suite_t *s) {
   CHECK_OK(s->driver->queue_wait(s->device, s->queue));
@@ -13,7 +13,7 @@ static void wait(suite_t *s) {
 static void check_launch(suite_t *s) {
   enum { COUNT = 1000, SIZE = COUNT * 4, PLACE = 16 * BYOC_DEVICE_ALIGNMENT, TOTAL = PLACE + SIZE + 64 };
   suite_open(s, 0);
-  byoc_device_entry_t *scale = suite_entry(s, s->kernels->scale);
+  byoc_device_entry_t *scale = suite_entry(s, s->kernels.scale);
   byoc_device_buffer_t *buffer = suite_allocate(s, TOTAL);
   static float x[COUNT], y[COUNT + 16];
   for (int i = 0; i < COUNT; ++i) x[i] = (float)(i - 300);
@@ -45,7 +45,7 @@ static void check_launch_nothing(suite_t *s) {
   suite_order_t order;
   suite_zero(s, s->queue, buffer, 4, NULL);
   const byoc_device_argument_t arguments[] = {suite_buffer(buffer, 0), suite_i64(1)};
-  suite_launch(s, s->queue, suite_entry(s, s->kernels->count), 0, 1, arguments, 2, suite_order(&order, NULL, event));
+  suite_launch(s, s->queue, suite_entry(s, s->kernels.count), 0, 1, arguments, 2, suite_order(&order, NULL, event));
   CHECK_OK(s->driver->event_wait(s->device, event));
   int32_t value = -1;
   suite_download(s, s->queue, buffer, 0, &value, 4, NULL);
@@ -59,7 +59,7 @@ static void check_launch_nothing(suite_t *s) {
 static void check_launch_axes(suite_t *s) {
   enum { COUNT = 4 * 3 * 2 * 5 * 2 * 3 };
   suite_open(s, 0);
-  byoc_device_entry_t *places = suite_entry(s, s->kernels->places);
+  byoc_device_entry_t *places = suite_entry(s, s->kernels.places);
   byoc_device_buffer_t *buffer = suite_allocate(s, COUNT * 4);
   const byoc_device_argument_t argument = suite_buffer(buffer, 0);
   const byoc_device_launch_t launch = {sizeof(launch), 1, places, {4, 2, 2}, {3, 5, 3}, &argument};
@@ -76,7 +76,7 @@ static void check_launch_axes(suite_t *s) {
 
 static void check_launch_arguments(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *entry = suite_entry(s, s->kernels->arguments);
+  byoc_device_entry_t *entry = suite_entry(s, s->kernels.arguments);
   byoc_device_buffer_t *buffer = suite_allocate(s, 4 * sizeof(double));
   const byoc_device_argument_t arguments[] = {
       suite_buffer(buffer, 0),
@@ -100,7 +100,7 @@ static void check_launch_arguments(suite_t *s) {
 static void check_launch_local(suite_t *s) {
   enum { GROUPS = 9, ITEMS = 32, COUNT = GROUPS * ITEMS - 5 };
   suite_open(s, 0);
-  byoc_device_entry_t *sum = suite_entry(s, s->kernels->sum_groups);
+  byoc_device_entry_t *sum = suite_entry(s, s->kernels.sum_groups);
   byoc_device_buffer_t *x = suite_allocate(s, COUNT * 4), *y = suite_allocate(s, GROUPS * 4);
   float values[COUNT], sums[GROUPS], expected[GROUPS] = {0};
   for (int i = 0; i < COUNT; ++i) {
@@ -128,7 +128,7 @@ static void check_unload_in_use(suite_t *s) {
   enum { COUNT = 1 << 16, SIZE = COUNT * 4 };
   suite_open(s, 0);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   suite_zero(s, s->queue, buffer, SIZE, NULL);
   for (int i = 0; i < 20; ++i) suite_count(s, s->queue, count, buffer, COUNT, NULL);
   s->driver->module_unload(s->device, s->module);
@@ -144,11 +144,12 @@ static void check_unload_in_use(suite_t *s) {
 }
 
 const suite_check_t suite_launch_checks[] = {
-    {"launch", check_launch},
-    {"launch_nothing", check_launch_nothing},
-    {"launch_axes", check_launch_axes},
-    {"launch_arguments", check_launch_arguments},
-    {"launch_local", check_launch_local},
-    {"unload_in_use", check_unload_in_use},
-    {NULL, NULL},
+    {"launch", check_launch,
+     "arguments are read before launch returns, and their offsets and a last group that is not full are kept"},
+    {"launch_nothing", check_launch_nothing, "a launch of no groups runs nothing and signals its event"},
+    {"launch_axes", check_launch_axes, "each item of three axes runs once"},
+    {"launch_arguments", check_launch_arguments, "arguments of each kind arrive"},
+    {"launch_local", check_launch_local, "each group has its own memory of the size of a LOCAL argument"},
+    {"unload_in_use", check_unload_in_use, "a module may be unloaded while its kernels are under way"},
+    {NULL, NULL, NULL},
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/devices/suite_internal.h"
+#include "tools/plugin_check/driver/suite.h"
 
 enum { COUNT = 256, SIZE = COUNT * 4 };
 
@@ -30,7 +30,7 @@ static void check_event_fresh(suite_t *s) {
 
 static void check_event_reused(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_event_t *event = suite_event(s);
   suite_order_t order;
@@ -51,7 +51,7 @@ static void check_event_reused(suite_t *s) {
 // and one that a command behind it signals.
 static void check_event_captured(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_queue_t *other = suite_queue(s);
   byoc_device_event_t *event = suite_event(s);
@@ -92,7 +92,7 @@ static void check_event_many(suite_t *s) {
 // An event may be destroyed while the command that it stands for, and one that waits for it, are under way.
 static void check_event_destroyed_in_use(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_queue_t *other = suite_queue(s);
   suite_order_t order;
@@ -135,7 +135,7 @@ static void *wait_on_thread(void *argument) {
 static void check_wait_on_threads(suite_t *s) {
   enum { THREADS = 4 };
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_event_t *event = suite_event(s);
   suite_order_t order;
@@ -164,7 +164,7 @@ static void check_wait_on_threads(suite_t *s) {
 // Different devices are used concurrently.
 static void *use_device(void *argument) {
   suite_t *s = argument;
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   suite_zero(s, s->queue, buffer, SIZE, NULL);
   for (int i = 1; i <= 50; ++i) {
@@ -201,7 +201,7 @@ static void times_of(suite_t *s, byoc_device_event_t *event, uint64_t *out_begin
 
 static void check_times(suite_t *s) {
   suite_open(s, BYOC_DEVICE_TIMES);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_queue_t *other = suite_queue(s);
   byoc_device_event_t *events[4] = {suite_event(s), suite_event(s), suite_event(s), suite_event(s)};
@@ -263,7 +263,7 @@ static int64_t calibrate(suite_t *s, byoc_device_entry_t *work, byoc_device_buff
 static void check_queues_at_once(suite_t *s) {
   suite_open(s, BYOC_DEVICE_TIMES);
   if (s->info.queue_count == 1) suite_skip("the device runs one queue at a time");
-  byoc_device_entry_t *work = suite_entry(s, s->kernels->work);
+  byoc_device_entry_t *work = suite_entry(s, s->kernels.work);
   byoc_device_queue_t *queues[2] = {s->queue, suite_queue(s)};
   byoc_device_buffer_t *buffers[2] = {suite_allocate(s, 4), suite_allocate(s, 4)};
   byoc_device_event_t *events[2] = {suite_event(s), suite_event(s)};
@@ -290,7 +290,7 @@ static void check_copy_at_once(suite_t *s) {
   enum { LARGE = 16 << 20 };
   suite_open(s, BYOC_DEVICE_TIMES);
   if (s->info.queue_count == 1) suite_skip("the device runs one queue at a time");
-  byoc_device_entry_t *work = suite_entry(s, s->kernels->work);
+  byoc_device_entry_t *work = suite_entry(s, s->kernels.work);
   byoc_device_queue_t *copies = suite_queue(s);
   byoc_device_buffer_t *small = suite_allocate(s, 4), *large = suite_allocate(s, LARGE);
   byoc_device_event_t *events[2] = {suite_event(s), suite_event(s)};
@@ -320,16 +320,21 @@ static void check_copy_at_once(suite_t *s) {
 }
 
 const suite_check_t suite_event_checks[] = {
-    {"event_fresh", check_event_fresh},
-    {"event_reused", check_event_reused},
-    {"event_captured", check_event_captured},
-    {"event_many", check_event_many},
-    {"event_destroyed_in_use", check_event_destroyed_in_use},
-    {"wait_on_threads", check_wait_on_threads},
-    {"devices_on_threads", check_devices_on_threads},
-    {"times", check_times},
-    {"times_not_asked_for", check_times_not_asked_for},
-    {"queues_at_once", check_queues_at_once},
-    {"copy_at_once", check_copy_at_once},
-    {NULL, NULL},
+    {"event_fresh", check_event_fresh,
+     "an event that was never signalled is complete, has no times, and nothing waits for it"},
+    {"event_reused", check_event_reused, "an event is signalled and waited for 300 times"},
+    {"event_captured", check_event_captured,
+     "a command waits for what its events stood for when it was put into its queue"},
+    {"event_many", check_event_many,
+     "a thousand events stand for a thousand commands, and one barrier waits for 64 of them"},
+    {"event_destroyed_in_use", check_event_destroyed_in_use,
+     "an event may be destroyed while commands that signal it and wait for it are under way"},
+    {"wait_on_threads", check_wait_on_threads,
+     "several threads wait for one event while commands are put into the queue"},
+    {"devices_on_threads", check_devices_on_threads, "three devices are used at once, each by a thread"},
+    {"times", check_times, "times follow each other on one clock, the begin of each before its end"},
+    {"times_not_asked_for", check_times_not_asked_for, "without BYOC_DEVICE_TIMES event_times gives BYOC_UNSUPPORTED"},
+    {"queues_at_once", check_queues_at_once, "kernels of two queues run at once"},
+    {"copy_at_once", check_copy_at_once, "a copy to the host runs while a kernel does"},
+    {NULL, NULL, NULL},
 };

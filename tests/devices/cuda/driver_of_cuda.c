@@ -1,12 +1,12 @@
-// The driver suite on the CUDA driver: on the GPU that is here, or on the stub of libcuda.so.1 that LD_LIBRARY_PATH
+// The CUDA driver for byoc-plugin-check: on the GPU that is here, or on the stub of libcuda.so.1 that LD_LIBRARY_PATH
 // names. A kernel that fails would take the whole context with it, so that there is none.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "byoc/driver_check.h"
 #include "plugins/cutlass_like/cuda/driver/driver.h"
-#include "tests/devices/suite.h"
 
 extern const byoc_driver_t byoc_cuda_driver;
 extern const unsigned char byoc_embed_cuda_suite_kernels[];
@@ -40,21 +40,26 @@ static void native_destroy(void *native) {
   if (destroy(native) != CUDA_SUCCESS || pop(&context) != CUDA_SUCCESS) abort();
 }
 
-int main(int argc, char **argv) {
-  const suite_kernels_t kernels = {
-      .struct_size = sizeof(kernels),
-      .format = BYOC_CUDA_FORMAT_PTX,
-      .data = byoc_embed_cuda_suite_kernels,
-      .size_bytes = byoc_embed_cuda_suite_kernels_size,
-      .scale = "suite_scale",
-      .count = "suite_count",
-      .sum_groups = "suite_sum_groups",
-      .places = "suite_places",
-      .arguments = "suite_arguments",
-      .work = "suite_work",
-      .native_create = native_create,
-      .native_wait = native_wait,
-      .native_destroy = native_destroy,
-  };
-  return suite_run(&byoc_cuda_driver, &kernels, argc, argv);
+const byoc_driver_t *const byoc_driver = &byoc_cuda_driver;
+
+static byoc_driver_kernels_t kernels = {
+    .struct_size = sizeof(kernels),
+    .abi_version = BYOC_DRIVER_ABI_VERSION,
+    .format = BYOC_CUDA_FORMAT_PTX,
+    .data = byoc_embed_cuda_suite_kernels,
+    .scale = "suite_scale",
+    .count = "suite_count",
+    .sum_groups = "suite_sum_groups",
+    .places = "suite_places",
+    .arguments = "suite_arguments",
+    .work = "suite_work",
+    .native_create = native_create,
+    .native_wait = native_wait,
+    .native_destroy = native_destroy,
+};
+
+__attribute__((constructor)) static void set_size(void) {
+  kernels.size_bytes = byoc_embed_cuda_suite_kernels_size;
 }
+
+const byoc_driver_kernels_t *const byoc_driver_kernels = &kernels;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/devices/suite_internal.h"
+#include "tools/plugin_check/driver/suite.h"
 
 enum { COUNT = 256, SIZE = COUNT * 4 };
 
@@ -16,7 +16,7 @@ static void check_counts(suite_t *s, byoc_device_queue_t *queue, byoc_device_buf
 
 static void check_queue_order(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *one = suite_allocate(s, SIZE), *two = suite_allocate(s, SIZE);
   suite_zero(s, s->queue, one, SIZE, NULL);
   byoc_device_bytes_t from = {.buffer = one}, to = {.buffer = two};
@@ -35,7 +35,7 @@ static void check_queue_order(suite_t *s) {
 // Two queues take turns at one buffer.
 static void check_queues_in_turns(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_queue_t *queues[] = {s->queue, suite_queue(s)};
   byoc_device_event_t *events[] = {suite_event(s), suite_event(s)};
@@ -57,7 +57,7 @@ static void check_queues_in_turns(suite_t *s) {
 static void check_queues_fork_and_join(suite_t *s) {
   enum { QUEUES = 4 };
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_queue_t *queues[QUEUES];
   byoc_device_buffer_t *buffers[QUEUES], *all = suite_allocate(s, QUEUES * SIZE);
   byoc_device_event_t *ready = suite_event(s), *done[QUEUES];
@@ -101,7 +101,7 @@ static void check_queues_fork_and_join(suite_t *s) {
 // What was put into a queue runs without anyone waiting, once it is flushed.
 static void check_flush(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_event_t *event = suite_event(s);
   suite_order_t order;
@@ -128,7 +128,7 @@ static void check_queue_kinds(suite_t *s) {
   CHECK_OK(status);
   byoc_device_queue_t *again = NULL;
   CHECK_OK(s->driver->queue_create(s->device, BYOC_QUEUE_DEFAULT, NULL, &again));
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   suite_zero(s, queue, buffer, SIZE, NULL);
   for (int i = 0; i < 10; ++i) suite_count(s, i % 2 ? queue : again, count, buffer, COUNT, NULL); // one and the same
@@ -144,7 +144,7 @@ static void check_queue_kinds(suite_t *s) {
 // The caller's queue takes our commands, and then another one of the caller's does.
 static void check_queue_native(suite_t *s) {
   suite_open(s, 0);
-  const suite_kernels_t *kernels = s->kernels;
+  const byoc_driver_kernels_t *kernels = &s->kernels;
   if (!kernels->native_create) suite_skip("no queues of the caller were given");
   byoc_device_entry_t *count = suite_entry(s, kernels->count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
@@ -176,7 +176,7 @@ static void check_queue_native(suite_t *s) {
 // A queue may be destroyed while its commands are under way.
 static void check_queue_destroyed_in_use(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   suite_zero(s, s->queue, buffer, SIZE, NULL);
   CHECK_OK(s->driver->queue_wait(s->device, s->queue));
@@ -199,7 +199,7 @@ static void check_queue_destroyed_in_use(suite_t *s) {
 static void check_many_queues(suite_t *s) {
   enum { QUEUES = 24 };
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   byoc_device_queue_t *queues[QUEUES];
   byoc_device_buffer_t *buffers[QUEUES];
   for (int i = 0; i < QUEUES; ++i) {
@@ -221,7 +221,7 @@ static void check_many_queues(suite_t *s) {
 // The failure of a command spreads along its queue and along events, is told once, and is over.
 static void check_failure(suite_t *s) {
   suite_open(s, 0);
-  byoc_device_entry_t *fail = suite_entry(s, s->kernels->fail), *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *fail = suite_entry(s, s->kernels.fail), *count = suite_entry(s, s->kernels.count);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
   byoc_device_queue_t *other = suite_queue(s), *third = suite_queue(s);
   byoc_device_event_t *failed = suite_event(s), *behind = suite_event(s), *waiting = suite_event(s);
@@ -269,14 +269,16 @@ static void check_failure(suite_t *s) {
 }
 
 const suite_check_t suite_queue_checks[] = {
-    {"queue_order", check_queue_order},
-    {"queues_in_turns", check_queues_in_turns},
-    {"queues_fork_and_join", check_queues_fork_and_join},
-    {"flush", check_flush},
-    {"queue_kinds", check_queue_kinds},
-    {"queue_native", check_queue_native},
-    {"queue_destroyed_in_use", check_queue_destroyed_in_use},
-    {"many_queues", check_many_queues},
-    {"failure", check_failure},
-    {NULL, NULL},
+    {"queue_order", check_queue_order, "commands of one queue run one after the other"},
+    {"queues_in_turns", check_queues_in_turns, "two queues take turns at one buffer, by events"},
+    {"queues_fork_and_join", check_queues_fork_and_join, "one queue feeds four, whose results one barrier waits for"},
+    {"flush", check_flush, "what was put into a flushed queue runs without anyone waiting"},
+    {"queue_kinds", check_queue_kinds,
+     "an unknown kind of queue gives BYOC_UNSUPPORTED and NULL, and the default queue is one and the same"},
+    {"queue_native", check_queue_native,
+     "a queue of the caller takes commands, and after queue_rebind another one does"},
+    {"queue_destroyed_in_use", check_queue_destroyed_in_use, "queue_destroy waits for the queue's commands"},
+    {"many_queues", check_many_queues, "24 queues work beside each other"},
+    {"failure", check_failure, "a failure spreads along its queue and along events, is told once, and is over"},
+    {NULL, NULL, NULL},
 };

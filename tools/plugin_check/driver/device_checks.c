@@ -2,24 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/devices/suite_internal.h"
-
-static void check_table(suite_t *s) {
-  const byoc_driver_t *driver = s->driver;
-  CHECK(driver->struct_size >= sizeof(byoc_driver_t));
-  CHECK(driver->abi_version == BYOC_DRIVER_ABI_VERSION);
-  CHECK(driver->name && driver->name[0]);
-  CHECK(driver->flags == 0);
-  CHECK(driver->open && driver->close && driver->describe);
-  CHECK(driver->allocate && driver->release);
-  CHECK(driver->queue_create && driver->queue_destroy && driver->queue_flush && driver->queue_wait);
-  CHECK(driver->event_create && driver->event_destroy && driver->event_query && driver->event_wait);
-  CHECK(driver->event_times && driver->event_error);
-  CHECK(driver->fill && driver->copy && driver->launch && driver->barrier);
-  CHECK(driver->module_load && driver->module_unload && driver->module_entry);
-}
+#include "tools/plugin_check/driver/suite.h"
 
 static void check_describe(suite_t *s) {
+  CHECK(s->driver->name[0] && s->driver->flags == 0);
   suite_open(s, 0);
   const byoc_device_info_t *info = &s->info;
   CHECK(info->struct_size == sizeof(*info));
@@ -109,7 +95,7 @@ static void check_module_formats(suite_t *s) {
   CHECK_STATUS(s->driver->module_load(s->device, &code, &module), BYOC_UNSUPPORTED);
   CHECK(module == NULL && s->error[0]);
   int is_known = 0;
-  for (uint32_t i = 0; i < s->info.format_count; ++i) is_known |= strcmp(s->info.formats[i], s->kernels->format) == 0;
+  for (uint32_t i = 0; i < s->info.format_count; ++i) is_known |= strcmp(s->info.formats[i], s->kernels.format) == 0;
   CHECK(is_known);
   suite_close(s);
 }
@@ -118,10 +104,10 @@ static void check_module_damaged(suite_t *s) {
   suite_open(s, 0);
   static const char damaged[] = "this ( is } no code in any format";
   byoc_device_module_t *module = NULL;
-  byoc_device_code_t code = {sizeof(code), 0, s->kernels->format, damaged, sizeof(damaged) - 1, ""};
+  byoc_device_code_t code = {sizeof(code), 0, s->kernels.format, damaged, sizeof(damaged) - 1, ""};
   CHECK_STATUS(s->driver->module_load(s->device, &code, &module), BYOC_INVALID_DATA);
   CHECK(module == NULL && s->error[0]);
-  suite_entry(s, s->kernels->scale); // the device stays usable
+  suite_entry(s, s->kernels.scale); // the device stays usable
   suite_close(s);
 }
 
@@ -130,16 +116,16 @@ static void check_module_entries(suite_t *s) {
   byoc_device_entry_t *entry = (byoc_device_entry_t *)s;
   CHECK_STATUS(s->driver->module_entry(s->device, s->module, "no_such_entry", &entry), BYOC_NOT_FOUND);
   CHECK(entry == NULL && s->error[0]);
-  suite_entry(s, s->kernels->scale);
-  suite_entry(s, s->kernels->count);
-  suite_entry(s, s->kernels->scale); // asked for again
+  suite_entry(s, s->kernels.scale);
+  suite_entry(s, s->kernels.count);
+  suite_entry(s, s->kernels.scale); // asked for again
   suite_close(s);
 }
 
 // A module that is loaded twice is two.
 static void check_modules_twice(suite_t *s) {
   suite_open(s, 0);
-  const suite_kernels_t *kernels = s->kernels;
+  const byoc_driver_kernels_t *kernels = &s->kernels;
   byoc_device_code_t code = {
       sizeof(code), 0, kernels->format, kernels->data, kernels->size_bytes, kernels->options ? kernels->options : "",
   };
@@ -159,16 +145,17 @@ static void check_modules_twice(suite_t *s) {
 }
 
 const suite_check_t suite_device_checks[] = {
-    {"table", check_table},
-    {"describe", check_describe},
-    {"describe_older", check_describe_older},
-    {"no_such_device", check_no_such_device},
-    {"nothing_is_destroyed", check_nothing_is_destroyed},
-    {"opened_again", check_opened_again},
-    {"opened_twice", check_opened_twice},
-    {"module_formats", check_module_formats},
-    {"module_damaged", check_module_damaged},
-    {"module_entries", check_module_entries},
-    {"modules_twice", check_modules_twice},
-    {NULL, NULL},
+    {"describe", check_describe, "byoc_device_info_t is whole: scopes with \"global\" first, formats, an alignment"},
+    {"describe_older", check_describe_older,
+     "a caller that knows a shorter byoc_device_info_t gets no bytes beyond it"},
+    {"no_such_device", check_no_such_device, "an ordinal without a device gives BYOC_NOT_FOUND, NULL and a sentence"},
+    {"nothing_is_destroyed", check_nothing_is_destroyed, "what closes and destroys accepts NULL"},
+    {"opened_again", check_opened_again, "a device is opened and closed eight times"},
+    {"opened_twice", check_opened_twice, "two devices of one ordinal work beside each other"},
+    {"module_formats", check_module_formats, "code of an unknown format gives BYOC_UNSUPPORTED, NULL and a sentence"},
+    {"module_damaged", check_module_damaged,
+     "damaged code gives BYOC_INVALID_DATA, NULL and a sentence, and the device works on"},
+    {"module_entries", check_module_entries, "an entry that is not there gives BYOC_NOT_FOUND, NULL and a sentence"},
+    {"modules_twice", check_modules_twice, "code that is loaded twice makes two modules"},
+    {NULL, NULL, NULL},
 };

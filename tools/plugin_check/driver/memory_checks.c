@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/devices/suite_internal.h"
+#include "tools/plugin_check/driver/suite.h"
 
 static unsigned char byte_of(uint64_t index) {
   return (unsigned char)(index * 37 + index / 251 + 1);
@@ -217,7 +217,7 @@ static void check_import(suite_t *s) {
   CHECK_OK(status);
   byoc_device_event_t *event = suite_event(s);
   suite_order_t order;
-  suite_count(s, s->queue, suite_entry(s, s->kernels->count), buffer, COUNT, suite_order(&order, NULL, event));
+  suite_count(s, s->queue, suite_entry(s, s->kernels.count), buffer, COUNT, suite_order(&order, NULL, event));
   CHECK_OK(s->driver->event_wait(s->device, event));
   for (int i = 0; i < COUNT; ++i) CHECK(host[i] == i + 1);
   s->driver->event_destroy(s->device, event);
@@ -230,7 +230,7 @@ static void check_import(suite_t *s) {
 static void check_release_in_use(suite_t *s) {
   enum { COUNT = 1 << 16, SIZE = COUNT * 4 };
   suite_open(s, 0);
-  byoc_device_entry_t *count = suite_entry(s, s->kernels->count);
+  byoc_device_entry_t *count = suite_entry(s, s->kernels.count);
   int32_t *back = malloc(SIZE);
   CHECK(back != NULL);
   byoc_device_buffer_t *buffer = suite_allocate(s, SIZE);
@@ -245,14 +245,15 @@ static void check_release_in_use(suite_t *s) {
 }
 
 const suite_check_t suite_memory_checks[] = {
-    {"allocate", check_allocate},
-    {"allocate_many", check_allocate_many},
-    {"no_room", check_no_room},
-    {"copy", check_copy},
-    {"copy_large", check_copy_large},
-    {"fill", check_fill},
-    {"scopes", check_scopes},
-    {"import", check_import},
-    {"release_in_use", check_release_in_use},
-    {NULL, NULL},
+    {"allocate", check_allocate, "buffers of any size hold what is copied to them"},
+    {"allocate_many", check_allocate_many, "two hundred buffers at once hold what each was filled with"},
+    {"no_room", check_no_room,
+     "an allocation without room gives BYOC_OUT_OF_MEMORY, NULL and a sentence, and the device works on"},
+    {"copy", check_copy, "copies go from any offset to any offset, and leave the bytes beside them alone"},
+    {"copy_large", check_copy_large, "24 MiB arrive and come back"},
+    {"fill", check_fill, "patterns of 1, 2, 4 and 8 bytes are read before fill returns, and fill no more than asked"},
+    {"scopes", check_scopes, "each scope holds a tensor, copied from the host and from the scope \"global\", and back"},
+    {"import", check_import, "a kernel writes to imported memory of the host"},
+    {"release_in_use", check_release_in_use, "a buffer may be released while commands that use it are under way"},
+    {NULL, NULL, NULL},
 };
