@@ -170,6 +170,27 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
   return byoc_type_tensor(arena, a->dtype, a->rank, dims);
 }
 
+// Exporters declare for what a loop carries the shape that comes in first. Where the body gives another dimension, or
+// starts from an empty one, the declaration says nothing about later iterations.
+static byoc_status_t forget_outgrown(byoc_onnx_reader_t *reader, byoc_value_t *parameter, const byoc_type_t *given) {
+  const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, parameter);
+  if (!declared || !byoc_type_is_tensor(declared) || declared->rank < 0) return BYOC_OK;
+  if (!byoc_type_is_tensor(given) || given->rank != declared->rank) return BYOC_OK;
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
+  bool changed = false, failed = false;
+  for (int32_t d = 0; d < declared->rank; d++) {
+    dims[d] = declared->dims[d];
+    if (!byoc_dim_is_constant(dims[d]) || byoc_dim_equal(dims[d], given->dims[d])) continue;
+    if (byoc_dim_is_unknown(given->dims[d]) && dims[d].constant != 0) continue; // nothing speaks against it
+    dims[d] = fresh_dim(reader, &failed);
+    changed = true;
+  }
+  if (!changed) return BYOC_OK;
+  const byoc_type_t *rest = byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
+  const bool ok = rest && !failed && byoc_pointer_map_put(&reader->declarations, parameter, (void *)rest);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
+}
+
 // What a loop carries may change its shape from iteration to iteration: start from the types of the arguments, and
 // widen until the body returns what it is given.
 static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
@@ -194,7 +215,9 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
     for (size_t i = 0; i < count; i++) body->parameters.data[i]->type = types[i];
     BYOC_RETURN_IF_ERROR(infer_block(reader, body));
     for (size_t i = 2; i < count && i - 1 < body->results.count; i++) {
-      types[i] = generalise(reader, types[i], body->results.data[i - 1]->type, &changed);
+      const byoc_type_t *given = body->results.data[i - 1]->type;
+      BYOC_RETURN_IF_ERROR(forget_outgrown(reader, body->parameters.data[i], given));
+      types[i] = generalise(reader, types[i], given, &changed);
       if (!types[i]) return byoc_diag_out_of_memory(reader->diag);
     }
     if (changed) forget_types(body);

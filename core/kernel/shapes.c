@@ -10,22 +10,29 @@
 
 // ---- extern functions ----
 
-static bool is_symbol(void *self, byoc_dim_t leaf) {
-  (void)self;
-  return !byoc_dim_is_unknown(leaf);
+static bool is_not_leaf(void *self, byoc_dim_t leaf) {
+  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
 }
 
-static bool has_unknown(const byoc_type_t *type) {
-  for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
-    if (!byoc_dim_walk(type->dims[d], is_symbol, NULL)) return true;
+static bool is_given(void *self, byoc_dim_t leaf) {
+  const byoc_node_t *call = self;
+  if (!byoc_dim_is_unknown(leaf)) return true;
+  for (uint32_t i = 0; i < call->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(call, i);
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      if (!byoc_dim_walk(type->dims[d], is_not_leaf, &leaf)) return true;
+    }
   }
   return false;
 }
 
 // Does a result have a dimension that no operand has? Such dimensions get names later.
-static bool depends_on_data(const byoc_node_t *call) {
+static bool depends_on_data(byoc_node_t *call) {
   for (uint32_t i = 0; i < call->result_count; ++i) {
-    if (has_unknown(call->results[i]->type) && has_unknown(call->callee->body->results.data[i]->type)) return true;
+    const byoc_type_t *type = call->results[i]->type;
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      if (!byoc_dim_walk(type->dims[d], is_given, call)) return true;
+    }
   }
   return false;
 }

@@ -114,28 +114,39 @@ typedef struct {
   bool failed;
 } call_t;
 
-static bool caller_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
-  call_t *c = self;
-  bool shared = leaf.expr->kind == BYOC_DIM_SYMBOL;
+// Is there a parameter with the dimension? Gives what the caller has there.
+static bool given_dim(const call_t *c, byoc_dim_t dim, byoc_dim_t *out) {
   for (uint32_t i = 0; i < c->call->operand_count; ++i) {
     const byoc_type_t *type = c->call->callee->body->parameters.data[i]->type;
     const byoc_type_t *given = byoc_operand_type(c->call, i);
     if (!byoc_is_ranked(type) || !byoc_is_ranked(given) || type->rank != given->rank) continue;
     for (int32_t d = 0; d < type->rank; ++d) {
       *out = given->dims[d];
-      if (byoc_dim_equal(type->dims[d], leaf)) return true;
-      shared |= !byoc_dim_walk(given->dims[d], is_not_leaf, &leaf);
+      if (byoc_dim_equal(type->dims[d], dim)) return true;
     }
   }
-  if (shared) return false;
+  return false;
+}
+
+static bool caller_has(const call_t *c, byoc_dim_t leaf) {
+  for (uint32_t i = 0; i < c->call->operand_count; ++i) {
+    const byoc_type_t *given = byoc_operand_type(c->call, i);
+    for (int32_t d = 0; byoc_is_ranked(given) && d < given->rank; ++d) {
+      if (!byoc_dim_walk(given->dims[d], is_not_leaf, &leaf)) return true;
+    }
+  }
+  return false;
+}
+
+static byoc_dim_t caller_leaf(call_t *c, byoc_dim_t leaf) {
+  if (leaf.expr->kind == BYOC_DIM_SYMBOL || caller_has(c, leaf)) return leaf;
   for (const fresh_dim_t *known = c->fresh; known; known = known->next) {
-    *out = known->dim;
-    if (byoc_dim_equal(known->of, leaf)) return true;
+    if (byoc_dim_equal(known->of, leaf)) return known->dim;
   }
   fresh_dim_t *made = BYOC_ARENA_NEW(c->arena, fresh_dim_t);
   if (!made) {
     c->failed = true;
-    return false;
+    return leaf;
   }
   *made = (fresh_dim_t){
       .of = leaf,
@@ -143,15 +154,25 @@ static bool caller_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
       .next = c->fresh,
   };
   c->fresh = made;
-  *out = made->dim;
-  return true;
+  return made->dim;
+}
+
+// A whole expression that a parameter has as a dimension is what the caller gives there, whatever it is made of.
+static byoc_dim_t caller_dim(call_t *c, byoc_dim_t dim) {
+  byoc_dim_t given;
+  if (byoc_dim_is_constant(dim)) return dim;
+  if (given_dim(c, dim, &given)) return given;
+  if (byoc_dim_is_leaf(dim)) return caller_leaf(c, dim);
+  byoc_dim_t left = caller_dim(c, dim.expr->left), right = caller_dim(c, dim.expr->right);
+  if (byoc_dim_equal(left, dim.expr->left) && byoc_dim_equal(right, dim.expr->right)) return dim;
+  return byoc_dim_binary(c->arena, dim.expr->kind, left, right, &c->failed);
 }
 
 static const byoc_type_t *caller_type(call_t *c, const byoc_type_t *type) {
   if (!byoc_is_ranked(type) || byoc_type_is_static(type)) return type;
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < type->rank; ++d) {
-    dims[d] = byoc_dim_replace(type->dims[d], caller_dim, c, c->arena, &c->failed);
+    dims[d] = caller_dim(c, type->dims[d]);
   }
   return byoc_type_tensor(c->arena, type->dtype, type->rank, dims);
 }

@@ -307,6 +307,8 @@ byoc_status_t byoc_pass_sink_into_branches(byoc_graph_module_t *module, byoc_dia
     for (byoc_node_t *node; (node = find_if(function->body)) != NULL;) {
       BYOC_RETURN_IF_ERROR(sink(node, &copy_count, diag));
       BYOC_RETURN_IF_ERROR(byoc_infer_function(function, diag));
+      // What follows has dimensions that are now made inside the branches; those of the results take their place.
+      BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag));
       *changes += 1;
     }
   }

@@ -393,31 +393,36 @@ static void test_17_branches_that_cannot_run(void **state) {
   byoc_test_error(read_branches(true, "axes", &diag, &module), BYOC_INVALID_DATA, &diag, "axes");
 }
 
-// What the loop carries keeps its shape if the body returns the same shape, and is widened if it does not.
-static void types_loops(void **state) {
-  (void)state;
+// A loop that carries one value of the same shape and one that grows, of which the body declares `grows`.
+static byoc_graph_module_t *read_loop(const char *first, const char *grows) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   const int64_t turns = 3;
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "1,2");
+  byoc_onnx_graph_input(graph, "first", BYOC_DTYPE_F32, first);
   byoc_onnx_graph_initialiser_data(graph, "turns", BYOC_DTYPE_I64, 0, NULL, &turns);
   byoc_onnx_graph_t *body = byoc_onnx_model_nested_graph(model, "body");
   byoc_onnx_graph_input(body, "i", BYOC_DTYPE_I64, "");
   byoc_onnx_graph_input(body, "go", BYOC_DTYPE_BOOL, "");
   byoc_onnx_graph_input(body, "same", BYOC_DTYPE_F32, NULL);
-  byoc_onnx_graph_input(body, "longer", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_graph_input(body, "longer", BYOC_DTYPE_F32, grows);
   byoc_onnx_graph_node(body, "Relu", "", "same", "same_out");
   byoc_onnx_node_int(byoc_onnx_graph_node(body, "Concat", "", "longer,x", "longer_out"), "axis", 0);
   byoc_onnx_graph_node(body, "Not", "", "go", "stop");
   byoc_onnx_graph_output(body, "stop", BYOC_DTYPE_BOOL, "");
   byoc_onnx_graph_output(body, "same_out", BYOC_DTYPE_F32, NULL);
   byoc_onnx_graph_output(body, "longer_out", BYOC_DTYPE_F32, NULL);
-  byoc_onnx_node_graph(byoc_onnx_graph_node(graph, "Loop", "loop", "turns,,x,x", "a,b"), "body", body);
+  byoc_onnx_node_graph(byoc_onnx_graph_node(graph, "Loop", "loop", "turns,,x,first", "a,b"), "body", body);
   byoc_onnx_graph_output(graph, "a", BYOC_DTYPE_F32, NULL);
   byoc_onnx_graph_output(graph, "b", BYOC_DTYPE_F32, NULL);
   byoc_diag_t diag;
   byoc_graph_module_t *module;
   byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+  return module;
+}
+
+// What the loop carries keeps its shape if the body returns the same shape, and is widened if it does not.
+static void expect_longer(byoc_graph_module_t *module) {
   const byoc_block_t *made = byoc_graph_module_main(module)->body->last->blocks[0];
   assert_int_equal(byoc_type_element_count(made->parameters.data[2]->type), 2);
   const byoc_type_t *longer = made->parameters.data[3]->type;
@@ -425,6 +430,18 @@ static void types_loops(void **state) {
   assert_false(byoc_dim_is_constant(longer->dims[0]));
   assert_int_equal(longer->dims[1].constant, 2);
   byoc_graph_module_destroy(module);
+}
+
+static void types_loops(void **state) {
+  (void)state;
+  expect_longer(read_loop("1,2", NULL));
+}
+
+// Exporters declare the shape of the first iteration.
+static void test_17_a_loop_outgrows_its_declaration(void **state) {
+  (void)state;
+  expect_longer(read_loop("1,2", "1,2"));
+  expect_longer(read_loop("0,2", "0,2"));
 }
 
 static void checks_declarations(void **state) {
@@ -604,6 +621,7 @@ int main(void) {
       cmocka_unit_test(reads_branches),
       cmocka_unit_test(test_17_branches_that_cannot_run),
       cmocka_unit_test(types_loops),
+      cmocka_unit_test(test_17_a_loop_outgrows_its_declaration),
       cmocka_unit_test(checks_declarations),
       cmocka_unit_test(declared_shapes_are_hints),
       cmocka_unit_test(anonymous_dimensions_get_names_of_their_own),
