@@ -177,6 +177,83 @@ static void test_wrong_inputs(void **state) {
   byoc_test_printed("is an artifact");
 }
 
+static void write_text(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+// Sequences and optionals as inputs, as results in --output-dir, and as expectations.
+static void test_17_sequences_and_optionals_are_files(void **state) {
+  (void)state;
+  static const float values[6] = {0, 1, 2, 3, 4, 5};
+  write_text("parts.byoc",
+             "module {\n  func @main(%s : seq<f32[N,2]>, %o : opt<f32[3]>, %x : f32[1,2]) -> (%t : seq<f32[N,2]>, "
+             "%p : opt<f32[3]>, %n : i64[]) {\n    %t = SequenceInsert@11(%s, %x) : seq<f32[N,2]>\n"
+             "    %p = Identity@16(%o) : opt<f32[3]>\n    %n = SequenceLength@11(%s) : i64[]\n"
+             "    return %t, %p, %n\n  }\n}\n");
+  byoc_test_shell(0, "mkdir -p s gap empty wide && byoc build parts.byoc -o parts.so");
+  write_npy("s/0.npy", 2, (const int64_t[]){2, 2}, values);
+  write_npy("s/1.npy", 2, (const int64_t[]){3, 2}, values);
+  write_npy("gap/1.npy", 2, (const int64_t[]){3, 2}, values);
+  write_npy("wide/0.npy", 2, (const int64_t[]){2, 3}, values);
+  write_npy("o.npy", 1, (const int64_t[]){3}, values);
+  write_npy("one.npy", 2, (const int64_t[]){1, 2}, values);
+  write_npy_of("n3.npy", "<i8", 0, NULL, &(const int64_t){3}, sizeof(int64_t));
+  byoc_test_shell(0, "mkdir want && cp s/*.npy want && cp one.npy want/2.npy");
+  for (int i = 0; i < 2; ++i) {
+    const char *model = i == 0 ? "parts.so" : "parts.byoc --evaluate";
+    byoc_test_shell(0, "byoc run %s -i s=s -i o=o.npy -i x=one.npy --output-dir saved", model);
+    byoc_test_printed("t : sequence of f32[?,2] with 3 items\n  t[0] : f32[2,2] = 0 1 2 3");
+    byoc_test_printed("p : optional f32[3] with 1 item\n  p : f32[3] = 0 1 2");
+    byoc_test_shell(0, "ls -R saved");
+    byoc_test_printed("saved/t:\n0.npy\n1.npy\n2.npy\n");
+    byoc_test_shell(0, "byoc run %s -i s=s -i o=o.npy -i x=one.npy -e t=want -e p=saved/p.npy", model);
+    byoc_test_printed("t[2]: as expected");
+    byoc_test_shell(0, "byoc run %s -i s=saved/t -i o=o.npy -i x=one.npy -e n=n3.npy", model);
+    // What a run saves is all that is there: a shorter sequence, an optional that is empty.
+    byoc_test_shell(0, "byoc run %s -i s=empty -i o= -i x=one.npy --output-dir saved && ls -R saved", model);
+    byoc_test_printed("saved:\nn.npy\nt\n\nsaved/t:\n0.npy\n");
+    byoc_test_shell(0, "byoc run %s -i s=empty -i o= -i x=one.npy -e p= -e t=saved/t", model);
+    byoc_test_shell(1, "byoc run %s -i s=s -i o= -i x=one.npy -e t=saved/t", model);
+    byoc_test_printed("output 't' has 3 items, expected 1");
+    byoc_test_shell(1, "byoc run %s -i s=empty -i o=o.npy -i x=one.npy -e t=wide", model);
+    byoc_test_printed("'t' is f32[");
+    byoc_test_printed("wide/0.npy holds f32[2,3]");
+    byoc_test_shell(1, "byoc run %s -i s=x.npy -i o= -i x=one.npy", model);
+    byoc_test_printed("'s' is a sequence of f32[N,2], and x.npy is no folder\nhint: a sequence is a folder");
+    byoc_test_shell(1, "byoc run %s -i s=gap -i o= -i x=one.npy", model);
+    byoc_test_printed("gap holds 1 file, but no item 0.npy");
+    byoc_test_shell(1, "byoc run %s -i s=wide -i o= -i x=one.npy", model);
+    byoc_test_printed("'s' is f32[N,2], wide/0.npy holds f32[2,3]");
+    byoc_test_shell(1, "byoc run %s -i s=s -i o=one.npy -i x=one.npy", model);
+    byoc_test_printed("'o' is f32[3], one.npy holds f32[1,2]");
+    byoc_test_shell(2, "byoc run %s --random", model);
+    byoc_test_printed("input 's' (sequence of f32[N,2]) is missing\nhint: give --input 's=FOLDER'");
+  }
+}
+
+// Dimensions of one name: inputs give it to the others, and may not contradict each other.
+static void test_17_dimensions_that_contradict_each_other(void **state) {
+  (void)state;
+  static const float values[12] = {0};
+  write_text("add.byoc", "module {\n  func @main(%x : f32[N,4], %y : f32[N,4]) -> (%z : f32[N,4]) {\n"
+                         "    %z = Add@14(%x, %y) : f32[N,4]\n    return %z\n  }\n}\n");
+  write_npy("two.npy", 2, (const int64_t[]){2, 4}, values);
+  write_npy("three.npy", 2, (const int64_t[]){3, 4}, values);
+  byoc_test_shell(0, "byoc build add.byoc -o add.so");
+  for (int i = 0; i < 2; ++i) {
+    const char *model = i == 0 ? "add.so" : "add.byoc --evaluate";
+    byoc_test_shell(2, "byoc run %s -i x=two.npy -i y=three.npy", model);
+    byoc_test_printed("input 'y' has 3 in dimension 0, which is N, and input 'x' has 2");
+    byoc_test_shell(0, "byoc run %s -i y=three.npy --random", model);
+    byoc_test_printed("z : f32[3,4]");
+  }
+  byoc_test_shell(2, "byoc run add.so -i x=two.npy -i y=two.npy --dim N=3");
+  byoc_test_printed("--dim gives 'N' the value 3, and in input 'x' it is 2");
+}
+
 // The bound over the symbols, when it is built and in the artifact; the peak of a run.
 static void test_h9_bound_and_peak(void **state) {
   (void)state;
@@ -265,6 +342,8 @@ int main(void) {
       cmocka_unit_test(test_texts_in_npy_files),
       cmocka_unit_test(test_unknown_category),
       cmocka_unit_test(test_wrong_inputs),
+      cmocka_unit_test(test_17_sequences_and_optionals_are_files),
+      cmocka_unit_test(test_17_dimensions_that_contradict_each_other),
       cmocka_unit_test(test_symbolic_dimensions),
       cmocka_unit_test(test_h9_bound_and_peak),
       cmocka_unit_test(test_huge_pages),

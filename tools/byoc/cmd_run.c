@@ -299,6 +299,8 @@ int byoc_main_run(int argc, char **argv) {
           "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
           "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
           "become '_'.\n"
+          "A sequence is a folder that holds 0.npy, 1.npy, ...: --input NAME=FOLDER, DIR/NAME. An optional is what it\n"
+          "holds; --input NAME= gives an empty one, and of an empty output nothing is saved.\n"
           "An artifact must be built with --trace for --trace and --dump. What a loop makes goes into one file for\n"
           "each turn: NAME@TURN.npy.\n"
           "--ranks N starts a process for each of N ranks, which share memory; the files are one artifact for each\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
+#include "containers.h"
 #include "core/base/file.h"
 #include "dim_option.h"
 #include "npy.h"
@@ -22,7 +23,7 @@ byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *di
 }
 
 bool byoc_port_is_open(const byoc_port_t *port) {
-  bool is_open = port->rank < 0 || (port->kinds != NULL && strcmp(port->kinds, "t") != 0);
+  bool is_open = port->rank < 0 || byoc_port_is_container(port);
   for (int32_t d = 0; d < port->rank; ++d) is_open = is_open || port->dims[d] < 0;
   return is_open;
 }
@@ -48,8 +49,12 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
 // Names of dimensions live as long as the program.
 static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
   const byoc_type_t *type = buffer->type;
-  port->kinds = type->kind == BYOC_TYPE_SEQUENCE ? "st" : type->kind == BYOC_TYPE_OPTIONAL ? "ot" : "t";
-  while (type->element != NULL) type = type->element;
+  size_t depth = 0;
+  for (; type->element != NULL && depth + 2 < sizeof(port->owned_kinds); type = type->element) {
+    port->owned_kinds[depth++] = type->kind == BYOC_TYPE_SEQUENCE ? 's' : 'o';
+  }
+  port->owned_kinds[depth] = 't';
+  port->kinds = port->owned_kinds;
   port->name = buffer->name;
   port->dtype = type->dtype;
   port->rank = type->rank;
@@ -79,6 +84,7 @@ void byoc_ports_deinit(byoc_ports_t *ports) {
     byoc_port_memory_free(ports->items[i].data, (size_t)ports->items[i].size_bytes);
     byoc_free(byoc_allocator_system(), ports->items[i].texts);
     byoc_free(byoc_allocator_system(), ports->items[i].owned_dim_names);
+    byoc_container_free(&ports->items[i].read);
   }
   byoc_free(byoc_allocator_system(), ports->items);
   byoc_free(byoc_allocator_system(), ports->pointers);
@@ -125,8 +131,12 @@ static void format_type(byoc_dtype_t dtype, int32_t rank, const int64_t *dims, c
 // The type of a port, symbolic dimensions by their names.
 void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size) {
   const char *kinds = port->kinds != NULL ? port->kinds : "t";
-  size_t used = (size_t)snprintf(buffer, size, "%s%s%s[", kinds[0] == 'o' ? "optional " : "",
-                                 strchr(kinds, 's') != NULL ? "sequence of " : "", byoc_dtype_name(port->dtype));
+  size_t used = 0;
+  for (; *kinds != 't' && used < size; ++kinds) {
+    used += (size_t)snprintf(buffer + used, size - used, "%s", *kinds == 's' ? "sequence of " : "optional ");
+  }
+  if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s[", byoc_dtype_name(port->dtype));
+  if (port->rank < 0 && used < size) used += (size_t)snprintf(buffer + used, size - used, "*");
   for (int32_t d = 0; d < port->rank && used < size; ++d) {
     const char *name = port->dim_names != NULL && port->dim_names[d] != NULL ? port->dim_names[d] : "?";
     if (port->dims[d] < 0) used += (size_t)snprintf(buffer + used, size - used, "%s%s", d ? "," : "", name);
@@ -141,8 +151,7 @@ byoc_status_t byoc_port_check_type(const byoc_port_t *port, const byoc_npy_t *ar
                                    byoc_diag_t *diag) {
   bool same = port->rank == array->rank || port->rank < 0;
   for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == array->dims[d];
-  same = same && (port->kinds == NULL || strcmp(port->kinds, "t") == 0) &&
-         byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
+  same = same && byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
          (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
   if (same) return BYOC_OK;
   char wanted[128], got[128];
@@ -182,11 +191,57 @@ static byoc_status_t unknown_dim(const byoc_ports_t *ports, const char *name, si
   return status;
 }
 
+// A port with that dimension whose value is known; NULL if there is none.
+static const byoc_port_t *find_value(const byoc_ports_t *ports, const char *name, size_t size, int64_t *out_value) {
+  for (size_t p = 0; p < ports->count; ++p) {
+    const byoc_port_t *port = &ports->items[p];
+    for (int32_t d = 0; d < port->rank && !byoc_port_is_container(port); ++d) {
+      if (port->dims[d] < 0 || !is_named(port, d, name, size)) continue;
+      *out_value = port->dims[d];
+      return port;
+    }
+  }
+  return NULL;
+}
+
+static byoc_status_t take_dim(byoc_ports_t *ports, byoc_port_t *port, int32_t d, byoc_diag_t *diag) {
+  const char *name = port->dim_names != NULL ? port->dim_names[d] : NULL;
+  int64_t value = 0;
+  if (name == NULL || strcmp(name, "?") == 0) return BYOC_OK;
+  const byoc_port_t *other = find_value(ports, name, strlen(name), &value);
+  if (other == NULL || port->dims[d] == value) return BYOC_OK;
+  if (port->dims[d] >= 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "input '%s' has %" PRId64 " in dimension %d, which is %s, and input '%s' has %" PRId64,
+                           port->name, port->dims[d], (int)d, name, other->name, value);
+  }
+  port->dims[d] = value;
+  return BYOC_OK;
+}
+
+// Dimensions of one name have one value: inputs that were read give it to the others.
+static byoc_status_t share_dims(byoc_ports_t *ports, byoc_diag_t *diag) {
+  for (size_t p = 0; p < ports->count; ++p) {
+    byoc_port_t *port = &ports->items[p];
+    for (int32_t d = 0; d < port->rank && !byoc_port_is_container(port); ++d) {
+      BYOC_RETURN_IF_ERROR(take_dim(ports, port, d, diag));
+    }
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     byoc_dim_option_t dim;
     BYOC_RETURN_IF_ERROR(byoc_dim_option_read(items, i, diag, &dim));
     if (!has_dim(ports, dim.name, dim.name_size)) return unknown_dim(ports, dim.name, dim.name_size, diag);
+    int64_t value = 0;
+    const byoc_port_t *other = find_value(ports, dim.name, dim.name_size, &value);
+    if (other != NULL && value != dim.value) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                             "--dim gives '%.*s' the value %" PRId64 ", and in input '%s' it is %" PRId64,
+                             (int)dim.name_size, dim.name, dim.value, other->name, value);
+    }
     for (size_t p = 0; p < ports->count; ++p) {
       byoc_port_t *port = &ports->items[p];
       for (int32_t d = 0; d < port->rank; ++d) {
@@ -194,6 +249,7 @@ byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *
       }
     }
   }
+  BYOC_RETURN_IF_ERROR(share_dims(ports, diag));
   return byoc_ports_allocate(ports, diag);
 }
 
@@ -202,6 +258,10 @@ byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag,
   if (*out_arguments == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
+    if (byoc_port_is_container(port)) {
+      (*out_arguments)[i] = port->read;
+      continue;
+    }
     (*out_arguments)[i] =
         (byoc_argument_t){.dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
   }
@@ -237,6 +297,11 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
     BYOC_RETURN_IF_ERROR(byoc_ports_find(inputs, items->items[i], "input", "input", diag, &port, &path));
     if (port->filled) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--input gives '%s' twice", port->name);
+    }
+    if (byoc_port_is_container(port)) {
+      BYOC_RETURN_IF_ERROR(byoc_container_read(port, path, diag, &port->read));
+      port->filled = true;
+      continue;
     }
     BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
     byoc_status_t status = byoc_port_check_type(port, &array, path, diag);
@@ -295,6 +360,7 @@ static void randomise(byoc_port_t *port, uint64_t *state) {
 byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag) {
   for (size_t i = 0; i < inputs->count; ++i) {
     uint64_t state = seed * 1000003 + i;
+    if (!inputs->items[i].filled && byoc_port_is_container(&inputs->items[i])) continue; // said to be missing
     if (!inputs->items[i].filled && byoc_port_is_open(&inputs->items[i])) {
       char type[192];
       byoc_port_format(&inputs->items[i], type, sizeof(type));
@@ -316,7 +382,13 @@ byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *d
     char type[192];
     byoc_port_format(port, type, sizeof(type));
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "input '%s' (%s) is missing", port->name, type);
-    byoc_diag_hint(diag, "give --input '%s=FILE.npy', or --random for seeded random numbers", port->name);
+    if (byoc_port_is_container(port)) {
+      byoc_diag_hint(
+          diag, "give --input '%s=%s'%s", port->name, strchr(port->kinds, 's') != NULL ? "FOLDER" : "FILE.npy",
+          port->kinds[0] == 'o' ? ", with nothing behind the sign for none" : ", which holds 0.npy, 1.npy, ...");
+    } else {
+      byoc_diag_hint(diag, "give --input '%s=FILE.npy', or --random for seeded random numbers", port->name);
+    }
     return status;
   }
   return BYOC_OK;

@@ -4,7 +4,7 @@
 
 #include "byoc/artifact.h"
 #include "core/base/diag.h"
-#include "core/hostir/program.h"
+#include "core/hostir/evaluate.h"
 #include "core/ir/type.h"
 #include "npy.h"
 #include "tools/common/options.h"
@@ -22,6 +22,8 @@ typedef struct byoc_port_t {
   void *texts; // what the pointers in `data` point to, if they were read from a file
   bool filled;
   const char **owned_dim_names;
+  char owned_kinds[BYOC_HOST_MAX_KINDS];
+  byoc_argument_t read;     // inputs that are no tensors: what was read (containers.h)
   byoc_argument_t argument; // outputs of run_arguments: as the artifact gave it
 } byoc_port_t;
 
@@ -36,8 +38,8 @@ byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *di
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
 // True if a dimension of the tensors, or their number, is still unknown.
 bool byoc_port_is_open(const byoc_port_t *port);
-// Gives symbolic dimensions the values of NAME=VALUE items. A name that no port has, or that is given twice, is
-// BYOC_INVALID_ARGUMENT.
+// Gives symbolic dimensions the values of NAME=VALUE items, or else of the inputs that were read. BYOC_INVALID_ARGUMENT
+// for a name that no port has or that is given twice, and for values that contradict each other.
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
 // Arguments that point to the ports' data, in their order; owned by the caller (byoc_free of the system's allocator).
 byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments);
@@ -48,8 +50,8 @@ byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *co
                                      byoc_diag_t *diag);
 void byoc_ports_deinit(byoc_ports_t *ports);
 
-// Fills inputs from NAME=FILE.npy items. An unknown name is an error, and so is another shape or type, which the
-// message gives beside the expected one.
+// Fills inputs from NAME=FILE.npy items, or NAME=FOLDER for those that are no tensors (containers.h). An unknown name
+// is an error, and so is another shape or type, which the message gives beside the expected one.
 byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
 // Fills what is not filled yet with seeded random numbers: floats in [0, 1), bytes from 0 to 127, wider integers 0
 // or 1, which are valid as indices, kinds and masks of any model. An error asks for the value of a dimension that is
@@ -61,7 +63,8 @@ byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *d
 // BYOC_MISMATCH with the first and the worst element if they differ.
 byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
                                  byoc_diag_t *diag);
-// Writes NAME.npy of each into a folder, made when missing; '/' and ':' in names become '_'.
+// Writes NAME.npy of each into a folder, made when missing, and those that are no tensors as containers.h says; '/' and
+// ':' in names become '_'.
 byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, byoc_diag_t *diag);
 // One line each: name, type, first values, smallest, largest, mean.
 void byoc_ports_print(const byoc_ports_t *ports);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "containers.h"
 #include "core/base/file.h"
 #include "core/base/map.h"
 #include "core/ir/element.h"
@@ -66,6 +67,57 @@ static byoc_status_t compare_one(const byoc_port_t *port, const void *expected, 
                          port->name, d.count, element_count(port), rtol, atol, first, worst);
 }
 
+// "y", "y[0]" or "y[1][0]": a tensor, or an item of a sequence.
+typedef struct place_t {
+  double rtol, atol;
+  char name[256];
+} place_t;
+
+static byoc_port_t port_of_tensor(const char *name, const byoc_argument_t *tensor) {
+  byoc_port_t port = {.name = name, .dtype = tensor->dtype, .rank = (int32_t)tensor->rank, .data = tensor->data};
+  for (int32_t d = 0; d < port.rank; ++d) port.dims[d] = tensor->dims[d];
+  return port;
+}
+
+static byoc_status_t compare_values(const place_t *place, const byoc_argument_t *value, const byoc_argument_t *expected,
+                                    byoc_diag_t *diag) {
+  if (value->kind == BYOC_ARGUMENT_TENSOR) {
+    byoc_port_t port = port_of_tensor(place->name, value), wanted = port_of_tensor(place->name, expected);
+    char type[192], wanted_type[192];
+    byoc_port_format(&port, type, sizeof(type));
+    byoc_port_format(&wanted, wanted_type, sizeof(wanted_type));
+    if (strcmp(type, wanted_type) != 0) {
+      return byoc_diag_error(diag, BYOC_MISMATCH, "output '%s' is %s, expected %s", place->name, type, wanted_type);
+    }
+    return compare_one(&port, expected->data, place->rtol, place->atol, diag);
+  }
+  if (value->count != expected->count) {
+    return byoc_diag_error(diag, BYOC_MISMATCH, "output '%s' has %" PRIu64 " item%s, expected %" PRIu64, place->name,
+                           value->count, byoc_plural(value->count), expected->count);
+  }
+  for (uint64_t i = 0; i < value->count; ++i) {
+    place_t item = *place;
+    if (value->kind == BYOC_ARGUMENT_SEQUENCE) {
+      const size_t used = strlen(item.name);
+      snprintf(item.name + used, sizeof(item.name) - used, "[%" PRIu64 "]", i);
+    }
+    BYOC_RETURN_IF_ERROR(compare_values(&item, &value->items[i], &expected->items[i], diag));
+  }
+  if (value->count == 0) byoc_print("%s: as expected, no items\n", place->name);
+  return BYOC_OK;
+}
+
+static byoc_status_t compare_container(const byoc_port_t *port, const char *path, double rtol, double atol,
+                                       byoc_diag_t *diag) {
+  byoc_argument_t expected;
+  place_t place = {rtol, atol, ""};
+  snprintf(place.name, sizeof(place.name), "%s", port->name);
+  BYOC_RETURN_IF_ERROR(byoc_container_read(port, path, diag, &expected));
+  byoc_status_t status = compare_values(&place, &port->argument, &expected, diag);
+  byoc_container_free(&expected);
+  return status;
+}
+
 byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
                                  byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
@@ -73,6 +125,10 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
     const char *path = NULL;
     byoc_npy_t array;
     BYOC_RETURN_IF_ERROR(byoc_ports_find(outputs, items->items[i], "expect", "output", diag, &port, &path));
+    if (byoc_port_is_container(port)) {
+      BYOC_RETURN_IF_ERROR(compare_container(port, path, rtol, atol, diag));
+      continue;
+    }
     BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
     byoc_status_t status = byoc_port_check_type(port, &array, path, diag);
     if (status == BYOC_OK) status = compare_one(port, array.data, rtol, atol, diag);
@@ -84,7 +140,7 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
 
 // ---- results ----
 
-// Outputs whose files would have one name are told apart by a number: NAME_2.npy.
+// Outputs whose files would have one name are told apart by a number: NAME_2.
 static byoc_status_t name_file(const char *port, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag) {
   byoc_string_clear(out);
   byoc_npy_name(port, out);
@@ -94,18 +150,16 @@ static byoc_status_t name_file(const char *port, byoc_map_t *taken, byoc_string_
     byoc_string_appendf(out, "_%d", number);
   }
   if (out->failed || !byoc_text_map_put(taken, out->data, taken)) return byoc_diag_out_of_memory(diag);
-  byoc_string_append(out, ".npy");
-  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  return BYOC_OK;
 }
 
 static byoc_status_t save(const byoc_port_t *port, const char *directory, const char *name, byoc_diag_t *diag) {
-  if (port->data == NULL) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors", port->name);
-  }
-  char *path = byoc_path_join(byoc_allocator_system(), directory, name);
-  if (path == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = byoc_npy_write(path, port->dtype, port->rank, port->dims, port->data, port->size_bytes, diag);
-  byoc_free(byoc_allocator_system(), path);
+  char *stem = byoc_path_join(byoc_allocator_system(), directory, name);
+  if (stem == NULL) return byoc_diag_out_of_memory(diag);
+  const byoc_argument_t tensor = {
+      .dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
+  byoc_status_t status = byoc_container_save(byoc_port_is_container(port) ? &port->argument : &tensor, stem, diag);
+  byoc_free(byoc_allocator_system(), stem);
   return status;
 }
 
@@ -143,23 +197,51 @@ static void print_summary(const byoc_port_t *port, uint64_t count) {
   }
 }
 
+static void print_tensor(const byoc_port_t *port) {
+  char type[192], text[96];
+  byoc_port_format(port, type, sizeof(type));
+  uint64_t count = element_count(port);
+  byoc_print("%s : %s =", port->name, type);
+  for (uint64_t k = 0; k < count && k < 6; ++k) {
+    byoc_element_format(port->dtype, port->data, (size_t)k, 6, text, sizeof(text));
+    byoc_print(" %s", text);
+  }
+  if (count > 6) printf(" ...");
+  if (count > 0 && port->dtype != BYOC_DTYPE_STRING) print_summary(port, count);
+  printf("\n");
+}
+
+enum { PRINTED_ITEMS = 6 };
+
+// The first items of a sequence, or what an optional holds, one line for each tensor.
+static void print_items(const char *name, const byoc_argument_t *value) {
+  for (uint64_t i = 0; i < value->count && i < PRINTED_ITEMS; ++i) {
+    const byoc_argument_t *item = &value->items[i];
+    char item_name[256];
+    snprintf(item_name, sizeof(item_name), "%s", name);
+    if (value->kind == BYOC_ARGUMENT_SEQUENCE) snprintf(item_name, sizeof(item_name), "%s[%" PRIu64 "]", name, i);
+    if (item->kind != BYOC_ARGUMENT_TENSOR) {
+      print_items(item_name, item);
+      continue;
+    }
+    const byoc_port_t port = port_of_tensor(item_name, item);
+    byoc_print("  ");
+    print_tensor(&port);
+  }
+  if (value->count > PRINTED_ITEMS) printf("  ...\n");
+}
+
 void byoc_ports_print(const byoc_ports_t *ports) {
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
-    char type[192], text[96];
-    byoc_port_format(port, type, sizeof(type));
-    if (port->data == NULL) {
-      byoc_print("%s : %s with %" PRIu64 " items\n", port->name, type, port->argument.count);
+    if (!byoc_port_is_container(port)) {
+      print_tensor(port);
       continue;
     }
-    uint64_t count = element_count(port);
-    byoc_print("%s : %s =", port->name, type);
-    for (uint64_t k = 0; k < count && k < 6; ++k) {
-      byoc_element_format(port->dtype, port->data, (size_t)k, 6, text, sizeof(text));
-      byoc_print(" %s", text);
-    }
-    if (count > 6) printf(" ...");
-    if (count > 0 && port->dtype != BYOC_DTYPE_STRING) print_summary(port, count);
-    printf("\n");
+    char type[192];
+    byoc_port_format(port, type, sizeof(type));
+    const uint64_t count = port->argument.count;
+    byoc_print("%s : %s with %" PRIu64 " item%s\n", port->name, type, count, byoc_plural(count));
+    print_items(port->name, &port->argument);
   }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "containers.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
 #include "core/ir/element.h"
@@ -197,7 +198,7 @@ void byoc_trace_inputs(byoc_trace_writer_t *writer, const byoc_ports_t *inputs) 
     const byoc_port_t *port = &inputs->items[i];
     const byoc_argument_t value = {
         .dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
-    write_value(writer, "input", port->name, "", &value, "");
+    write_value(writer, "input", port->name, "", byoc_port_is_container(port) ? &port->read : &value, "");
   }
 }
 
