@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "core/base/foreign.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -211,6 +212,25 @@ static void watch_ends(void) {
   if (pthread_key_create(&key, refuse_end_of_thread) == 0) (void)pthread_setspecific(key, &key);
 }
 
+// ---- sanitizers ----
+
+static void refuse_finding(void) {
+  byoc_foreign_refuse("was ended by a sanitizer");
+}
+
+// A sanitizer, which this program or a plugin may be compiled with, reports on standard error and ends the process by a
+// system call: what is caught would be lost. Its report goes to the terminal instead; a child's is a part of its
+// sentence, as far as there is room.
+static void hear_sanitizers(void) {
+  void (*set_report)(void *fd);
+  void (*set_end)(void (*callback)(void));
+  *(void **)&set_report = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_fd");
+  *(void **)&set_end = dlsym(RTLD_DEFAULT, "__sanitizer_set_death_callback");
+  const int fd = sentence_fd < 0 ? byoc_foreign_output_terminal() : STDERR_FILENO;
+  if (set_report != NULL) set_report((void *)(intptr_t)fd);
+  if (set_end != NULL) set_end(refuse_finding);
+}
+
 // ---- hangs ----
 
 // Turns are counted, not time: while somebody stops the process, neither the foreign code nor this goes on.
@@ -254,6 +274,7 @@ static void contain(void) {
   byoc_foreign_output_init();
   catch_signals();
   watch_ends();
+  hear_sanitizers();
 }
 
 void byoc_foreign_contain(int64_t limit_s) {

@@ -2,9 +2,9 @@
 //
 // Whoever calls it notes before whose it is. A process that contains foreign code ends with a sentence that names it,
 // and with exit code 1, where that code crashes (a signal, a stack that overflows, abort, a C++ exception that nobody
-// catches), ends the process or its thread, prints, or does not come back. Temporary files are removed and processes
-// that were started are ended first. In a process that does not contain it the notes have no effect, and children that
-// are forked contain it only if they say so.
+// catches), ends the process or its thread, prints, is ended by a sanitizer, or does not come back. Temporary files are
+// removed and processes that were started are ended first. In a process that does not contain it the notes have no
+// effect, and children that are forked contain it only if they say so.
 //
 // Foreign code runs in one thread at a time.
 #ifndef BYOC_CORE_BASE_FOREIGN_H_

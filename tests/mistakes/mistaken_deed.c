@@ -53,6 +53,14 @@ static void throw_exception(void) {
   throw_it(value, dlsym(library, "_ZTIi"), NULL);
 }
 
+// What code compiled with the address sanitizer does at a wrong address, where the sanitizer is loaded.
+static void read_what_a_sanitizer_forbids(void) {
+  static const char byte = 0;
+  void (*report)(const void *address);
+  *(void **)&report = dlsym(RTLD_DEFAULT, "__asan_report_load1");
+  if (report != NULL) report(&byte);
+}
+
 // What a child process does is its own affair.
 static void fork_children(void) {
   for (int i = 0; i < 3; ++i) {
@@ -76,6 +84,7 @@ void mistaken_deed(const char *where) {
   if (mistaken_is(where, "quick_exit")) quick_exit(0);
   if (mistaken_is(where, "pthread_exit")) pthread_exit(NULL);
   if (mistaken_is(where, "crash")) crash();
+  if (mistaken_is(where, "sanitizer")) read_what_a_sanitizer_forbids();
   if (mistaken_is(where, "crash later") && is_second_call()) crash();
   if (mistaken_is(where, "crash in a thread")) crash_elsewhere();
   if (mistaken_is(where, "trap")) __builtin_trap();

@@ -107,6 +107,35 @@ static void test_hooks_are_contained_by_all_commands(void **state) {
   }
 }
 
+// A sanitizer's report is not lost in what is caught of a hook's output, and ends in a sentence, too. One that ends the
+// process by itself (abort_on_error=0) does so without a signal.
+static void test_16_reports_of_sanitizers_are_shown(void **state) {
+  (void)state;
+  static const char *const commands[] = {
+      "LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 byoc build relu.byoc "
+      "--plugin $PLUGIN -t 'mistaken; c' $PLAN -o out.so",
+      "LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 byoc build relu.byoc "
+      "--plugin $PLUGIN -t 'mistaken; c' $PLAN -o out.so",
+  };
+  if (byoc_test_try_shell("[ -f $(gcc -print-file-name=libasan.so) ]") != 0) {
+    print_message("skipped: gcc has no address sanitizer here\n");
+    skip();
+  }
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    const row_t row = {"accept:sanitizer", .command = commands[i]};
+    assert_int_equal(make(&row, "greedy"), 1);
+    byoc_test_printed("ERROR: AddressSanitizer: ");
+    byoc_test_printed("SUMMARY: AddressSanitizer: ");
+    byoc_test_printed("error: the plugin mistaken 1.0 was ended by a sanitizer in its hook accept for the target 'mi");
+    check_left(&row);
+  }
+  const row_t child = {"generate:sanitizer", .command = commands[0]};
+  (void)make(&child, "collage");
+  byoc_test_printed(
+      "it cannot be built: the plugin mistaken 1.0 was ended by a sanitizer in its hook generate for the");
+  byoc_test_printed("ERROR: AddressSanitizer: ");
+}
+
 static void test_hook_timeout_is_checked(void **state) {
   (void)state;
   byoc_test_shell(2, "BYOC_HOOK_TIMEOUT=soon byoc targets");
@@ -118,6 +147,7 @@ int main(void) {
       cmocka_unit_test(test_mistakes),
       cmocka_unit_test(test_hooks_are_contained_by_the_search),
       cmocka_unit_test(test_hooks_are_contained_by_all_commands),
+      cmocka_unit_test(test_16_reports_of_sanitizers_are_shown),
       cmocka_unit_test(test_hook_timeout_is_checked),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
