@@ -123,6 +123,7 @@ static bool seize(void) {
 }
 
 static const char *advice(void) {
+  if (current.is_run && strcmp(current.kind, "model") == 0) return "byoc debug bisect finds the region";
   if (current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
   return "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
 }

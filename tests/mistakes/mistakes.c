@@ -5,6 +5,7 @@
 #define EXPLAIN  "byoc explain relu.byoc --all --plugin $PLUGIN -t 'mistaken; c' $PLAN"
 #define EVALUATE "byoc run relu.byoc --random --evaluate --plugin $PLUGIN -t 'mistaken; c' $PLAN"
 #define RUN      "byoc build relu.byoc --plugin $PLUGIN -t 'mistaken; c' $PLAN -o out.so && byoc run out.so --random"
+#define DIRECT   "byoc run relu.byoc --random --plugin $PLUGIN -t 'mistaken; c' $PLAN"
 #define SEARCH   "byoc build relu.byoc --plugin $PLUGIN -t 'mistaken; c' --plan collage -o out.so"
 #define MEMORY   "byoc-plugin-check --rule memory.calls $PLUGIN"
 #define TABLE(what, damage, said)                                                                                      \
@@ -281,6 +282,11 @@ const row_t mistakes[] = {
      .message = "error: the artifact out.so crashed in its run: SIGSEGV"},
     {"kernel:forgotten constant", .command = RUN, .code = 1,
      .message = "error: the artifact out.so crashed in its run: SIGSEGV"},
+    // A temporary artifact is gone by then: the user knows the model.
+    {"kernel:crash", .command = DIRECT, .code = 1,
+     .message = "error: the model relu.byoc crashed in its run: SIGSEGV (Segmentation fault)\nhint: byoc debug bisect"},
+    {"kernel:overrun by one", .command = DIRECT, .code = 1,
+     .message = "error: running relu.byoc: the run wrote past the end of the output 'y'"},
     {"kernel:crash", .command = EVALUATE, .code = 1,
      .message = "error: the function mistaken_0 crashed in its run: SIGSEGV (Segmentation fault)"},
     {"kernel:wrong", .command = SEARCH, .message = "left out: mistaken.relu at Relu: wrong result: element "},

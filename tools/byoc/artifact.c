@@ -54,7 +54,7 @@ static const char *explain(const void *address, const char **out_name) {
 
 static byoc_foreign_t enter(const byoc_artifact_run_t *run, const char *where) {
   const byoc_foreign_t entered = {
-      .kind = "artifact", .name = run->path, .where = where, .is_run = true, .explain = explain};
+      .kind = run->kind, .name = run->name, .where = where, .is_run = true, .explain = explain};
   running = run;
   return byoc_foreign_enter(&entered);
 }
@@ -92,7 +92,7 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc
   byoc_status_t status = table->create(&options, &run->context);
   byoc_foreign_leave(&outer);
   if (status != BYOC_OK) {
-    return byoc_diag_error(diag, status, "%s: cannot make a context: %s", path, table->last_error(NULL));
+    return byoc_diag_error(diag, status, "%s: cannot make a context: %s", run->name, table->last_error(NULL));
   }
   const char *note = table->last_error(run->context); // which plan runs, if there are two
   if (note[0] != '\0') byoc_log(BYOC_LOG_WARNING, "%s", note);
@@ -104,13 +104,13 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc
 
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run) {
-  return byoc_artifact_run_open_rank(path, thread_count, NULL, diag, run);
+  return byoc_artifact_run_open_rank(path, NULL, thread_count, NULL, diag, run);
 }
 
-byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count,
+byoc_status_t byoc_artifact_run_open_rank(const char *path, const char *model, int32_t thread_count,
                                           const byoc_communicator_t *communicator, byoc_diag_t *diag,
                                           byoc_artifact_run_t *run) {
-  *run = (byoc_artifact_run_t){.path = path};
+  *run = (byoc_artifact_run_t){.kind = model != NULL ? "model" : "artifact", .name = model != NULL ? model : path};
   byoc_status_t status = open_run(path, thread_count, communicator, diag, run);
   if (status != BYOC_OK) byoc_artifact_run_close(run);
   return status;

@@ -8,7 +8,7 @@
 #include "tensors.h"
 
 typedef struct byoc_artifact_run_t {
-  const char *path; // the caller's
+  const char *kind, *name; // "model", "relu.onnx", if it was compiled for this run only; else "artifact" and its path
   byoc_loaded_artifact_t artifact;
   byoc_context_t *context;
   byoc_ports_t inputs, outputs;
@@ -17,8 +17,9 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
-// The same for one rank of several; `communicator` NULL: it is the only one.
-byoc_status_t byoc_artifact_run_open_rank(const char *path, int32_t thread_count,
+// The same for one rank of several; `communicator` NULL: it is the only one. `model`: what the user calls it, where the
+// artifact is a temporary one; NULL: it is the user's.
+byoc_status_t byoc_artifact_run_open_rank(const char *path, const char *model, int32_t thread_count,
                                           const byoc_communicator_t *communicator, byoc_diag_t *diag,
                                           byoc_artifact_run_t *run);
 // True if its shapes are known only at run time.

@@ -80,10 +80,12 @@ static void log_copies(const byoc_artifact_t *table) {
   json_decref(root);
 }
 
-static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
+// `model`: NULL, or the model that the artifact was made of for this run.
+static byoc_status_t run_artifact(const char *path, const char *model, const run_options_t *options,
+                                  byoc_diag_t *diag) {
   byoc_artifact_run_t run;
-  BYOC_RETURN_IF_ERROR(
-      byoc_artifact_run_open_rank(path, (int32_t)options->session.thread_count, options->communicator, diag, &run));
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_rank(path, model, (int32_t)options->session.thread_count,
+                                                   options->communicator, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) {
     const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
@@ -104,7 +106,7 @@ static byoc_status_t run_artifact(const char *path, const run_options_t *options
 static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   byoc_build_temporary_t artifact;
   BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&session->setup.build, diag, &artifact));
-  byoc_status_t status = run_artifact(artifact.path, options, diag);
+  byoc_status_t status = run_artifact(artifact.path, options->file, options, diag);
   byoc_build_temporary_remove(&artifact);
   return status;
 }
@@ -180,7 +182,7 @@ static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_d
   if (options->evaluate) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate is for models; this is an artifact");
   }
-  return run_artifact(options->file, options, diag);
+  return run_artifact(options->file, NULL, options, diag);
 }
 
 // ---- one rank of several ----
