@@ -408,6 +408,20 @@ static void test_conflicts_name_both(void **state) {
   byoc_arena_deinit(&other.arena);
 }
 
+// --prefer would not help: the user is told what does.
+static void test_16_clashes_with_operators_of_byoc_say_what_to_do(void **state) {
+  (void)state;
+  static const byoc_op_declaration_t clash[] = {
+      {.domain = "ai.onnx.ml", .name = "Scaler", .signature = "(x: f32[S...]) -> (y: f32[S...])", .element = "y = x"}};
+  samples_t other;
+  byoc_diag_t diag = {0};
+  byoc_test_error(declare(&other, clash, 1, &diag), BYOC_INVALID_DATA, &diag,
+                  "it declares the operator 'ai.onnx.ml::Scaler', which is byoc's own");
+  assert_string_equal(diag.hint, "declare it in a domain of the plugin's own");
+  drop(&other);
+  assert_null(byoc_op_newest("ai.onnx.ml", "Scaler")->extension);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_declared_operators_are_in_the_table),
@@ -420,6 +434,7 @@ int main(void) {
       cmocka_unit_test(test_types_are_inferred),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_conflicts_name_both),
+      cmocka_unit_test(test_16_clashes_with_operators_of_byoc_say_what_to_do),
       cmocka_unit_test(test_wrong_declarations_are_refused),
   };
   return cmocka_run_group_tests(tests, declare_samples, drop_samples);
