@@ -1,6 +1,7 @@
 // Puts together what a build needs: plugins, targets, how to place, and the model with its dimensions.
 #include "core/build/setup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +41,50 @@ void byoc_setup_close(byoc_setup_t *setup) {
   byoc_target_list_deinit(&setup->targets);
 }
 
+// ---- targets ----
+
+// Appends the default targets that can be used here, each with ';' in front of it. One that is announced and refused is
+// told, since the build goes on without it.
+static void list_default_targets(const byoc_target_registry_t *registry, byoc_string_t *out) {
+  for (const char *at = BYOC_DEFAULT_TARGETS; *at != '\0'; at += *at == ';') {
+    char kind[64];
+    const size_t size = strcspn(at, ";");
+    snprintf(kind, sizeof(kind), "%.*s", (int)size, at);
+    at += size;
+    if (registry->lookup(registry->self, kind) != NULL) {
+      byoc_string_appendf(out, "%s%s", out->size > 0 ? ";" : "", kind);
+      continue;
+    }
+    const char *refusal = registry->refusal != NULL ? registry->refusal(registry->self, kind) : NULL;
+    if (refusal != NULL) byoc_log(BYOC_LOG_WARNING, "the default target '%s' is left out: %s", kind, refusal);
+  }
+}
+
+static byoc_status_t parse_default_targets(byoc_setup_t *setup, const byoc_target_registry_t *registry,
+                                           byoc_diag_t *diag) {
+  const char *preset = getenv("BYOC_TARGET");
+  if (preset != NULL && preset[0] != '\0') {
+    byoc_status_t status = byoc_target_list_parse(&preset, 1, registry, setup->allocator, diag, &setup->targets);
+    return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "BYOC_TARGET");
+  }
+  byoc_string_t text;
+  byoc_string_init(&text, setup->allocator);
+  list_default_targets(registry, &text);
+  setup->are_default_targets = true;
+  const char *words = text.data;
+  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag)
+                                     : byoc_target_list_parse(&words, text.size > 0 ? 1 : 0, registry, setup->allocator,
+                                                              diag, &setup->targets);
+  byoc_string_deinit(&text);
+  return status;
+}
+
 byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   byoc_target_registry_t registry = byoc_plugin_registry_targets(setup->registry);
-  byoc_status_t status = byoc_target_list_parse(options->targets, options->target_count, &registry, setup->allocator,
-                                                diag, &setup->targets);
+  byoc_status_t status = options->target_count == 0 && options->installed_by_default
+                             ? parse_default_targets(setup, &registry, diag)
+                             : byoc_target_list_parse(options->targets, options->target_count, &registry,
+                                                      setup->allocator, diag, &setup->targets);
   // Makes any error of the parser one of the options, except for a target whose plugin cannot be used.
   const bool is_misuse = status != BYOC_OK && status != BYOC_OUT_OF_MEMORY && status != BYOC_INVALID_DATA;
   return is_misuse ? BYOC_INVALID_ARGUMENT : status;
@@ -57,7 +98,7 @@ static byoc_status_t refuse_value(const byoc_setup_options_t *options, const cha
                          options->prefix != NULL ? options->prefix : "", option, choices, value);
 }
 
-static byoc_status_t choose_placing(const byoc_setup_options_t *options, byoc_diag_t *diag,
+static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool greedy_by_default, byoc_diag_t *diag,
                                     byoc_placing_t *out_placing) {
   bool has_budget = options->cost_budget_s > 0;
   *out_placing = (byoc_placing_t){.plan = options->plan,
@@ -66,7 +107,7 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, byoc_di
                                   .thread_count = (int32_t)options->cost_threads};
   const char *preset = getenv("BYOC_PLAN");
   if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
-  if (out_placing->plan == NULL) out_placing->plan = options->greedy_by_default ? "greedy" : "collage";
+  if (out_placing->plan == NULL) out_placing->plan = greedy_by_default ? "greedy" : "collage";
   bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
   if (!is_name && !byoc_ends_with(out_placing->plan, ".json")) {
     return refuse_value(options, "plan", "collage, greedy or a FILE.json", out_placing->plan, diag);
@@ -84,7 +125,8 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, byoc_di
 }
 
 byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &setup->placing));
+  BYOC_RETURN_IF_ERROR(
+      choose_placing(options, options->greedy_by_default || setup->are_default_targets, diag, &setup->placing));
   const byoc_build_options_t build = {.targets = &setup->targets,
                                       .placer = byoc_placing_placer(&setup->placing),
                                       .thread_count = (int32_t)options->thread_count,

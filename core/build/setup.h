@@ -21,8 +21,10 @@
 // All zeros: the defaults. What it points to must outlive the setup.
 typedef struct byoc_setup_options_t {
   const char *prefix; // what stands before the names of options in messages: "--" for a command line; NULL: nothing
-  const char *const *targets; // in order of preference; none: "c"
+  const char *const *targets; // in order of preference; none: "c", or what the next line says
   size_t target_count;
+  bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of
+                               // CMake) that are installed, placed greedily
   const char *const *disabled; // passes that are left out
   size_t disabled_count;
   const byoc_onnx_dim_binding_t *dims; // values of symbolic dimensions
@@ -30,7 +32,7 @@ typedef struct byoc_setup_options_t {
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
   const char *print_after; // as in byoc_build_options_t
-  const char *plan;        // "collage", "greedy" or a .json file; NULL: $BYOC_PLAN, or collage
+  const char *plan;        // "collage", "greedy" or a .json file; NULL: $BYOC_PLAN, or collage where targets are named
   bool greedy_by_default;  // then greedy instead of collage
   const char *cost;        // "measure" or "estimate"; NULL: measure
   double cost_budget_s;    // 0: the default
@@ -52,6 +54,7 @@ typedef struct byoc_setup_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry; // the caller's
   byoc_target_list_t targets;
+  bool are_default_targets; // nobody named them
   byoc_placing_t placing;
   byoc_switches_t switches; // passes that are left out
   byoc_build_t build;

@@ -58,7 +58,8 @@ typedef struct byoc_target_registry_t {
 } byoc_target_registry_t;
 
 // Parses `texts` (each may hold several targets). Errors name the target, the key, the bad value, what is allowed and
-// the nearest match. A value may be quoted: -flags="-O3 -g".
+// the nearest match. A value may be quoted: -flags="-O3 -g". A native target that is not named takes over the -mcpu
+// that was given to the last of the others.
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list);

@@ -78,8 +78,10 @@ static byoc_status_t parse_kind(parser_t *p, const byoc_target_kind_t **out_kind
   }
   while (is_name_character(*p->at)) ++p->at;
   if (p->at == begin || (*p->at != '\0' && *p->at != ';' && !is_blank(*p->at))) {
-    return located(p, p->at,
-                   byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "'%.*s' is not a target", word_size(begin), begin));
+    byoc_status_t status =
+        byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "'%.*s' is not a target", word_size(begin), begin);
+    if (*p->at == ',') byoc_diag_hint(p->diag, "targets are separated by ';'");
+    return located(p, p->at, status);
   }
   char name[64];
   if ((size_t)(p->at - begin) >= sizeof(name)) {
@@ -264,6 +266,23 @@ static byoc_status_t parse_text(parser_t *p, const char *text) {
   return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is given"));
 }
 
+// The native target, which nobody named, is for the processor of the target before it whose -mcpu was given.
+static void take_over_cpu(const byoc_target_list_t *list, byoc_target_t *native) {
+  byoc_target_value_t *own = NULL;
+  for (size_t i = 0; i < native->kind->option_count; ++i) {
+    if (strcmp(native->kind->options[i].name, "mcpu") == 0) own = &native->values[i];
+  }
+  for (size_t t = list->targets.count; own != NULL && t-- > 0;) {
+    const byoc_target_t *target = list->targets.data[t];
+    for (size_t i = 0; i < target->kind->option_count; ++i) {
+      const byoc_option_schema_t *option = &target->kind->options[i];
+      if (option->type != BYOC_OPTION_CPU || strcmp(option->name, "mcpu") != 0 || !target->values[i].given) continue;
+      *own = target->values[i];
+      return;
+    }
+  }
+}
+
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list) {
@@ -274,7 +293,10 @@ byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count
   for (size_t i = 0; i < text_count && status == BYOC_OK; ++i) status = parse_text(&p, texts[i]);
   if (status == BYOC_OK && p.native == NULL) {
     p.native = new_target(&p, byoc_target_kind_native(), &status);
-    if (p.native != NULL) status = finish_target(&p, p.native);
+    if (p.native != NULL) {
+      take_over_cpu(out_list, p.native);
+      status = finish_target(&p, p.native);
+    }
   }
   if (status == BYOC_OK && !byoc_vector_push(&out_list->targets, allocator, p.native)) {
     status = byoc_diag_out_of_memory(diag);

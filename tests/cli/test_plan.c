@@ -158,9 +158,35 @@ static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {
          "byoc run killed.so --random > /dev/null");
 }
 
+// Without --target a build takes the default targets that are installed, in seconds, and says what more there is.
+static void test_18_2_builds_without_targets(void **state) {
+  (void)state;
+  const char *build = "unset BYOC_TARGET BYOC_PLAN; byoc build vision.onnx";
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "%s -o default.so", build);
+  byoc_test_printed("default.so: ");
+  byoc_test_printed("cutlass ");
+  byoc_test_printed("placed in order of preference");
+  byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -t 'cutlass; c' -o named.so && byoc inspect named.so | grep "
+                     "^module > named; "
+                     "byoc inspect default.so | grep ^module | cmp - named");
+  byoc_test_shell(0, "%s --emit=ir > /dev/null && BYOC_PLUGIN_PATH= && export BYOC_PLUGIN_PATH && %s -o none.so", build,
+                  build);
+  byoc_test_shell(
+      0, "byoc run default.so --random && (unset BYOC_TARGET; byoc run vision.onnx --random -v 2>&1 | grep placed)");
+  byoc_test_printed("cutlass ");
+  byoc_test_shell(0, "(unset BYOC_TARGET; byoc run vision.onnx --random --evaluate -v 2>&1 | grep placed)");
+  byoc_test_printed("placed c ");
+  byoc_test_shell(0, "BYOC_TARGET=cblas byoc build vision.onnx -o named.so");
+  byoc_test_printed("cblas ");
+  byoc_test_shell(2, "BYOC_TARGET=cblass byoc build vision.onnx -o named.so");
+  byoc_test_printed("BYOC_TARGET: unknown target 'cblass'");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
+      cmocka_unit_test(test_18_2_builds_without_targets),
       cmocka_unit_test(test_c5_c9_costs_of_a_device),
       cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
       cmocka_unit_test(test_marked_functions_are_counted),

@@ -75,6 +75,11 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
   byoc_string_append(&placed, "\n");
   byoc_session_format_unusable(session, &placed);
+  if (session->setup.are_default_targets && strcmp(session->setup.placing.plan, "greedy") == 0) {
+    byoc_string_append(&placed,
+                       "placed in order of preference; a minute of --plan=collage measures alternatives, and --target "
+                       "names more targets\n");
+  }
   byoc_print("%s: %.1f MiB, ", output, mebibytes);
   byoc_status_t status = byoc_print_text(&placed, diag);
   byoc_string_deinit(&placed);
@@ -199,19 +204,19 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
 }
 
 int byoc_main_build(int argc, char **argv) {
-  build_options_t options = {0};
+  build_options_t options = {.session = {.installed_by_default = true}};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},
       {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
        "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
-      BYOC_TARGET_ROWS(options.session),
+      BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
-      BYOC_PLAN_ROWS(options.session, "collage"),
+      BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
        "1)"},

@@ -36,7 +36,7 @@ int byoc_main_conform(int argc, char **argv) {
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance (default 1e-7)"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "print one JSON document"},
-      BYOC_TARGET_ROWS(options.session),
+      BYOC_TARGET_ROWS(options.session, "c"),
       BYOC_PLAN_ROWS(options.session, "greedy"),
   };
   static const char *const operands[] = {"a folder that is a test case or holds some", NULL};

@@ -79,11 +79,11 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
 }
 
 int byoc_main_explain(int argc, char **argv) {
-  explain_options_t options = {0};
+  explain_options_t options = {.session = {.installed_by_default = true}};
   const byoc_option_row_t rows[] = {
-      BYOC_TARGET_ROWS(options.session),
+      BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),
-      BYOC_PLAN_ROWS(options.session, "collage"),
+      BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
       {"node", 0, BYOC_OPT_TEXT, &options.explain.node, "NAME", "this node only, by its name or number"},
       {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "print lists in full"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "the plan as JSON, as --save-plan writes it"},

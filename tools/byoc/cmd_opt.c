@@ -128,7 +128,7 @@ int byoc_main_opt(int argc, char **argv) {
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "print all data of constants, so that the text reads back; without it those of over 256 bytes print as "
        "'elided'. With -o, those of host programs go into FILE.data"},
-      BYOC_TARGET_ROWS(options.session),
+      BYOC_TARGET_ROWS(options.session, "c"),
       BYOC_DIM_ROW(options.session),
   };
   static const char *const operands[] = {"a module or host program: a .byoc or .host text, or an .onnx file", NULL};

@@ -162,11 +162,12 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
 }
 
 static byoc_status_t run_model(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  run_options_t bound = *options;
+  bound.session.installed_by_default = !options->evaluate; // the evaluator is for where there is no compiler
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&bound.session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
-  run_options_t bound = *options;
   bound.session.dims.count = 0; // the model was given them when it was read
   return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
 }
@@ -276,7 +277,7 @@ int byoc_main_run(int argc, char **argv) {
        "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},
       {"dump", 0, BYOC_OPT_LIST, &options.dumps, "NAME[=FILE.npy]",
        "save a tensor inside the model (default: NAME.npy here); all=FOLDER: all of them, and their trace"},
-      BYOC_TARGET_ROWS(options.session),
+      BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
@@ -284,7 +285,7 @@ int byoc_main_run(int argc, char **argv) {
        "run as one rank of those that this library connects (share/byoc/communicators), as under mpirun"},
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
-      BYOC_PLAN_ROWS(options.session, "collage"),
+      BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {

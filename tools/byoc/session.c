@@ -54,6 +54,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .disabled_count = options->disabled.count,
                                              .print_after = options->print_after,
                                              .plan = options->plan,
+                                             .installed_by_default = options->installed_by_default,
                                              .greedy_by_default = options->greedy_by_default,
                                              .cost = options->cost,
                                              .cost_budget_s = options->cost_budget_s,

@@ -17,6 +17,7 @@ typedef struct byoc_session_options_t {
   int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
   int64_t cost_threads;                 // threads that costs are measured with; 0: 1
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
+  bool installed_by_default;            // without --target: what is installed (core/build/setup.h) instead of "c"
   bool greedy_by_default;               // for subcommands that are not about speed
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
@@ -31,8 +32,10 @@ typedef struct byoc_session_options_t {
     "prefer", 0, BYOC_OPT_LIST, &(options).preferred, "PATH",                                                          \
         "where two plugins announce one target, use the one of this file or folder"                                    \
   }
-#define BYOC_TARGET_ROWS(options)                                                                                      \
-  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: c)"},   \
+// `target_default`: what a command takes without --target.
+#define BYOC_TARGET_ROWS(options, target_default)                                                                      \
+  {"target",           't',      BYOC_OPT_LIST,                                                                        \
+   &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: " target_default ")"},                \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"}, BYOC_PREFER_ROW(options),      \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
        &(options).print_after, "PASS", "print the module or host program after a pass, or after 'all'"},               \
@@ -66,7 +69,10 @@ typedef struct byoc_session_options_t {
     "fallback", 0, BYOC_OPT_FLAG, &(options).fallback, "",                                                             \
         "add a plan without devices, which runs where a device of the first one cannot start"                          \
   }
-// `plan_default`: "collage" or "greedy".
+// For commands that are about speed.
+#define BYOC_INSTALLED_TARGETS "$BYOC_TARGET, or the best that are installed"
+#define BYOC_COLLAGE_PLAN      "collage where targets are named, else greedy"
+// `plan_default`: when there is no --plan.
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
   {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
    &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \

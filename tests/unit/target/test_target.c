@@ -28,6 +28,9 @@ static const byoc_option_schema_t options[] = {
      .choices = "bundle|system"},
 };
 static const byoc_target_kind_t demo_kind = {.name = "demo", .options = options, .option_count = 5};
+static const byoc_option_schema_t processor_options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "mcpu", .type = BYOC_OPTION_CPU, .default_value = "native"}};
+static const byoc_target_kind_t processor_kind = {.name = "processor", .options = processor_options, .option_count = 1};
 static const byoc_target_kind_t plain_kind = {.name = "plain"};
 static const char *const names[] = {"c", "demo", "plain", "broken"};
 
@@ -35,6 +38,7 @@ static const byoc_target_kind_t *look_up(const void *self, const char *name) {
   (void)self;
   if (strcmp(name, "c") == 0) return byoc_target_kind_native();
   if (strcmp(name, "demo") == 0) return &demo_kind;
+  if (strcmp(name, "processor") == 0) return &processor_kind;
   return strcmp(name, "plain") == 0 ? &plain_kind : NULL;
 }
 
@@ -103,6 +107,17 @@ static void test_lists(void **state) {
   byoc_target_list_deinit(&list);
 }
 
+// A "c" that nobody named is for the processor of the last target before it that was given one.
+static void test_18_2_processor_of_the_native_target(void **state) {
+  (void)state;
+  expect_targets("processor -mcpu=x86-64-v2", "processor -mcpu=x86-64-v2\nc -O=3 -mcpu=x86-64-v2 -cc=\"\" -fuse=1\n");
+  expect_targets("processor -mcpu=x86-64-v2; processor -mcpu=avx2+f16c; plain; processor",
+                 "processor -mcpu=x86-64-v2\nprocessor -mcpu=avx2+f16c\nplain\nprocessor -mcpu=native\n"
+                 "c -O=3 -mcpu=avx2+f16c -cc=\"\" -fuse=1\n");
+  expect_targets("processor", "processor -mcpu=native\n" NATIVE);
+  expect_targets("processor -mcpu=x86-64-v2; c", "processor -mcpu=x86-64-v2\n" NATIVE);
+}
+
 static void test_values(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -144,6 +159,7 @@ static void test_errors(void **state) {
                          "crashes\n  broken\n  ^\n");
   expect_error("-O=3", "error: expected a target before '-O=3'\n  -O=3\n  ^\nhint: an option follows its target: "
                        "'c -O=3'\n");
+  expect_error("demo,c", "error: 'demo,c' is not a target\n  demo,c\n      ^\nhint: targets are separated by ';'\n");
   expect_error("de/mo", "error: 'de/mo' is not a target\n  de/mo\n    ^\n");
   expect_error("demo -tune_trails=3", "error: target 'demo' has no option '-tune_trails'; it has: -tune_trials, "
                                       "-ratio, -fast, -flags, -deploy\n  demo -tune_trails=3\n       ^\nhint: did you "
@@ -259,8 +275,10 @@ static void test_random_texts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lists),   cmocka_unit_test(test_values),        cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_schemas), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_random_texts),
+      cmocka_unit_test(test_lists),        cmocka_unit_test(test_18_2_processor_of_the_native_target),
+      cmocka_unit_test(test_values),       cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_schemas),      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
