@@ -78,7 +78,8 @@ byoc_status_t byoc_infer_conv(byoc_infer_t *infer) {
 // One scale or zero point for all weights, or one per output channel.
 static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t index, uint32_t weights) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index), *w = byoc_operand_type(infer->node, weights);
-  if (!byoc_is_ranked(type) || !byoc_is_ranked(w) || w->rank < 1 || byoc_type_element_count(type) == 1) return BYOC_OK;
+  if (!byoc_is_ranked(type) || !byoc_is_ranked(w) || w->rank < 1) return BYOC_OK;
+  if (type->rank <= 1 && byoc_type_element_count(type) == 1) return BYOC_OK;
   return byoc_infer_need_dims(infer, index, 1, w->dims);
 }
 
@@ -86,7 +87,10 @@ byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   bool requantised = strcmp(infer->node->op, "QLinearConv") == 0;
   uint32_t weights = requantised ? 3 : 1;
   static const uint32_t single[] = {2, 1, 6, 7}; // ConvInteger has the first one only
-  for (size_t i = 0; i < (requantised ? 4 : 1); ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
+  for (size_t i = 0; i < (requantised ? 4 : 1); ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, single[i], 0, 1));
+  }
   BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, requantised ? 5 : 3, weights));
   if (requantised) BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, 4, weights));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));

@@ -69,3 +69,30 @@ byoc_status_t byoc_microsoft_need_ranked(const byoc_infer_t *infer, uint32_t ind
   if (byoc_is_ranked(byoc_operand_type(infer->node, index))) return BYOC_OK;
   return byoc_infer_unsupported(infer, "operand %u: its rank must be known", index);
 }
+
+byoc_status_t byoc_microsoft_broadcast(const byoc_infer_t *infer, const uint32_t *indices, size_t count,
+                                       byoc_dtype_t dtype) {
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  int32_t rank = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(infer->node, indices[i]);
+    if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
+    if (type->rank > rank) rank = type->rank;
+  }
+  for (int32_t d = 0; d < rank; ++d) {
+    byoc_side_t side = byoc_side_number(1);
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t at = d - (rank - byoc_operand_type(infer->node, indices[i])->rank);
+      if (at < 0) continue;
+      if (!byoc_broadcast_dim(infer, side, byoc_side_of(infer, indices[i], at), &dims[d], &failed)) {
+        return byoc_infer_error(infer, "operand %u does not broadcast with those before it (dimension %d)", indices[i],
+                                (int)d);
+      }
+      const bool is_first = byoc_dim_is_constant(side.dim) && side.dim.constant == 1;
+      side = is_first ? byoc_side_of(infer, indices[i], at) : byoc_side(dims[d], "what comes before");
+    }
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, dtype, rank, dims);
+}

@@ -41,5 +41,10 @@ byoc_status_t byoc_microsoft_need_absent(const byoc_infer_t *infer, uint32_t ind
 byoc_status_t byoc_microsoft_need_float(const byoc_infer_t *infer, uint32_t index);
 // The same, and its rank must be known and lie in [least, most].
 byoc_status_t byoc_microsoft_need_ranked(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most);
+// Result 0 has the shape to which `count` operands broadcast.
+byoc_status_t byoc_microsoft_broadcast(const byoc_infer_t *infer, const uint32_t *indices, size_t count,
+                                       byoc_dtype_t dtype);
+// Inference of FusedConv (core/ops/microsoft_product.c).
+byoc_status_t byoc_microsoft_infer_fused_conv(byoc_infer_t *infer);
 
 #endif // BYOC_CORE_OPS_MICROSOFT_H_

@@ -122,13 +122,17 @@ static byoc_status_t expand_fused_gemm(byoc_node_t *node, byoc_diag_t *diag, boo
 
 // ---- FusedConv ----
 
-static byoc_status_t infer_fused_conv(byoc_infer_t *infer) {
+byoc_status_t byoc_microsoft_infer_fused_conv(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_activation(infer, true));
   BYOC_RETURN_IF_ERROR(byoc_infer_conv(infer));
   const byoc_type_t *y = infer->node->results[0]->type;
   if (!byoc_has_operand(infer->node, 3)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, 3));
   return byoc_is_ranked(y) ? byoc_infer_need_dims(infer, 3, y->rank, y->dims) : BYOC_OK;
+}
+
+static byoc_status_t infer_fused_conv(byoc_infer_t *infer) {
+  return byoc_microsoft_infer_fused_conv(infer);
 }
 
 // activation(Conv(x, weights, bias) + z)

@@ -17,7 +17,7 @@ static bool is_poolable(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
 }
 
-static byoc_status_t infer_pool(byoc_infer_t *infer) {
+byoc_status_t byoc_infer_pool(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   bool max = kind_of(node) == BYOC_POOL_MAX;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, max ? is_poolable : byoc_dtype_is_float,
@@ -33,6 +33,10 @@ static byoc_status_t infer_pool(byoc_infer_t *infer) {
   for (int32_t d = 0; d < window.spatial; ++d) dims[2 + d] = window.out[d];
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, BYOC_DTYPE_I64, x->rank, dims));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+static byoc_status_t infer_pool(byoc_infer_t *infer) {
+  return byoc_infer_pool(infer);
 }
 
 static byoc_status_t infer_global(byoc_infer_t *infer) {

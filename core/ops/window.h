@@ -56,6 +56,8 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer);
 // Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/conv.c).
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
+// Inference of pools, and of operators with their operand and attributes (core/ops/pool.c).
+byoc_status_t byoc_infer_pool(byoc_infer_t *infer);
 // Are convolutions with these weights computed as matrix products over packed pixels?
 bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups);
 

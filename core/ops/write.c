@@ -50,6 +50,11 @@ byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_
   return byoc_write_node(w, "", "Cast", value, NULL, NULL, &to, 1);
 }
 
+byoc_value_t *byoc_write_scalar(byoc_writer_t *w, byoc_value_t *x) {
+  if (!x || w->failed || x->type->rank == 0) return x;
+  return byoc_write_plain(w, "Squeeze", x, NULL);
+}
+
 byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed) {
   *out_changed = !w->failed && value && byoc_value_replace_uses(w->node->results[0], value);
   return *out_changed ? BYOC_OK : byoc_diag_failure(w->diag);

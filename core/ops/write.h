@@ -38,6 +38,8 @@ byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_
 byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank);
 // `value` converted to another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
+// One number, whatever its rank, as a scalar; NULL stays NULL.
+byoc_value_t *byoc_write_scalar(byoc_writer_t *w, byoc_value_t *x);
 // Puts `value` in the place of the node's first result and says whether everything succeeded.
 byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed);
 

@@ -19,9 +19,13 @@ static byoc_status_t write_out_block(byoc_block_t *block, byoc_diag_t *diag, siz
 }
 
 byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
-    BYOC_RETURN_IF_ERROR_IN(diag, write_out_block(function->body, diag, changes), "in '%s'", function->name);
-  }
+  size_t before = 0;
+  do { // what one is written as may stand for several again
+    before = *changes;
+    BYOC_FOR_EACH_FUNCTION(function, module) {
+      if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+      BYOC_RETURN_IF_ERROR_IN(diag, write_out_block(function->body, diag, changes), "in '%s'", function->name);
+    }
+  } while (*changes != before);
   return BYOC_OK;
 }

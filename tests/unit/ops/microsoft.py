@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-CODES = {"float32": "f32", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16",
+CODES = {"float32": "f32", "bool": "bool", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16",
          "int4": "i4", "uint4": "u4"}
 rows, plausible = [], []
 
@@ -35,6 +35,8 @@ def number(x):
 
 
 def literal(x):
+    if isinstance(x, (bool, np.bool_)):
+        return "true" if x else "false"
     text = number(x)
     return text if isinstance(x, (int, np.integer)) or "." in text or "e" in text else text + ".0"
 
@@ -55,6 +57,23 @@ def attribute(value):
     return literal(value) + ("f" if isinstance(value, float) else "")
 
 
+def start(model):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def compute(op, *arrays, domain="com.microsoft", **attributes):
+    """The result of another operator, by ONNX Runtime."""
+    feeds = {f"x{i}": array for i, array in enumerate(arrays)}
+    infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+    graph = helper.make_graph([helper.make_node(op, list(feeds), ["y"], domain=domain, **attributes)], "g", infos,
+                              [onnx.ValueInfoProto(name="y")])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return start(helper.make_model(graph, opset_imports=imports, ir_version=8)).run(None, feeds)[0]
+
+
 def run_on_zeros(session, feeds, present):
     """ONNX Runtime multiplies by 0 what stands behind shorter sequences, which may be NaN unless the caller sets it."""
     binding = session.io_binding()
@@ -67,9 +86,10 @@ def run_on_zeros(session, feeds, present):
     return binding.copy_outputs_to_cpu()[:1]
 
 
-def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, prepare=None, present=None, **attributes):
-    """`outputs` is a number, or a list of flags that say which results are wanted. `prepare` changes the feeds and the
-    node where ONNX Runtime's CPU provider does not run it as it stands. `present` is the shape of a cache whose sequences
+def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, instead=None, present=None,
+         operator_set=17, **attributes):
+    """`outputs` is a number, or a list of flags that say which results are wanted. `instead` computes the
+    result from the operands where ONNX Runtime's CPU provider does not run the operator. `present` is the shape of a cache whose sequences
     differ in length."""
     flags = [True] * outputs if isinstance(outputs, int) else outputs
     names, feeds, infos, initializers, parameters, constants, operands = [], {}, [], [], [], [], []
@@ -91,19 +111,16 @@ def case(op, inputs, outputs=1, domain="com.microsoft", rows_only=False, prepare
             operands.append((f"@x{i}", kind + " = " + nested(given)))
     wanted = [f"y{i}" if flag else "" for i, flag in enumerate(flags)]
     node = helper.make_node(op, names, wanted, domain=domain, **attributes)
-    if prepare:
-        prepare(feeds, node)
     if present:
         node.output.extend(["y1", "y2"])
-    infos = [info for info in infos if info.name in feeds]
     graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=n) for n in node.output if n], initializers)
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
+    imports = [helper.make_opsetid("", operator_set), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results = run_on_zeros(session, feeds, present) if present else session.run(None, feeds)
+    if instead:
+        results = [instead(*[feeds.get(name, given) for name, given in zip(names, inputs)])]
+    else:
+        session = start(model)
+        results = run_on_zeros(session, feeds, present) if present else session.run(None, feeds)
     written = ", ".join(f"{k} = {attribute(v)}" for k, v in attributes.items())
     braces = " {" + written + "}" if written else ""
     shown = f"{domain}::{op}" if domain else op
@@ -193,14 +210,13 @@ def attention():
          rotary_embedding_dim=2)
 
 
-def normalise_heads(feeds, node):
-    """Normalises queries and keys, packed heads of 16 elements, in the place of the operator."""
-    packed = feeds["x0"].reshape(1, 3, 4, 16).copy()
-    for first, last, weights in ((0, 2, feeds.pop("x14")), (2, 3, feeds.pop("x15"))):
-        x = packed[:, :, first:last]
-        packed[:, :, first:last] = x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.25) * weights
-    feeds["x0"] = packed.reshape(1, 3, 64)
-    del node.input[9:]
+def attend_normalised(query, key, value, _key, _value, lengths, total, *more):
+    """GroupQueryAttention on queries and keys that are normalised head by head."""
+    for x, weights in ((query, more[-2]), (key, more[-1])):
+        heads = x.reshape(1, 3, -1, 16)
+        heads[:] = heads / np.sqrt((heads * heads).mean(-1, keepdims=True) + 0.25) * weights
+    empty = np.zeros((1, 2, 0, 16), "float32")
+    return compute("GroupQueryAttention", query, key, value, empty, empty, lengths, total, num_heads=4, kv_num_heads=2)
 
 
 def group_queries():
@@ -235,8 +251,10 @@ def group_queries():
     case("GroupQueryAttention", packed + angles + [places], present=(2, 1, 5, 16), **rotated, rows_only=True)
     case("GroupQueryAttention", [Input(1, 3, 64), None, None, None, None, ints(2), np.array([3], "int32")] + angles, 3,
          **rotated, rows_only=True)
-    case("GroupQueryAttention", [Input(1, 3, 64), None, None, None, None, ints(2), np.array([3], "int32")] + angles +
-         [None] * 5 + [Input(16), Input(16)], 3, **rotated, qk_norm_epsilon=0.25, rows_only=True, prepare=normalise_heads)
+    case("GroupQueryAttention", [Input(1, 3, 64), Input(1, 3, 32), Input(1, 3, 32), None, None, ints(2), np.array([3], "int32")] +
+         [None] * 7 + [Input(16), Input(16)], instead=attend_normalised, num_heads=4, kv_num_heads=2, qk_norm_epsilon=0.25,
+         rows_only=True)
+
 
 
 def quantised():
@@ -297,12 +315,88 @@ def looked_up():
              rows_only=True)
 
 
+def to_last(x):
+    return np.moveaxis(x, 1, -1)
+
+
+def to_second(x):
+    return np.ascontiguousarray(np.moveaxis(x, -1, 1))
+
+
+def channels_last():
+    x, w, bias, z = Input(1, 4, 5, 4), Input(6, 2, 3, 3), Input(6), Input(1, 2, 3, 6)
+    at = {"group": 2, "kernel_shape": [3, 3]}
+    case("NhwcConv", [x, w, bias], instead=lambda x, w, b: to_last(compute("Conv", to_second(x), w, b, domain="", **at)), **at)
+    at["activation"] = "Relu"
+    case("NhwcFusedConv", [x, w, bias, z], **at, instead=lambda x, w, b, z: to_last(
+        compute("FusedConv", to_second(x), w, b, to_second(z), **at)))
+    at["activation"] = "LeakyRelu"
+    at["activation_params"] = [0.25]
+    case("NhwcFusedConv", [x, w, bias], **at, rows_only=True, instead=lambda x, w, b: to_last(
+        compute("FusedConv", to_second(x), w, b, **at)))
+    scalar = lambda value: np.array(value, "float32")
+    image, weights, zero, far = Input(1, 5, 6, 2, dtype="uint8"), Input(3, 2, 3, 3, dtype="int8"), np.array(5, "uint8"), np.array(100, "uint8")
+    scales, zeros = floats(0.5, 0.25, 0.125), np.array([0, 0, 0], "int8")
+    case("NhwcMaxPool", [image], kernel_shape=[2, 3], pads=[1, 0, 0, 1], strides=[2, 1])
+    conv = [image, scalar(0.05), far, weights, scales, zeros, scalar(3.0), zero]
+    case("QLinearConv", conv + [ints(7, -3, 100)], channels_last=1, pads=[1, 1, 0, 0])
+    case("QLinearConv", conv, channels_last=1, strides=[2, 1], rows_only=True)
+    conv[0] = Input(1, 2, 5, 6, dtype="uint8")
+    case("QLinearConv", conv, rows_only=True)
+    for kind in ("uint8", "int8"):
+        zero, far = np.array(5, kind), np.array(100, kind)
+        pool = [scalar(0.05), far, scalar(0.07), zero]
+        case("QLinearAveragePool", [Input(1, 2, 5, 6, dtype=kind)] + pool, kernel_shape=[2, 3], rows_only=kind == "int8")
+        case("QLinearAveragePool", [Input(1, 5, 6, 2, dtype=kind)] + pool, kernel_shape=[3, 3], channels_last=1,
+             pads=[1, 1, 1, 1], strides=[2, 2], count_include_pad=1, rows_only=kind == "int8")
+    case("QLinearAveragePool", [Input(1, 2, 5, 6, dtype="uint8"), scalar(0.25), far.astype("uint8"), scalar(0.5), zero.astype("uint8")], kernel_shape=[2, 2],
+         strides=[2, 2], ceil_mode=1, rows_only=True)
+
+
+def mean(x, scale, zero, result, shift, axes):
+    x = (x.astype("float32") - zero) * scale
+    return np.clip(np.rint(x.mean(axes, keepdims=True) / result) + shift, 0, 255).astype("uint8")
+
+
+def choices():
+    scalar = lambda value: np.array(value, "float32")
+    for kind in ("uint8", "int8"):
+        zero, far = np.array(5, kind), np.array(100, kind)
+        case("QLinearWhere", [np.array([[True], [False]]), Input(2, 5, dtype=kind), scalar(0.05), zero,
+                              Input(5, dtype=kind), scalar(0.25), far, scalar(0.13), zero], rows_only=kind == "int8")
+        # Halves are rounded after the zero point was added, which is odd: QLinearAdd and QLinearMul.
+        for op in ("QLinearAdd", "QLinearMul"):
+            case(op, [Input(40, dtype=kind), scalar(0.25), zero, Input(6, 1, dtype=kind), scalar(0.5), far,
+                      scalar(16.0 if op == "QLinearMul" else 0.5), zero], rows_only=True)
+        case("QLinearGlobalAveragePool", [Input(1, 60, 3, 3, dtype=kind), scalar(0.1), far, scalar(0.13), zero],
+             rows_only=True)
+    numbers = [Input(2, 3, 4, dtype="uint8"), scalar(0.25), np.array(100, "uint8"), scalar(0.5), np.array(5, "uint8")]
+    case("QLinearReduceMean", numbers, axes=[-1], keepdims=1, instead=lambda *x: mean(*x, -1))
+    case("QLinearReduceMean", numbers, axes=[0, 2], keepdims=0, rows_only=True, instead=lambda *x: mean(*x, (0, 2))[0, :, 0])
+
+
+def early():
+    image = Input(1, 2, 4, 5)
+    at = {"domain": "", "operator_set": 9}
+    case("Affine", [image], alpha=2.0, beta=0.5, **at)
+    case("Scale", [image], scale=0.25, **at)
+    case("ScaledTanh", [image], alpha=2.0, beta=0.5, **at)
+    case("ParametricSoftplus", [image], alpha=2.0, beta=0.5, **at)
+    case("ImageScaler", [image], scale=0.5, bias=[1.0, -2.0], **at)
+    case("Crop", [image], border=[1, 2, 1, 0], **at)
+    case("Crop", [image], border=[1, 2, 0, 0], scale=[2, 3], rows_only=True, **at)
+    case("Crop", [image], border=[0, 0, 0, 1], scale=[1, 2], rows_only=True, **at)
+
+
 normalisations()
 products()
 attention()
 group_queries()
 quantised()
 of_few_bits()
+channels_last()
+choices()
+early()
 looked_up()
 print("\n".join(plausible if "--plausible" in sys.argv else
                 ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))
