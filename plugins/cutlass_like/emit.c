@@ -1,6 +1,7 @@
 // A problem and its plan as C: the constants that a template names, then the template.
 #include "emit.h"
 
+#include "bits.h"
 #include "words.h"
 
 // Adds vectors of f32, and what products of words need of the instruction set.
@@ -47,8 +48,11 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
   byoc_cutlass_names_t names = {0};
   byoc_cutlass_text_add(text, "\n// ---- %s ----\n", symbol);
   byoc_cutlass_define_text(text, &names, "SYMBOL", "", symbol);
-  if (problem->words.dot != BYOC_CUTLASS_DOT_F32) {
-    byoc_cutlass_words_emit(text, &names, problem, plan);
+  if (problem->kind == BYOC_CUTLASS_BITS || problem->words.dot != BYOC_CUTLASS_DOT_F32) {
+    if (problem->kind == BYOC_CUTLASS_BITS)
+      byoc_cutlass_bits_emit(text, &names, problem, plan);
+    else
+      byoc_cutlass_words_emit(text, &names, problem, plan);
     byoc_cutlass_undefine_all(text, &names);
     return;
   }

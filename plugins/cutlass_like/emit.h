@@ -30,6 +30,9 @@
   X(args)                                                                                                              \
   X(item_shares)                                                                                                       \
   X(panel_shares)                                                                                                      \
+  X(bits)                                                                                                              \
+  X(bits_tile)                                                                                                         \
+  X(bits_entry)                                                                                                        \
   X(dot)                                                                                                               \
   X(entry)                                                                                                             \
   X(words_once)                                                                                                        \

@@ -65,6 +65,8 @@ static bool read_inputs(const generation_t *generation, job_t *job) {
            (!past[0] || (input_index(generation, job, past[0], &inputs->past_keys) &&
                          input_index(generation, job, past[1], &inputs->past_values)));
   }
+  if (match->scales && !input_index(generation, job, match->scales, &inputs->scales)) return false;
+  if (match->zeros && !input_index(generation, job, match->zeros, &inputs->zeros)) return false;
   if (match->residual) {
     int64_t residual = graph->value_parameter_index(match->residual);
     if (residual < 0) return false;
@@ -317,7 +319,9 @@ static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state)
   for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
     const byoc_cutlass_unit_t *unit = &generation->units[i];
     // These have only one plan, or no size that could be measured.
-    if (unit->plan.form == BYOC_CUTLASS_FORM_WORDS || byoc_cutlass_is_open(&unit->problem)) continue;
+    if (unit->plan.form == BYOC_CUTLASS_FORM_WORDS || unit->plan.form == BYOC_CUTLASS_FORM_BITS ||
+        byoc_cutlass_is_open(&unit->problem))
+      continue;
     int64_t start = byoc_cutlass_clock_us();
     double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = INFINITY;
     size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "generate.h"
 #include "words.h"
 
@@ -13,6 +14,11 @@ enum { LEAST_QUANTISED_TERMS = 16 };
 void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match) {
   byoc_cutlass_problem_t *problem = &match->problem;
   byoc_cutlass_words_t *words = &problem->words;
+  if (problem->kind == BYOC_CUTLASS_BITS) {
+    if (byoc_cutlass_bits_may_be_bytes(&problem->bits) && byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4))
+      words->dot = BYOC_CUTLASS_DOT_I8X4;
+    return;
+  }
   if (match->bytes) {
     words->dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) && !match->wide ? BYOC_CUTLASS_DOT_I8X4
                                                                                            : BYOC_CUTLASS_DOT_I16X2;

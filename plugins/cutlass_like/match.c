@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "match_attention.h"
+#include "match_bits.h"
 #include "match_gelu.h"
 #include "match_words.h"
 #include "plan.h"
@@ -305,6 +306,7 @@ static bool read_gelu(chain_t *chain, byoc_node_t *last, size_t left) {
 static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   const byoc_graph_api_t *graph = chain->graph;
   const char *op = graph->node_operator(node);
+  if (first && byoc_cutlass_is_bits_product(graph, node)) return byoc_cutlass_match_bits(graph, node, chain->match);
   if (graph->node_domain(node)[0] != '\0') return refuse(chain, "an operator of another domain");
   if (first) {
     if (strcmp(op, "Conv") == 0) return read_conv(chain, node);

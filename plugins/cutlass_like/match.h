@@ -5,7 +5,8 @@
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
-// The nodes are one Attention, one Conv, Gemm or MatMul, or one of these on bytes (match_words.h), and what follows it,
+// The nodes are one Attention, one Conv, Gemm or MatMul, one of these on bytes (match_words.h), or one
+// byoc::PackedMatMul (match_bits.h), and what follows it,
 // each reading the one before. Convolutions take in the layout changes around them: byoc::FromBlocked of data and
 // residual, byoc::ToBlocked of the result. `accept` asks with the nodes of a region, `generate` with those of a
 // function: both get the same answer.
@@ -21,9 +22,10 @@ typedef struct byoc_cutlass_match_t {
   bool out_of_memory;             // the match failed for lack of memory
   byoc_value_t *data;
   byoc_value_t *weights;
-  byoc_value_t *values;   // of attention
-  byoc_value_t *past[2];  // its cached keys and values; NULL if there are none
-  byoc_value_t *residual; // or the mask; NULL if there is none
+  byoc_value_t *values;         // of attention
+  byoc_value_t *scales, *zeros; // of weights of few bits; zeros may be NULL
+  byoc_value_t *past[2];        // its cached keys and values; NULL if there are none
+  byoc_value_t *residual;       // or the mask; NULL if there is none
   // What is done to each channel (or column) of the product: y = x * scale + shift. Both have `channels` elements.
   double *scale, *shift;
   int64_t channels;

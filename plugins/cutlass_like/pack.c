@@ -19,7 +19,7 @@ static void weight_panel(const byoc_cutlass_problem_t *problem, const byoc_cutla
 
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t panel, unit;
-  if (problem->kind == BYOC_CUTLASS_ATTENTION) return 0;
+  if (problem->kind == BYOC_CUTLASS_ATTENTION || problem->kind == BYOC_CUTLASS_BITS) return 0;
   if (plan->form == BYOC_CUTLASS_FORM_WORDS) return byoc_cutlass_words_packed(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DIRECT) return byoc_cutlass_direct_packed_floats(problem, plan);

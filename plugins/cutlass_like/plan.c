@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "attention.h"
+#include "bits.h"
 #include "direct.h"
 #include "winograd.h"
 #include "words.h"
@@ -137,6 +138,10 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_attention_plan(problem, out_plan);
     return;
   }
+  if (problem->kind == BYOC_CUTLASS_BITS) {
+    byoc_cutlass_bits_plan(problem, out_plan);
+    return;
+  }
   if (problem->words.dot != BYOC_CUTLASS_DOT_F32) {
     byoc_cutlass_words_plan(problem, out_plan);
     return;
@@ -174,6 +179,8 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
     floats = byoc_cutlass_winograd_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_ATTENTION) {
     floats = byoc_cutlass_attention_floats(problem, plan);
+  } else if (plan->form == BYOC_CUTLASS_FORM_BITS) {
+    floats = byoc_cutlass_bits_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
     floats = byoc_cutlass_direct_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && !conv->in_blocked) {

@@ -5,6 +5,7 @@
 //   options.c          options of the target; isa.c: instruction sets
 //   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;
 //                      match_shape.c: what they share
+//   match_bits.c       byoc::PackedMatMul → problem; plan_bits.c, emit_bits.c: how it is computed
 //   problem.c          what is known of a problem whichever template computes it
 //   plan.c             problem → algorithm and blocking; attention.c, direct.c and winograd.c know theirs
 //   plan_candidates.c  the plans that are worth measuring
@@ -61,7 +62,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define CONV        "(Conv(" ANY_LAYOUT ", @) | Conv(" ANY_LAYOUT ", @, @))"
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
-#define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @))"
+#define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @) | byoc::PackedMatMul(_, @, @, ...))"
 #define GEMM_BIAS   "{Add|Mul|Div}?(" CONST_GEMM ", @)"
 #define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"

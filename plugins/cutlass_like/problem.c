@@ -16,6 +16,7 @@ int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
 
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem) {
   return (problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows) ||
+         (problem->kind == BYOC_CUTLASS_BITS && problem->bits.open_rows) ||
          (problem->kind == BYOC_CUTLASS_CONV && problem->conv.open_batch);
 }
 
@@ -25,6 +26,7 @@ int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_attention_t *a = &problem->attention;
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
     return a->batch * a->heads * a->queries * a->keys * (a->size + a->value_size);
+  if (problem->kind == BYOC_CUTLASS_BITS) return problem->bits.rows * problem->bits.columns * problem->bits.depth;
   if (problem->kind == BYOC_CUTLASS_GEMM) return byoc_cutlass_batch(g) * g->m * g->n * g->k;
   return c->batch * c->groups * c->out * c->in * c->kernel_h * c->kernel_w * c->out_h * c->out_w;
 }

@@ -99,7 +99,19 @@ typedef struct byoc_cutlass_attention_t {
   float scale;
 } byoc_cutlass_attention_t;
 
-enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION };
+// byoc::PackedMatMul: C[rows][columns] = A[rows][depth] * B, whose numbers have `bits` bits and a scale for each
+// `block` of a column. templates/bits.h says how they lie.
+enum { BYOC_CUTLASS_ZEROS_NONE, BYOC_CUTLASS_ZEROS_OF_WORDS, BYOC_CUTLASS_ZEROS_OF_FLOATS };
+typedef struct byoc_cutlass_bits_t {
+  int64_t rows, columns, depth;
+  int64_t block, bits;
+  uint32_t zeros; // BYOC_CUTLASS_ZEROS_*
+  int64_t zero;   // the zero point of all numbers if they have none of their own
+  bool rounds;    // A is rounded to bytes, a scale for each block of a row
+  bool open_rows; // the number of rows is that of each call; `rows` is what it is planned for
+} byoc_cutlass_bits_t;
+
+enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION, BYOC_CUTLASS_BITS };
 
 // Inputs of the packed function, as indices into call->tensors; outputs follow at call->input_count. Attention has
 // queries, keys, values and mask instead of data, weights, bias and residual.
@@ -107,6 +119,7 @@ typedef struct byoc_cutlass_inputs_t {
   uint32_t data, weights, bias, residual;
   uint32_t zero, factor;           // words only: the data's zero point, a factor of every sum
   uint32_t past_keys, past_values; // of attention
+  uint32_t scales, zeros;          // of weights of few bits
 } byoc_cutlass_inputs_t;
 
 // What a product of words is besides its shape.
@@ -131,6 +144,7 @@ typedef struct byoc_cutlass_problem_t {
   byoc_cutlass_conv_t conv;
   byoc_cutlass_gemm_t gemm;
   byoc_cutlass_attention_t attention;
+  byoc_cutlass_bits_t bits;
   byoc_cutlass_epilogue_t epilogue;
   byoc_cutlass_inputs_t inputs;
   byoc_cutlass_words_t words;
@@ -148,6 +162,7 @@ enum {
   BYOC_CUTLASS_FORM_DIRECT,        // direct.h
   BYOC_CUTLASS_FORM_ATTENTION,     // attention.h
   BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
+  BYOC_CUTLASS_FORM_BITS,          // bits.h
 };
 
 // One way to compute a problem.

@@ -28,6 +28,21 @@ static const char convolution[] = "module {\n"
                                   "  }\n"
                                   "}\n";
 
+// The same weights with data of f32 and with data that are rounded to bytes; a bias and an activation follow.
+static const char few_bits[] =
+    "module {\n"
+    "  constant @w : u8[96,2,16] = splat 57\n"
+    "  constant @s : f32[96,2] = splat 0.03125\n"
+    "  constant @b : f32[96] = splat 0.5\n"
+    "  func @main(%x : f32[B,S,40]) -> (%y : f32[B,S,96], %z : f32[B,S,96]) {\n"
+    "    %0 = com.microsoft::MatMulNBits@1(%x, @w, @s, _, _, @b) {K = 40, N = 96, block_size = 32} : f32[B,S,96]\n"
+    "    %y = Relu@14(%0) : f32[B,S,96]\n"
+    "    %z = com.microsoft::MatMulNBits@1(%x, @w, @s) {K = 40, N = 96, block_size = 32, accuracy_level = 4} : "
+    "f32[B,S,96]\n"
+    "    return %y, %z\n"
+    "  }\n"
+    "}\n";
+
 static void build(const char *text, const char *taken) {
   FILE *file = fopen("model.byoc", "w");
   assert_non_null(file);
@@ -54,6 +69,15 @@ static void test_products_of_open_rows(void **state) {
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
 }
 
+static void test_products_by_few_bits(void **state) {
+  (void)state;
+  static const char *const dims[] = {"--dim B=1 --dim S=1", "--dim B=3 --dim S=7", "--dim B=1 --dim S=12",
+                                     "--dim B=2 --dim S=0"};
+  build(few_bits, "cutlass 4 operators in 2 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
+}
+
 static void test_convolutions_of_open_batch(void **state) {
   (void)state;
   static const char *const dims[] = {"--dim N=1", "--dim N=6", "--dim N=0"};
@@ -63,6 +87,7 @@ static void test_convolutions_of_open_batch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_of_open_rows),
+                                     cmocka_unit_test(test_products_by_few_bits),
                                      cmocka_unit_test(test_convolutions_of_open_batch)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

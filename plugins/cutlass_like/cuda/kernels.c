@@ -48,6 +48,8 @@ bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out
   const byoc_cutlass_epilogue_t *epilogue = &problem->epilogue;
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
     *out_reason = "attention is the processor's";
+  else if (problem->kind == BYOC_CUTLASS_BITS)
+    *out_reason = "weights of few bits are the processor's";
   else if (match->bytes)
     *out_reason = "products of bytes are the processor's";
   else if (epilogue->has_residual && epilogue->residual_last && epilogue->activation != BYOC_CUTLASS_ACT_NONE)

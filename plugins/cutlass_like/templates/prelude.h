@@ -7,8 +7,12 @@
 #include "byoc/call.h"
 
 // What HAS_BIAS may say: the bias belongs to the result's rows or to its columns.
-#define BIAS_OF_ROW      1
-#define BIAS_OF_COLUMN   2
+#define BIAS_OF_ROW    1
+#define BIAS_OF_COLUMN 2
+// What HAS_ZEROS may say, and the columns of a tile of weights of few bits (bits.h).
+#define ZEROS_OF_WORDS   1
+#define ZEROS_OF_FLOATS  2
+#define TILE             64
 
 #define JOIN_AGAIN(a, b) a##b
 #define JOIN(a, b)       JOIN_AGAIN(a, b)
