@@ -148,6 +148,9 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
   if (build->result.program != NULL && build->options.stream_axis != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "an axis is taken of models; this is a host program");
   }
+  if (build->result.program != NULL && build->options.variant_count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dimensions get sizes in models; this is a host program");
+  }
   const byoc_pipeline_options_t options = {.targets = build->options.targets,
                                            .passes = {.print_after = build->options.print_after,
                                                       .print_elide_bytes = PRINTED_BYTES,
@@ -160,7 +163,9 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .fallback = build->options.fallback,
                                            .pairs = build->options.pairs,
                                            .pair_count = build->options.pair_count,
-                                           .queue_count = build->options.queue_count};
+                                           .queue_count = build->options.queue_count,
+                                           .variants = build->options.variants,
+                                           .variant_count = build->options.variant_count};
   if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
   if (build->options.trace) {
     BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));

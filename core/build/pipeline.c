@@ -429,6 +429,14 @@ static byoc_status_t spread_over_ranks(pipeline_t *p) {
   return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
 }
 
+// What depends on constants only is computed before the copies are made, so that they share it.
+static byoc_status_t add_variants(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
+                                          "remove-dead-code",
+                                          p->module, &p->options->passes, p->diag));
+  return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
@@ -458,6 +466,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
     status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
   }
   if (status == BYOC_OK) status = spread_over_ranks(&p);
+  if (status == BYOC_OK && options->variant_count > 0) status = add_variants(&p);
   bool simplifies = status == BYOC_OK && !options->is_simplified;
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;

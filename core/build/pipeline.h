@@ -3,6 +3,7 @@
 #ifndef BYOC_CORE_BUILD_PIPELINE_H_
 #define BYOC_CORE_BUILD_PIPELINE_H_
 
+#include "core/build/variants.h"
 #include "core/collage/place.h"
 #include "core/hostir/in_place.h"
 #include "core/pass/pass.h"
@@ -35,7 +36,9 @@ typedef struct byoc_pipeline_options_t {
   const byoc_build_watcher_t *watcher;
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
-  int32_t queue_count; // queues of each device, for the turns of loops; 0 and 1: one
+  int32_t queue_count;                // queues of each device, for the turns of loops; 0 and 1: one
+  const byoc_variant_dim_t *variants; // dimensions that get several sizes
+  size_t variant_count;
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.

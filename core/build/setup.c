@@ -138,6 +138,8 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
                                       .stream_axis = options->stream_axis,
                                       .queue_count = (int32_t)options->queue_count,
                                       .fallback = options->fallback,
+                                      .variants = options->variants,
+                                      .variant_count = options->variant_count,
                                       .pairs = options->pairs,
                                       .pair_count = options->pair_count};
   byoc_build_init(&setup->build, &build, setup->allocator);

@@ -29,6 +29,8 @@ typedef struct byoc_setup_options_t {
   size_t disabled_count;
   const byoc_onnx_dim_binding_t *dims; // values of symbolic dimensions
   size_t dim_count;
+  const byoc_variant_dim_t *variants; // dimensions that get several sizes, and stay open (core/build/variants.h)
+  size_t variant_count;
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
   const char *print_after; // as in byoc_build_options_t

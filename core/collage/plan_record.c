@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ir/describe.h"
+
 byoc_status_t byoc_plan_record_targets(byoc_plan_t *plan, const char *model, const char *strategy,
                                        const byoc_target_list_t *targets, byoc_diag_t *diag) {
   if (plan == NULL) return BYOC_OK;
@@ -19,8 +21,12 @@ byoc_status_t byoc_plan_record_targets(byoc_plan_t *plan, const char *model, con
   return plan->model != NULL && plan->strategy != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// "main/sequence=128" for a variant, wherever it is in the chain of choices; others are named after their node.
 char *byoc_plan_nested_name(byoc_arena_t *arena, const char *name, const byoc_node_t *owner, uint32_t ordinal,
                             uint32_t block) {
+  const char *own = byoc_block_case(owner->blocks[block]), *outer = byoc_block_case(owner->block);
+  const size_t size = strlen(name) - (own != NULL && outer != NULL ? strlen(outer) + 1 : 0);
+  if (own != NULL) return byoc_arena_format(arena, "%.*s/%s", (int)size, name, own);
   return byoc_arena_format(arena, "%s/%s_%u.%s", name, owner->op, ordinal, owner->block_names[block]);
 }
 

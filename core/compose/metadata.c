@@ -9,6 +9,7 @@
 #include "core/compose/host_c.h"
 #include "core/compose/metadata_steps.h"
 #include "core/hostir/in_place.h"
+#include "core/ir/attribute_names.h"
 
 static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
@@ -236,6 +237,17 @@ static json_t *modules_json(const byoc_host_program_t *program) {
   return NULL;
 }
 
+// The sizes that the model has variants for; NULL if out of memory.
+static json_t *variants_json(const char *const *variants, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; array != NULL && i < count; i++) {
+    if (json_array_append_new(array, byoc_json_text(variants[i])) == 0) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
+
 // How many instructions of each kind, and what they need.
 static json_t *summary_json(const byoc_host_program_t *program) {
   static const char *const names[] = {
@@ -272,6 +284,11 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   char *dumped = NULL;
   json_t *devices = NULL;
   BYOC_RETURN_IF_ERROR(byoc_compose_devices_json(program, allocator, diag, &devices));
+  size_t variant_count = 0;
+  const char *const *variants =
+      program->module != NULL
+          ? byoc_attributes_strings(&program->module->attributes, BYOC_ATTRIBUTE_VARIANTS, &variant_count)
+          : NULL;
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
@@ -286,6 +303,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)))) &&
+            (variant_count == 0 || set(root, "variants", variants_json(variants, variant_count))) &&
             (devices == NULL || set(root, "devices", json_incref(devices))) &&
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||

@@ -12,7 +12,7 @@
 // ---- instructions ----
 
 // "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'". A kernel may serve several nodes, so the name is that of
-// the call.
+// the call. Which variant of the model it is in follows: "[sequence=128]".
 static void describe(const byoc_node_t *node, byoc_string_t *out) {
   if (node->callee != NULL && node->callee->kernel != NULL) {
     byoc_string_append(out, node->callee->kernel->description);
@@ -25,6 +25,11 @@ static void describe(const byoc_node_t *node, byoc_string_t *out) {
     byoc_string_append(out, node->op);
   }
   if (node->name[0] != '\0') byoc_string_appendf(out, " '%s'", node->name);
+  const char *variant = NULL;
+  for (const byoc_block_t *block = node->block; block->owner != NULL && variant == NULL; block = block->owner->block) {
+    variant = byoc_block_case(block);
+  }
+  if (variant != NULL) byoc_string_appendf(out, " [%s]", variant);
 }
 
 byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,

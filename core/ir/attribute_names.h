@@ -37,6 +37,10 @@
 // Strings, "NAME=INPUT.2": dimensions of the inputs that the model calls by a name and that were given a size.
 #define BYOC_ATTRIBUTE_DIMENSIONS "dimensions"
 
+// Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
+// (core/build/variants.h).
+#define BYOC_ATTRIBUTE_VARIANTS "variants"
+
 // ---- of modules that are for one rank of several (the pass shard) ----
 
 #define BYOC_ATTRIBUTE_RANK       "rank"       // int: which rank
@@ -65,6 +69,9 @@
 // Int, on byoc::CallC: the operations that the call stands for, where known; for profiles, without effect on the code.
 // Set by the build.
 #define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
+// Two strings, on the Ifs that choose between variants (core/build/variants.h): what each branch is for. Set by the
+// build.
+#define BYOC_ATTRIBUTE_CASES BYOC_ATTRIBUTE_RESERVED "cases"
 // Int, on random operators without a seed: the number that tells their streams apart. Set by type inference.
 #define BYOC_ATTRIBUTE_STREAM BYOC_ATTRIBUTE_RESERVED "stream"
 // On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/symbolic.h): its domain and

@@ -1,6 +1,8 @@
 // Describes functions by the operators in them.
 #include "core/ir/describe.h"
 
+#include "core/ir/attribute_names.h"
+
 // How many operators are named; composites nest one or two levels.
 enum { NAMED_COUNT = 4, MAX_DEPTH = 4 };
 
@@ -26,4 +28,15 @@ void byoc_function_describe(const byoc_function_t *function, byoc_string_t *out)
   describe_block(function->body, 0, false, &count, out);
   if (count == 0) describe_block(function->body, 0, true, &count, out);
   if (count > NAMED_COUNT) byoc_string_appendf(out, "+... (%zu operators)", count);
+}
+
+const char *byoc_block_case(const byoc_block_t *block) {
+  const byoc_node_t *owner = block->owner;
+  size_t count = 0;
+  const char *const *cases =
+      owner != NULL ? byoc_attributes_strings(&owner->attributes, BYOC_ATTRIBUTE_CASES, &count) : NULL;
+  for (uint32_t b = 0; b < count && b < owner->block_count; ++b) {
+    if (owner->blocks[b] == block) return cases[b];
+  }
+  return NULL;
 }

@@ -9,4 +9,7 @@
 // are many, the first ones and their number: "Conv+Relu+MaxPool+... (123 operators)".
 void byoc_function_describe(const byoc_function_t *function, byoc_string_t *out);
 
+// What a branch of the choice between variants is for, "sequence=128" (BYOC_ATTRIBUTE_CASES); NULL for other blocks.
+const char *byoc_block_case(const byoc_block_t *block);
+
 #endif // BYOC_CORE_IR_DESCRIBE_H_

@@ -5,6 +5,8 @@
 
 #include "explain.h"
 
+#include "core/build/variants.h"
+
 enum { NAMED_NODES = 4 };
 
 // The next name of "cutlass, dnnl"; false at the end.
@@ -94,7 +96,7 @@ static bool is_of_build(const byoc_plan_node_t *node) {
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (strcmp(node->op, names[i]) == 0) return true;
   }
-  return false;
+  return strcmp(node->name, BYOC_VARIANT_NODES) == 0;
 }
 
 // The block of --fallback that chooses between the two plans: it has nothing but the question and the choice. NULL:

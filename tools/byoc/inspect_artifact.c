@@ -181,6 +181,18 @@ static void print_devices(const json_t *devices, byoc_string_t *out) {
   }
 }
 
+// "variants: sequence=1; sequence=128; any other size"
+static void print_variants(const json_t *variants, byoc_string_t *out) {
+  size_t index = 0;
+  const json_t *variant = NULL;
+  json_array_foreach(variants, index, variant) {
+    byoc_string_append(out, index == 0 ? "variants: " : "; ");
+    const char *text = json_string_value(variant);
+    byoc_string_append_shown(out, text != NULL ? text : "");
+  }
+  if (index > 0) byoc_string_append(out, "; any other size\n");
+}
+
 static byoc_status_t print_as_text(const description_t *description, byoc_diag_t *diag) {
   const json_t *root = description->root;
   byoc_string_t out;
@@ -190,6 +202,7 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_string_appendf(&out, ", ABI %lld\n", (long long)integer_of(root, "abi_version"));
   for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
   for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
+  print_variants(json_object_get(root, "variants"), &out);
   byoc_status_t status = print_modules(description->text, &out, diag);
   byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));

@@ -9,19 +9,26 @@
 
 // ---- from words to options ----
 
-// NAME=VALUE, once for each dimension.
+// NAME=VALUE or NAME=VALUE,VALUE, once for each dimension.
 static byoc_status_t read_dims(byoc_session_t *session, const byoc_text_items_t *items, byoc_diag_t *diag) {
   byoc_onnx_dim_binding_t *dims = BYOC_ARENA_ARRAY(&session->texts, byoc_onnx_dim_binding_t, items->count);
-  if (dims == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_variant_dim_t *variants = BYOC_ARENA_ARRAY(&session->texts, byoc_variant_dim_t, items->count);
+  if (dims == NULL || variants == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_setup_options_t *settings = &session->settings;
   for (size_t i = 0; i < items->count; ++i) {
     byoc_dim_option_t dim;
     BYOC_RETURN_IF_ERROR(byoc_dim_option_read(items, i, diag, &dim));
-    dims[i] = (byoc_onnx_dim_binding_t){
-        .name = byoc_arena_format(&session->texts, "%.*s", (int)dim.name_size, dim.name), .value = dim.value};
-    if (dims[i].name == NULL) return byoc_diag_out_of_memory(diag);
+    const char *name = byoc_arena_format(&session->texts, "%.*s", (int)dim.name_size, dim.name);
+    const int64_t *sizes = byoc_arena_copy(&session->texts, dim.values, dim.count * sizeof(*sizes));
+    if (name == NULL || sizes == NULL) return byoc_diag_out_of_memory(diag);
+    if (dim.is_list) {
+      variants[settings->variant_count++] = (byoc_variant_dim_t){.name = name, .sizes = sizes, .size_count = dim.count};
+    } else {
+      dims[settings->dim_count++] = (byoc_onnx_dim_binding_t){.name = name, .value = dim.values[0]};
+    }
   }
-  session->settings.dims = dims;
-  session->settings.dim_count = items->count;
+  settings->dims = dims;
+  settings->variants = variants;
   return BYOC_OK;
 }
 

@@ -43,7 +43,10 @@ typedef struct byoc_session_options_t {
     "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
   }
 #define BYOC_DIM_ROW(options)                                                                                          \
-  { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
+  {                                                                                                                    \
+    "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE",                                                            \
+        "give a symbolic dimension its value; NAME=1,128: compile variants for these sizes beside the open model"      \
+  }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
 #define BYOC_SHARD_ROWS(options)                                                                                       \

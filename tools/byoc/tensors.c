@@ -233,19 +233,19 @@ static byoc_status_t share_dims(byoc_ports_t *ports, byoc_diag_t *diag) {
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     byoc_dim_option_t dim;
-    BYOC_RETURN_IF_ERROR(byoc_dim_option_read(items, i, diag, &dim));
+    BYOC_RETURN_IF_ERROR(byoc_dim_option_read_one(items, i, diag, &dim));
     if (!has_dim(ports, dim.name, dim.name_size)) return unknown_dim(ports, dim.name, dim.name_size, diag);
     int64_t value = 0;
     const byoc_port_t *other = find_value(ports, dim.name, dim.name_size, &value);
-    if (other != NULL && value != dim.value) {
+    if (other != NULL && value != dim.values[0]) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
                              "--dim gives '%.*s' the value %" PRId64 ", and in input '%s' it is %" PRId64,
-                             (int)dim.name_size, dim.name, dim.value, other->name, value);
+                             (int)dim.name_size, dim.name, dim.values[0], other->name, value);
     }
     for (size_t p = 0; p < ports->count; ++p) {
       byoc_port_t *port = &ports->items[p];
       for (int32_t d = 0; d < port->rank; ++d) {
-        if (port->dims[d] < 0 && is_named(port, d, dim.name, dim.name_size)) port->dims[d] = dim.value;
+        if (port->dims[d] < 0 && is_named(port, d, dim.name, dim.name_size)) port->dims[d] = dim.values[0];
       }
     }
   }
