@@ -414,6 +414,25 @@ static bool dim_is_nonnegative(byoc_dim_t dim) {
   }
 }
 
+// Is `sign` times the sum never negative? What is subtracted must be a remainder, which has a bound.
+static bool sum_is_nonnegative(const dim_sum_t *sum, int64_t sign) {
+  if (sum->overflow || sum->constant == INT64_MIN) return false;
+  int64_t least = sum->constant * sign;
+  for (size_t i = 0; i < sum->count; ++i) {
+    const byoc_dim_expr_t *product = sum->terms[i].product;
+    int64_t coefficient = sum->terms[i].coefficient, most = 0;
+    if (coefficient == INT64_MIN) return false;
+    coefficient *= sign;
+    if (coefficient > 0 && !dim_is_nonnegative(dim_of(product))) return false;
+    if (coefficient > 0) continue;
+    if (product->kind != BYOC_DIM_MOD || !byoc_dim_is_constant(product->right)) return false;
+    if (product->right.constant <= 0) return false;
+    if (__builtin_mul_overflow(coefficient, product->right.constant - 1, &most)) return false;
+    if (__builtin_add_overflow(least, most, &least)) return false;
+  }
+  return least >= 0;
+}
+
 static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right,
                                bool *failed) {
   if (dim_compare(left, right) > 0) {
@@ -426,7 +445,8 @@ static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_d
   sum_init(&difference, left);
   sum_collect(&difference, right, -1);
   sum_tidy(&difference);
-  if (!difference.overflow && difference.count == 0) return (difference.constant <= 0) == is_min ? left : right;
+  if (sum_is_nonnegative(&difference, 1)) return is_min ? right : left;
+  if (sum_is_nonnegative(&difference, -1)) return is_min ? left : right;
   if (byoc_dim_is_constant(right)) {
     if (is_min && right.constant == INT64_MAX) return left;
     if (right.constant <= 0 && dim_is_nonnegative(left)) return is_min ? right : left;

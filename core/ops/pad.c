@@ -38,6 +38,26 @@ static byoc_status_t set_made(const byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+// Pads that follow from shapes (exporters pad images up to a multiple of a window) make dimensions that do, too.
+static byoc_status_t set_followed(const byoc_infer_t *infer, const int32_t *place, int32_t count) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t pads[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  int32_t pad_count = 0;
+  bool failed = false;
+  if (mode_of(infer->node) != PAD_CONSTANT || !byoc_has_operand(infer->node, 1) ||
+      !byoc_shape_value(infer->node->operands[1], infer->arena, &pad_count, pads) || pad_count != 2 * count) {
+    return set_made(infer);
+  }
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    if (place[d] < 0) continue;
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[place[d]], &failed);
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[count + place[d]], &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
 static byoc_status_t infer_pad(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
@@ -55,7 +75,7 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
   if (known == BYOC_KNOWN_NO) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 2 * (int64_t)count));
-    return set_made(infer);
+    return set_followed(infer, place, count);
   }
   if (pads.count != 2 * (size_t)count) {
     return byoc_infer_error(infer, "'pads': expected %d values, got %zu", 2 * count, pads.count);

@@ -9,7 +9,8 @@
 enum { MAX_DEPTH = 24, MAX_STEPS = 4096 };
 
 typedef struct {
-  int32_t rank; // 0: a scalar, 1: a list
+  int32_t rank;    // 0: a scalar, 1: a list, 2: a table, row by row
+  int32_t columns; // of a table; 1 otherwise
   int32_t count;
   byoc_dim_t dims[BYOC_MAX_RANK];
   bool is_data[BYOC_MAX_RANK]; // only the run knows it; the dimension says nothing
@@ -37,13 +38,24 @@ static bool operand_int(context_t *context, const byoc_node_t *node, uint32_t in
   return true;
 }
 
+// Gives the elements, which stay the same, the shape of `type`.
+static bool reshape(list_t *list, const byoc_type_t *type) {
+  list->rank = type->rank;
+  list->columns = 1;
+  if (type->rank < 2) return true;
+  if (type->rank > 2 || byoc_type_element_count(type) != list->count) return false;
+  list->columns = (int32_t)type->dims[1].constant;
+  return list->columns > 0;
+}
+
 static bool from_constant(const byoc_constant_t *constant, list_t *out) {
   const byoc_type_t *type = constant->type;
   int64_t count = byoc_type_element_count(type);
-  if (!byoc_dtype_is_integer(type->dtype) || type->rank > 1 || count < 0 || count > BYOC_MAX_RANK) return false;
-  *out = (list_t){.rank = type->rank, .count = (int32_t)count};
+  bool is_integer = byoc_dtype_is_integer(type->dtype) || type->dtype == BYOC_DTYPE_BOOL;
+  if (!is_integer || type->rank > 2 || count < 0 || count > BYOC_MAX_RANK) return false;
+  *out = (list_t){.columns = 1, .count = (int32_t)count};
   for (int32_t i = 0; i < out->count; ++i) out->dims[i] = byoc_dim_constant(byoc_constant_element_i64(constant, i));
-  return true;
+  return reshape(out, type);
 }
 
 static bool from_shape(const byoc_node_t *node, list_t *out) {
@@ -55,7 +67,7 @@ static bool from_shape(const byoc_node_t *node, list_t *out) {
   if (end < 0) end += type->rank;
   if (begin < 0) begin = 0;
   if (end > type->rank) end = type->rank;
-  *out = (list_t){.rank = 1};
+  *out = (list_t){.rank = 1, .columns = 1};
   for (int64_t i = begin; i < end; ++i) out->dims[out->count++] = type->dims[i];
   return true;
 }
@@ -67,7 +79,7 @@ static bool from_size(context_t *context, const byoc_node_t *node, list_t *out) 
   for (int32_t i = 0; i < type->rank; ++i) {
     size = byoc_dim_binary(context->arena, BYOC_DIM_MUL, size, type->dims[i], &context->failed);
   }
-  *out = (list_t){.rank = 0, .count = 1, .dims = {size}};
+  *out = (list_t){.rank = 0, .columns = 1, .count = 1, .dims = {size}};
   return true;
 }
 
@@ -75,7 +87,8 @@ static bool from_gather(context_t *context, const byoc_node_t *node, int depth, 
   list_t data, indices;
   if (byoc_node_int(node, "axis") > 0) return false;
   if (!operand(context, node, 0, depth, &data) || !operand(context, node, 1, depth, &indices)) return false;
-  *out = (list_t){.rank = indices.rank, .count = indices.count};
+  if (data.rank != 1 || indices.rank > 1) return false;
+  *out = (list_t){.rank = indices.rank, .columns = 1, .count = indices.count};
   for (int32_t i = 0; i < indices.count; ++i) {
     int64_t at = indices.dims[i].constant;
     if (indices.is_data[i] || !byoc_dim_is_constant(indices.dims[i])) return false;
@@ -84,14 +97,15 @@ static bool from_gather(context_t *context, const byoc_node_t *node, int depth, 
     out->dims[i] = data.dims[at];
     out->is_data[i] = data.is_data[at];
   }
-  return data.rank == 1;
+  return true;
 }
 
 static bool from_concat(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
-  *out = (list_t){.rank = 1};
+  *out = (list_t){.rank = 1, .columns = 1};
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     list_t part;
     if (!operand(context, node, i, depth, &part) || out->count + part.count > BYOC_MAX_RANK) return false;
+    if (part.rank != 1) return false;
     for (int32_t j = 0; j < part.count; ++j) {
       out->dims[out->count] = part.dims[j];
       out->is_data[out->count++] = part.is_data[j];
@@ -100,48 +114,158 @@ static bool from_concat(context_t *context, const byoc_node_t *node, int depth, 
   return true;
 }
 
+// Rows of a table or elements of a list, forwards or backwards.
 static bool from_slice(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
   list_t data;
-  int64_t begin = 0, end = 0, step = 1;
-  if (!operand(context, node, 0, depth, &data) || data.rank != 1) return false;
+  int64_t begin = 0, end = 0, step = 1, axis = 0;
+  if (!operand(context, node, 0, depth, &data) || data.rank == 0) return false;
   if (node->since_version < 10) {
     byoc_ints_t starts, ends;
+    if (data.rank != 1) return false;
     if (byoc_read_ints(node, "starts", -1, &starts) != BYOC_KNOWN_YES || starts.count != 1) return false;
     if (byoc_read_ints(node, "ends", -1, &ends) != BYOC_KNOWN_YES || ends.count != 1) return false;
     begin = starts.values[0], end = ends.values[0];
   } else {
     if (!operand_int(context, node, 1, depth, &begin) || !operand_int(context, node, 2, depth, &end)) return false;
+    if (byoc_has_operand(node, 3) && !operand_int(context, node, 3, depth, &axis)) return false;
     if (byoc_has_operand(node, 4) && !operand_int(context, node, 4, depth, &step)) return false;
   }
-  if (step != 1) return false;
-  if (begin < 0) begin += data.count;
-  if (end < 0) end += data.count;
-  if (begin < 0) begin = 0;
-  if (end > data.count) end = data.count;
-  *out = (list_t){.rank = 1};
-  for (int64_t i = begin; i < end; ++i) {
-    out->dims[out->count] = data.dims[i];
-    out->is_data[out->count++] = data.is_data[i];
+  if ((axis != 0 && axis != -data.rank) || (step != 1 && step != -1)) return false;
+  const int32_t rows = data.count / data.columns, least = step > 0 ? 0 : -1, most = step > 0 ? rows : rows - 1;
+  if (begin < 0) begin += rows;
+  if (end < 0) end = end < -rows ? least : end + rows;
+  begin = begin < least ? least : begin > most ? most : begin;
+  end = end > most ? most : end;
+  *out = (list_t){.rank = data.rank, .columns = data.columns};
+  for (int64_t row = begin; step > 0 ? row < end : row > end; row += step) {
+    for (int32_t c = 0; c < data.columns; ++c, ++out->count) {
+      out->dims[out->count] = data.dims[row * data.columns + c];
+      out->is_data[out->count] = data.is_data[row * data.columns + c];
+    }
   }
+  return true;
+}
+
+static bool from_transpose(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
+  list_t data;
+  size_t count = 0;
+  const int64_t *perm = byoc_node_ints(node, "perm", &count);
+  if (!operand(context, node, 0, depth, &data)) return false;
+  *out = data;
+  if (data.rank < 2 || (count == 2 && perm[0] == 0)) return true;
+  const int32_t rows = data.count / data.columns;
+  out->columns = rows;
+  for (int32_t i = 0; i < data.count; ++i) {
+    const int32_t to = i % data.columns * rows + i / data.columns;
+    out->dims[to] = data.dims[i];
+    out->is_data[to] = data.is_data[i];
+  }
+  return rows > 0;
+}
+
+// ConstantOfShape, of so many elements as a list may have.
+static bool from_filled(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
+  int64_t count = 0;
+  list_t one;
+  const byoc_attribute_t *value = byoc_node_given(node, "value");
+  if (!value || value->kind != BYOC_ATTRIBUTE_TENSOR || !from_constant(value->tensor, &one) || one.count != 1)
+    return false;
+  if (!operand_int(context, node, 0, depth, &count) || count < 0 || count > BYOC_MAX_RANK) return false;
+  *out = (list_t){.rank = 1, .columns = 1, .count = (int32_t)count};
+  for (int32_t i = 0; i < out->count; ++i) out->dims[i] = one.dims[0];
+  return true;
+}
+
+// ---- operators that compute element by element ----
+
+// Is it a number that no run can make negative? Leaves are dimensions.
+static bool is_size(byoc_dim_t dim) {
+  if (byoc_dim_is_constant(dim)) return dim.constant >= 0;
+  if (byoc_dim_is_leaf(dim)) return true;
+  return dim.expr->kind != BYOC_DIM_SUB && is_size(dim.expr->left) && is_size(dim.expr->right);
+}
+
+static bool combine(context_t *context, byoc_dim_kind_t kind, byoc_dim_t x, byoc_dim_t y, byoc_dim_t *out) {
+  // Div truncates. That is a floor if neither number is negative, as dimensions never are.
+  if (kind == BYOC_DIM_FLOORDIV) {
+    if (byoc_dim_is_constant(y) && y.constant <= 0) return false;
+    if (byoc_dim_is_constant(x) && x.constant < 0) return false;
+  }
+  if (kind == BYOC_DIM_MOD && (!byoc_dim_is_constant(y) || y.constant <= 0)) return false;
+  *out = byoc_dim_binary(context->arena, kind, x, y, &context->failed);
+  return true;
+}
+
+// 1 or 0; false if only the run knows.
+static bool compare(byoc_dim_t x, byoc_dim_t y, byoc_dim_t *out) {
+  const bool same = byoc_dim_equal(x, y);
+  const bool constants = byoc_dim_is_constant(x) && byoc_dim_is_constant(y);
+  const bool signs = (byoc_dim_is_constant(x) && x.constant < 0 && is_size(y)) ||
+                     (byoc_dim_is_constant(y) && y.constant < 0 && is_size(x));
+  *out = byoc_dim_constant(same);
+  return same || constants || signs;
+}
+
+static bool spread(const list_t *a, const list_t *b, list_t *out) {
+  if (a->rank > 1 || b->rank > 1 || (a->count != b->count && a->count != 1 && b->count != 1)) return false;
+  *out = (list_t){
+      .rank = a->rank > b->rank ? a->rank : b->rank, .columns = 1, .count = a->count == 1 ? b->count : a->count};
   return true;
 }
 
 static bool from_arithmetic(context_t *context, const byoc_node_t *node, int depth, byoc_dim_kind_t kind, list_t *out) {
   list_t a, b;
-  if (!operand(context, node, 0, depth, &a) || !operand(context, node, 1, depth, &b)) return false;
-  if (a.count != b.count && a.count != 1 && b.count != 1) return false;
-  *out = (list_t){.rank = a.rank > b.rank ? a.rank : b.rank, .count = a.count == 1 ? b.count : a.count};
+  if (node->operand_count != 2 || (kind == BYOC_DIM_MOD && byoc_node_flag(node, "fmod"))) return false;
+  if (!operand(context, node, 0, depth, &a) || !operand(context, node, 1, depth, &b) || !spread(&a, &b, out))
+    return false;
   for (int32_t i = 0; i < out->count; ++i) {
     const int32_t p = a.count == 1 ? 0 : i, q = b.count == 1 ? 0 : i;
-    byoc_dim_t x = a.dims[p], y = b.dims[q];
     out->is_data[i] = a.is_data[p] || b.is_data[q];
+    if (!out->is_data[i] && !combine(context, kind, a.dims[p], b.dims[q], &out->dims[i])) return false;
+  }
+  return true;
+}
+
+static bool from_equal(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
+  list_t a, b;
+  if (!operand(context, node, 0, depth, &a) || !operand(context, node, 1, depth, &b) || !spread(&a, &b, out))
+    return false;
+  for (int32_t i = 0; i < out->count; ++i) {
+    const int32_t p = a.count == 1 ? 0 : i, q = b.count == 1 ? 0 : i;
+    out->is_data[i] = a.is_data[p] || b.is_data[q] || !compare(a.dims[p], b.dims[q], &out->dims[i]);
+    if (out->is_data[i] && !context->takes_data) return false;
+  }
+  return true;
+}
+
+static bool from_where(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
+  list_t condition, a, b, both;
+  if (!operand(context, node, 0, depth, &condition)) return false;
+  if (!operand(context, node, 1, depth, &a) || !operand(context, node, 2, depth, &b)) return false;
+  if (!spread(&a, &b, &both) || !spread(&condition, &both, out)) return false;
+  for (int32_t i = 0; i < out->count; ++i) {
+    const int32_t c = condition.count == 1 ? 0 : i;
+    out->is_data[i] = condition.is_data[c] || !byoc_dim_is_constant(condition.dims[c]);
+    if (out->is_data[i] && !context->takes_data) return false;
+    const list_t *chosen = condition.dims[c].constant != 0 ? &a : &b;
+    const int32_t at = chosen->count == 1 ? 0 : i;
     if (out->is_data[i]) continue;
-    // Div truncates. That is a floor if neither number is negative, as dimensions never are.
-    if (kind == BYOC_DIM_FLOORDIV) {
-      if (byoc_dim_is_constant(y) && y.constant <= 0) return false;
-      if (byoc_dim_is_constant(x) && x.constant < 0) return false;
-    }
-    out->dims[i] = byoc_dim_binary(context->arena, kind, x, y, &context->failed);
+    out->is_data[i] = chosen->is_data[at];
+    out->dims[i] = chosen->dims[at];
+  }
+  return true;
+}
+
+// ReduceProd of all there is.
+static bool from_product(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
+  list_t data;
+  const byoc_type_t *type = node->results[0]->type;
+  if (!operand(context, node, 0, depth, &data) || data.rank != 1) return false;
+  if (!byoc_is_ranked(type) || type->rank > 1 || byoc_node_flag(node, "noop_with_empty_axes")) return false;
+  *out = (list_t){.rank = type->rank, .columns = 1, .count = 1, .dims = {byoc_dim_constant(1)}};
+  for (int32_t i = 0; i < data.count; ++i) {
+    out->is_data[0] |= data.is_data[i];
+    out->dims[0] = byoc_dim_binary(context->arena, BYOC_DIM_MUL, out->dims[0], data.dims[i], &context->failed);
   }
   return true;
 }
@@ -157,6 +281,14 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   if (strcmp(op, "Sub") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_SUB, out);
   if (strcmp(op, "Mul") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MUL, out);
   if (strcmp(op, "Div") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_FLOORDIV, out);
+  if (strcmp(op, "Mod") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MOD, out);
+  if (strcmp(op, "Min") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MIN, out);
+  if (strcmp(op, "Max") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MAX, out);
+  if (strcmp(op, "Equal") == 0) return from_equal(context, node, depth, out);
+  if (strcmp(op, "Where") == 0) return from_where(context, node, depth, out);
+  if (strcmp(op, "Transpose") == 0) return from_transpose(context, node, depth, out);
+  if (strcmp(op, "ConstantOfShape") == 0) return from_filled(context, node, depth, out);
+  if (strcmp(op, "ReduceProd") == 0) return from_product(context, node, depth, out);
   const bool is_pair = node->operand_count == 2;
   if (is_pair && strcmp(op, "Max") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MAX, out);
   if (is_pair && strcmp(op, "Min") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MIN, out);
@@ -164,15 +296,12 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
     const byoc_attribute_t *value = byoc_node_given(node, "value");
     return value && value->kind == BYOC_ATTRIBUTE_TENSOR && from_constant(value->tensor, out);
   }
-  bool rank_up = strcmp(op, "Unsqueeze") == 0, rank_down = strcmp(op, "Squeeze") == 0;
-  bool reshape = strcmp(op, "Reshape") == 0;
+  const bool ranks = strcmp(op, "Unsqueeze") == 0 || strcmp(op, "Squeeze") == 0 || strcmp(op, "Reshape") == 0;
   bool same = strcmp(op, "Cast") == 0 || strcmp(op, "Identity") == 0;
-  if (!rank_up && !rank_down && !reshape && !same) return false;
+  if (!ranks && !same) return false;
   const byoc_type_t *type = node->results[0]->type;
-  if (!byoc_is_ranked(type) || type->rank > 1 || !byoc_dtype_is_integer(type->dtype)) return false;
-  if (!operand(context, node, 0, depth, out)) return false;
-  out->rank = type->rank;
-  return true;
+  if (!byoc_is_ranked(type) || !byoc_dtype_is_integer(type->dtype)) return false;
+  return operand(context, node, 0, depth, out) && reshape(out, type);
 }
 
 // All elements are data.
@@ -180,7 +309,7 @@ static bool from_type(const byoc_type_t *type, list_t *out) {
   if (!byoc_is_ranked(type) || type->rank > 1 || !byoc_dtype_is_integer(type->dtype)) return false;
   const int64_t count = byoc_type_element_count(type);
   if (count < 0 || count > BYOC_MAX_RANK) return false;
-  *out = (list_t){.rank = type->rank, .count = (int32_t)count};
+  *out = (list_t){.rank = type->rank, .columns = 1, .count = (int32_t)count};
   for (int32_t i = 0; i < out->count; ++i) out->is_data[i] = true;
   return true;
 }
@@ -199,7 +328,7 @@ bool byoc_infer_shape_value(const byoc_infer_t *infer, const byoc_value_t *value
   context_t context = {.arena = infer->arena, .takes_data = true};
   list_t list;
   *out_count = 0;
-  if (!evaluate(&context, value, 0, &list)) return false;
+  if (!evaluate(&context, value, 0, &list) || list.rank > 1) return false;
   for (int32_t i = 0; i < list.count; ++i) {
     out_is_data[i] = list.is_data[i];
     out_dims[i] = list.is_data[i] ? byoc_infer_unknown_dim(infer, &context.failed) : list.dims[i];
@@ -213,7 +342,7 @@ bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *o
   context_t context = {.arena = arena};
   list_t list;
   *out_count = 0;
-  if (!value || !evaluate(&context, value, 0, &list) || context.failed) return false;
+  if (!value || !evaluate(&context, value, 0, &list) || list.rank > 1 || context.failed) return false;
   *out_count = list.count;
   for (int32_t i = 0; i < list.count; ++i) out_dims[i] = list.dims[i];
   return true;

@@ -93,7 +93,8 @@ byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64
 // For lowering, after inference has accepted the axis.
 int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank);
 // The elements of a shape-like i64 value of rank 0 or 1 as dimensions, if they follow from constants and shapes through
-// Shape, Size, Gather, Slice, Concat, Unsqueeze, Squeeze, Cast and arithmetic. False if they do not.
+// Shape, Size, arithmetic, what picks, joins, fills, compares and chooses elements, and reorders tables of them on the
+// way. False if they do not.
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
                       byoc_dim_t out_dims[BYOC_MAX_RANK]);
 // The same where elements may be data: each of those is an unknown dimension of its own. False only if the number of

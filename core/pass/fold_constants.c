@@ -8,6 +8,7 @@
 #include "core/ir/virtual_device.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
+#include "core/ops/util.h"
 #include "core/pass/pass.h"
 
 // What is computed from weights is folded whatever its size, as long as it is not much larger than they are: weights of
@@ -114,9 +115,30 @@ static byoc_status_t fold_shape(folder_t *f, byoc_node_t *node) {
   return replace_by_constant(f, node->results[0], byoc_constant_create(f->function->module, name, result, values));
 }
 
+// Gather(Shape(x), 1), Concat(Mod(...), ...) → constant, where other dimensions of x are open, but not these
+static byoc_status_t fold_followed(folder_t *f, byoc_node_t *node) {
+  if (node->callee || node->result_count != 1 || node->operand_count == 0 || node->block_count > 0) return BYOC_OK;
+  const byoc_value_t *result = node->results[0];
+  const byoc_type_t *type = result->type;
+  if (!byoc_type_is_tensor(type) || type->dtype != BYOC_DTYPE_I64 || !byoc_type_is_static(type)) return BYOC_OK;
+  if (result->uses.count == 0 || result->device.target != NULL || byoc_node_is_onnx(node, "Shape")) return BYOC_OK;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int64_t values[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (!byoc_shape_value(result, &f->function->module->arena, &count, dims)) return BYOC_OK;
+  if (count == 0 || count != byoc_type_element_count(type)) return BYOC_OK;
+  for (int32_t i = 0; i < count; ++i) {
+    if (!byoc_dim_is_constant(dims[i])) return BYOC_OK;
+    values[i] = dims[i].constant;
+  }
+  const char *name = result->name ? result->name : "sizes";
+  return replace_by_constant(f, node->results[0], byoc_constant_create(f->function->module, name, type, values));
+}
+
 static byoc_status_t fold_shapes(folder_t *f, byoc_block_t *block) {
   BYOC_FOR_EACH_NODE(node, block) {
     BYOC_RETURN_IF_ERROR(fold_shape(f, node));
+    BYOC_RETURN_IF_ERROR(fold_followed(f, node));
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_shapes(f, node->blocks[b]));
   }
   return BYOC_OK;

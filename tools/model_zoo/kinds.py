@@ -3,7 +3,7 @@ import importlib
 
 MODULES = {"linear": "scikit", "trees": "scikit", "svm": "scikit", "pipelines": "scikit", "boosted": "boosted",
            "layers": "layers", "scripted": "scripted", "transformers": "transformers", "vision": "vision",
-           "detection": "detection"}
+           "detection": "detection", "huggingface": "huggingface"}
 
 
 def collect(wanted):

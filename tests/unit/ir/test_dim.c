@@ -83,6 +83,9 @@ static void extrema_fold(void **state) {
   expect("min(5, N)", "min(N, 5)");
   expect("max(max(N, 2), 5)", "max(N, 5)");
   expect("min(N, 9223372036854775807)", "N");
+  expect("min(N, M + N)", "N");
+  expect("min(N - mod(N, 7) + 6, N)", "N");
+  expect("max(N - mod(N, 7) + 5, N)", "max(N, N - mod(N, 7) + 5)");
   expect("max(N * 2 + 1, 0)", "N * 2 + 1");
   expect("max(?1, 0)", "max(?1, 0)"); // an unknown may be negative
   expect("min(M, N)", "min(M, N)");

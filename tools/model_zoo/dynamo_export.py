@@ -1,0 +1,36 @@
+"""Exports a torch module by torch's newer exporter, which captures a graph (dynamo) and writes it with onnxscript."""
+import torch
+
+from .model import Model
+from .torch_export import floats, tokens  # noqa: F401: what models are given
+
+
+def make(kind, name, build, inputs, opset=18, open_axes=None):
+    """`build` returns the module; open_axes: {input's number: {axis: name}}, the dimensions that stay open."""
+    def export(path):
+        torch.manual_seed(0)
+        module = build().eval()
+        arguments = tuple(inputs())
+        shapes = None
+        if open_axes:
+            dims = {axis: torch.export.Dim.DYNAMIC for of_input in open_axes.values() for axis in of_input.values()}
+            shapes = [{axis: dims[name] for axis, name in open_axes.get(i, {}).items()} or None
+                      for i in range(len(arguments))]
+            shapes = (tuple(shapes),) if takes_any(module) else tuple(shapes)
+        with torch.no_grad():
+            program = torch.onnx.export(module, arguments, dynamo=True, opset_version=opset, dynamic_shapes=shapes,
+                                        verbose=False)
+        program.save(str(path), external_data=False)
+        return [argument.numpy() for argument in arguments]
+    return Model(kind, name, export)
+
+
+def takes_any(module):
+    """Does the module take its inputs as `*values`?"""
+    return module.forward.__code__.co_flags & 0x04 != 0 and module.forward.__code__.co_argcount == 1
+
+
+def both(kind, name, build, inputs, axes, opset=18):
+    """The model with fixed sizes and with open ones."""
+    yield make(kind, name, build, inputs, opset)
+    yield make(kind, name + "_open", build, inputs, opset, axes)
