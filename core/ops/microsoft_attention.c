@@ -1,7 +1,7 @@
-// com.microsoft: Attention, MultiHeadAttention and RotaryEmbedding, which are written as those of ai.onnx. What may not
-// be attended to gets `mask_filter_value` added to its score, as in ONNX Runtime: a row that is masked as a whole still
-// has shares.
-#include "core/ops/microsoft.h"
+// com.microsoft: Attention, QAttention, MultiHeadAttention and RotaryEmbedding, which are written as those of ai.onnx.
+// What may not be attended to gets `mask_filter_value` added to its score, as in ONNX Runtime: a row that is masked as
+// a whole still has shares.
+#include "core/ops/microsoft_quantize.h"
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
@@ -25,6 +25,14 @@ static byoc_status_t need_heads(const byoc_infer_t *infer, byoc_dim_t hidden, co
   if (hidden.constant > 0 && hidden.constant % heads == 0) return BYOC_OK;
   return byoc_infer_error(infer, "the hidden size %lld of %s does not divide into %lld heads",
                           (long long)hidden.constant, what, (long long)heads);
+}
+
+// Operand `index`, if it is given, must hold floats of type `dtype`.
+static byoc_status_t need_of_type(const byoc_infer_t *infer, uint32_t index, byoc_dtype_t dtype) {
+  if (!byoc_has_operand(infer->node, index)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_float, "a float tensor"));
+  if (byoc_operand_type(infer->node, index)->dtype == dtype) return BYOC_OK;
+  return byoc_infer_error(infer, "operand %u: expected %s", index, byoc_dtype_name(dtype));
 }
 
 // A mask of i32, [batch] lengths, [batch, total] or [batch, length, total], and what is added to scores.
@@ -91,7 +99,8 @@ enum { X, WEIGHTS, BIAS, MASK, PAST, ADDED, PAST_LENGTH };
 // The hidden sizes of queries, keys and values: a third of the weights each, unless the node says them.
 static bool hidden_sizes(const byoc_node_t *node, int64_t sizes[3]) {
   size_t count = 0;
-  const int64_t *given = byoc_node_ints(node, "qkv_hidden_sizes", &count);
+  const bool is_said = byoc_node_takes(node, "qkv_hidden_sizes");
+  const int64_t *given = is_said ? byoc_node_ints(node, "qkv_hidden_sizes", &count) : NULL;
   const byoc_dim_t whole = byoc_operand_type(node, WEIGHTS)->dims[1];
   if (count != 0 && count != 3) return false;
   if (!byoc_dim_is_constant(whole) || (count == 0 && whole.constant % 3 != 0)) return false;
@@ -102,10 +111,15 @@ static bool hidden_sizes(const byoc_node_t *node, int64_t sizes[3]) {
   return sizes[0] == sizes[1] && sizes[0] + sizes[1] + sizes[2] == whole.constant;
 }
 
-static byoc_status_t infer_attention(byoc_infer_t *infer) {
+// Where Attention and QAttention have their operands; QAttention has no bias of scores.
+typedef struct places_t {
+  uint32_t bias, mask, past, added;
+} places_t;
+static const places_t float_places = {BIAS, MASK, PAST, ADDED}, byte_places = {2, 5, 8, UINT32_MAX};
+
+// What both have in common, once x and the weights are known to be of rank 3 and 2; floats are of type `dtype`.
+static byoc_status_t infer_projected(const byoc_infer_t *infer, const places_t *at, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, X, 3, 3));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, WEIGHTS, 2, 2));
   const byoc_type_t *x = byoc_operand_type(node, X), *weights = byoc_operand_type(node, WEIGHTS);
   int64_t sizes[3];
   if (!hidden_sizes(node, sizes)) {
@@ -115,30 +129,39 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, WEIGHTS, 0, x->dims[2]));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "do_rotary", 0));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "past_present_share_buffer", 0));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, PAST_LENGTH, "the length of a shared past"));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, BIAS));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, BIAS, 1, &weights->dims[1]));
+  BYOC_RETURN_IF_ERROR(need_of_type(infer, at->bias, dtype));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, at->bias, 1, &weights->dims[1]));
   const int64_t heads = byoc_node_int(node, "num_heads");
   byoc_dim_t total = x->dims[1];
-  if (byoc_has_operand(node, PAST)) {
+  if (byoc_has_operand(node, at->past)) {
     bool failed = false;
-    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, PAST, 5, 5));
-    const byoc_dim_t wanted[5] = {byoc_dim_constant(2), x->dims[0], byoc_dim_constant(heads),
-                                  byoc_operand_type(node, PAST)->dims[3], byoc_dim_constant(sizes[0] / heads)};
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, PAST, 5, wanted));
+    BYOC_RETURN_IF_ERROR(need_of_type(infer, at->past, dtype));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, at->past, 5, 5));
+    const byoc_type_t *past = byoc_operand_type(node, at->past);
+    if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", at->past);
+    const byoc_dim_t wanted[5] = {byoc_dim_constant(2), x->dims[0], byoc_dim_constant(heads), past->dims[3],
+                                  byoc_dim_constant(sizes[0] / heads)};
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, at->past, 5, wanted));
     total = byoc_infer_dim(infer, BYOC_DIM_ADD, wanted[3], total, &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   }
-  if ((byoc_has_operand(node, PAST) || byoc_has_result(node, 1)) && sizes[2] != sizes[1]) {
+  if ((byoc_has_operand(node, at->past) || byoc_has_result(node, 1)) && sizes[2] != sizes[1]) {
     return byoc_infer_error(infer, "with a past, keys and values must have one hidden size");
   }
   const byoc_dim_t scores[4] = {x->dims[0], byoc_dim_constant(heads), x->dims[1], total};
-  BYOC_RETURN_IF_ERROR(need_masks(infer, MASK, ADDED, scores));
+  BYOC_RETURN_IF_ERROR(need_masks(infer, at->mask, at->added, scores));
   const byoc_dim_t present[5] = {byoc_dim_constant(2), x->dims[0], scores[1], total,
                                  byoc_dim_constant(sizes[1] / heads)};
-  BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, x->dtype, 5, present));
+  BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, dtype, 5, present));
   const byoc_dim_t dims[3] = {x->dims[0], x->dims[1], byoc_dim_constant(sizes[2])};
-  return byoc_infer_set(infer, 0, x->dtype, 3, dims);
+  return byoc_infer_set(infer, 0, dtype, 3, dims);
+}
+
+static byoc_status_t infer_attention(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, X, 3, 3));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, WEIGHTS, 2, 2));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, PAST_LENGTH, "the length of a shared past"));
+  return infer_projected(infer, &float_places, byoc_operand_type(infer->node, X)->dtype);
 }
 
 // One half of the past: its keys or its values.
@@ -147,26 +170,68 @@ static byoc_value_t *write_past(byoc_writer_t *w, byoc_value_t *past, int64_t in
   return byoc_write_plain(w, "Gather", past, byoc_write_plain(w, "Squeeze", place, NULL));
 }
 
-static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+// Attention of what x is projected to.
+static byoc_status_t write_attended(byoc_writer_t *w, byoc_value_t *projected, const places_t *at, bool *out_changed) {
   static const int64_t first = 0;
-  byoc_writer_t w = {.node = node, .diag = diag};
+  const byoc_node_t *node = w->node;
   int64_t sizes[3];
   hidden_sizes(node, sizes);
-  byoc_value_t *projected = byoc_write_plain(&w, "MatMul", node->operands[X], node->operands[WEIGHTS]), *qkv[3];
-  byoc_microsoft_split(&w, byoc_microsoft_add(&w, projected, byoc_operand(node, BIAS)), sizes, qkv);
-  byoc_value_t *past = byoc_operand(node, PAST), *mask = byoc_operand(node, MASK);
-  byoc_value_t *total = mask && mask->type->rank == 1 ? byoc_microsoft_size(&w, node->operands[X], 1) : NULL;
-  if (total && past) total = byoc_write_plain(&w, "Add", total, byoc_microsoft_size(&w, past, 3));
-  mask = write_mask(&w, mask, byoc_operand(node, ADDED), node->operands[X], total);
+  byoc_value_t *qkv[3];
+  byoc_microsoft_split(w, byoc_microsoft_add(w, projected, byoc_operand(node, at->bias)), sizes, qkv);
+  byoc_value_t *past = byoc_operand(node, at->past), *mask = byoc_operand(node, at->mask);
+  byoc_value_t *total = mask && mask->type->rank == 1 ? byoc_microsoft_size(w, node->operands[X], 1) : NULL;
+  if (total && past) total = byoc_write_plain(w, "Add", total, byoc_microsoft_size(w, past, 3));
+  mask = write_mask(w, mask, byoc_operand(node, at->added), qkv[0], total);
   byoc_node_t *made =
-      write_attention(&w, qkv, mask, past ? write_past(&w, past, 0) : NULL, past ? write_past(&w, past, 1) : NULL);
+      write_attention(w, qkv, mask, past ? write_past(w, past, 0) : NULL, past ? write_past(w, past, 1) : NULL);
   if (made && byoc_has_result(node, 1)) {
     byoc_value_t *both[2];
-    for (int i = 0; i < 2; ++i) both[i] = byoc_microsoft_unsqueeze(&w, made->results[i + 1], &first, 1);
+    for (int i = 0; i < 2; ++i) both[i] = byoc_microsoft_unsqueeze(w, made->results[i + 1], &first, 1);
     const byoc_attribute_t axis = byoc_write_int("axis", 0);
-    byoc_microsoft_replace(&w, 1, byoc_write_node(&w, "", "Concat", both[0], both[1], NULL, &axis, 1));
+    byoc_microsoft_replace(w, 1, byoc_write_node(w, "", "Concat", both[0], both[1], NULL, &axis, 1));
   }
-  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
+  return byoc_write_end(w, made ? made->results[0] : NULL, out_changed);
+}
+
+static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *projected = byoc_write_plain(&w, "MatMul", node->operands[X], node->operands[WEIGHTS]);
+  return write_attended(&w, projected, &float_places, out_changed);
+}
+
+// ---- QAttention ----
+
+enum { X_SCALE = 3, WEIGHT_SCALE, X_ZERO = 6, WEIGHT_ZERO };
+
+static bool is_f32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32;
+}
+
+static byoc_status_t infer_quantised(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, X, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, X, 3, 3));
+  if (!byoc_is_ranked(byoc_operand_type(node, X))) {
+    return byoc_infer_unsupported(infer, "operand 0: its rank must be known");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, X_SCALE, is_f32, "a scale of f32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, X_SCALE));
+  if (byoc_has_operand(node, X_ZERO)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, X_ZERO));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, X_ZERO));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_weights(infer, WEIGHTS, WEIGHT_SCALE, WEIGHT_ZERO));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, WEIGHTS, 2, 2));
+  return infer_projected(infer, &byte_places, BYOC_DTYPE_F32);
+}
+
+static byoc_status_t expand_quantised(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  const byoc_bytes_product_t p = {
+      node->operands[X],       node->operands[X_SCALE],      byoc_operand(node, X_ZERO),
+      node->operands[WEIGHTS], node->operands[WEIGHT_SCALE], byoc_operand(node, WEIGHT_ZERO)};
+  byoc_value_t *projected = byoc_microsoft_scaled(&w, byoc_microsoft_sums(&w, &p), &p);
+  return write_attended(&w, projected, &byte_places, out_changed);
 }
 
 // ---- MultiHeadAttention ----
@@ -358,6 +423,13 @@ static const byoc_op_attribute_t attention_attributes[] = {{BYOC_ATTR_REQUIRED(I
                                                            {BYOC_ATTR_INT("rotary_embedding_dim", 0)},
                                                            {BYOC_ATTR_INT("past_present_share_buffer", 0)},
                                                            BYOC_ATTR_END};
+static const byoc_op_attribute_t quantised_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "num_heads")},
+                                                           {BYOC_ATTR_INT("unidirectional", 0)},
+                                                           {BYOC_ATTR(FLOAT, "scale")},
+                                                           {BYOC_ATTR_FLOAT("mask_filter_value", -10000.0)},
+                                                           {BYOC_ATTR_INT("do_rotary", 0)},
+                                                           {BYOC_ATTR_INT("past_present_share_buffer", 0)},
+                                                           BYOC_ATTR_END};
 static const byoc_op_attribute_t multi_head_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "num_heads")},
                                                             {BYOC_ATTR_INT("unidirectional", 0)},
                                                             {BYOC_ATTR(FLOAT, "scale")},
@@ -372,6 +444,7 @@ static const byoc_op_attribute_t rotary_attributes[] = {{BYOC_ATTR_INT("interlea
 
 const byoc_op_t byoc_ops_microsoft_attention[] = {
     BYOC_MICROSOFT_ROW("Attention", 2, 7, 2, attention_attributes, attention),
+    BYOC_MICROSOFT_ROW("QAttention", 5, 9, 2, quantised_attributes, quantised),
     BYOC_MICROSOFT_ROW("MultiHeadAttention", 1, 10, 3, multi_head_attributes, multi_head),
     BYOC_MICROSOFT_ROW("RotaryEmbedding", 4, 4, 1, rotary_attributes, rotary),
 };

@@ -195,6 +195,13 @@ def attention():
     case("Attention", [x, Input(4, 14), Input(14)], num_heads=2, qkv_hidden_sizes=[4, 4, 6], rows_only=True)
     case("Attention", [x, weights, bias, ints([[1, 1, 0]] * 3, [[0, 1, 1]] * 3)], num_heads=2, rows_only=True)
     case("Attention", [x, weights, bias, ints([0, 0, 0], [1, 1, 1])], num_heads=2, mask_filter_value=-3.0, rows_only=True)
+    scalar = lambda value: np.array(value, "float32")
+    zeros, scales = np.arange(12).astype("int8"), (np.arange(12) / 64 + 0.0625).astype("float32")
+    bytes_of = [Input(2, 3, 4, dtype="uint8"), Input(4, 12, dtype="int8"), bias, scalar(0.01), scalar(0.02)]
+    case("QAttention", bytes_of + [lengths, np.array(100, "uint8"), np.array(3, "int8")], num_heads=2)
+    case("QAttention", bytes_of[:4] + [scales, None, np.array(100, "uint8"), zeros, Input(2, 2, 2, 2, 2)], 2, num_heads=2,
+         unidirectional=1)
+    case("QAttention", bytes_of, num_heads=2, rows_only=True)
     query, key = Input(2, 3, 4), Input(2, 5, 4)
     case("MultiHeadAttention", [query, key, Input(2, 5, 6), Input(14), ints([1, 1, 0, 1, 1], [1, 1, 1, 0, 0])], num_heads=2)
     case("MultiHeadAttention", [query, key, Input(2, 5, 6), None, None, Input(2, 1, 3, 5)], num_heads=2, scale=0.5, rows_only=True)
