@@ -1,5 +1,5 @@
 // Reads decision trees into one form. Comparisons other than `x <= value` are turned: x < v is x <= the number below v,
-// x > v and x >= v swap their sides, x == v asks twice.
+// x > v and x >= v swap their sides, x == v asks twice, and a set is a tree of its sorted members.
 #include "core/ops/ml_forest.h"
 
 #include <math.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum comparison_t { LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MODE_COUNT } comparison_t;
-static const char *const mode_names[MODE_COUNT] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
-                                                   "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
+typedef enum comparison_t { LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MEMBER, NAMED_COUNT = MEMBER } comparison_t;
+static const char *const mode_names[NAMED_COUNT] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
+                                                    "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
 
 // What a file says of a node; sides are places in the list of all nodes.
 typedef struct raw_node_t {
@@ -18,6 +18,8 @@ typedef struct raw_node_t {
   int32_t feature, on_true, on_false;
   bool nan_is_true, is_reached;
   double value;
+  const double *members; // of MEMBER: sorted
+  int32_t member_count;
 } raw_node_t;
 
 // The place of a node that is known by its tree and its number there.
@@ -125,8 +127,8 @@ static byoc_status_t read_nodes(reader_t *r) {
   BYOC_RETURN_IF_ERROR(sort_places(r, trees, nodes));
   for (int32_t i = 0; i < r->count; ++i) {
     raw_node_t *raw = &r->raw[i];
-    while (raw->mode < MODE_COUNT && strcmp(mode[i], mode_names[raw->mode]) != 0) ++raw->mode;
-    if (raw->mode == MODE_COUNT) return refuse(r, "node %lld has the mode '%.40s'", (long long)nodes[i], mode[i]);
+    while (raw->mode < NAMED_COUNT && strcmp(mode[i], mode_names[raw->mode]) != 0) ++raw->mode;
+    if (raw->mode == NAMED_COUNT) return refuse(r, "node %lld has the mode '%.40s'", (long long)nodes[i], mode[i]);
     raw->on_true = raw->on_false = i;
     if (raw->mode == LEAF) continue;
     raw->on_true = find_place(r, trees[i], trues[i]);
@@ -153,6 +155,23 @@ static bool push_node(reader_t *r, byoc_forest_node_t node) {
   return byoc_vector_push(&r->forest->nodes, r->allocator, node);
 }
 
+// Asks for the members [begin, end) from the node at `at`, which is there, on; it halves them. NaN goes to the right.
+static bool turn_set(reader_t *r, const raw_node_t *raw, int32_t at, int32_t begin, int32_t end) {
+  const int32_t first = (int32_t)r->forest->nodes.count, count = end - begin, middle = begin + count / 2;
+  byoc_forest_node_t node = {raw->feature, first, raw->on_false, false, (double)NAN, 0, 0};
+  if (count <= 1) { // x == the member; no number is <= NaN
+    node.nan_is_true = raw->nan_is_true && end == raw->member_count;
+    if (count == 1) node.value = raw->members[begin];
+    r->forest->nodes.data[at] = node;
+    return push_node(r, (byoc_forest_node_t){raw->feature, raw->on_false, raw->on_true, false,
+                                             count == 1 ? number_below(r, node.value) : (double)NAN, 0, 0});
+  }
+  node.on_false = first + 1, node.value = raw->members[middle - 1];
+  r->forest->nodes.data[at] = node;
+  return push_node(r, node) && push_node(r, node) && turn_set(r, raw, first, begin, middle) &&
+         turn_set(r, raw, first + 1, middle, end);
+}
+
 // Nodes keep their places; those that ask twice get a second node at the end.
 static byoc_status_t turn_nodes(reader_t *r) {
   bool ok = true;
@@ -169,6 +188,7 @@ static byoc_status_t turn_nodes(reader_t *r) {
     ok = ok && push_node(r, node);
   }
   for (int32_t i = 0; i < r->count && ok; ++i) {
+    if (r->raw[i].mode == MEMBER) ok = turn_set(r, &r->raw[i], i, 0, r->raw[i].member_count);
     if (r->raw[i].mode != EQ && r->raw[i].mode != NEQ) continue;
     byoc_forest_node_t *first = &r->forest->nodes.data[i];
     const byoc_forest_node_t second = {
@@ -185,6 +205,13 @@ typedef struct step_t {
   int32_t node, depth;
 } step_t;
 
+// How many nodes of the one form lie on the longest way through a node.
+static int32_t steps_of(const raw_node_t *raw) {
+  int32_t steps = raw->mode == EQ || raw->mode == NEQ || raw->mode == MEMBER ? 2 : 1;
+  for (int32_t members = 1; raw->mode == MEMBER && members < raw->member_count; members *= 2) ++steps;
+  return steps;
+}
+
 static byoc_status_t measure_tree(reader_t *r, int32_t root, step_t *stack, int32_t *out_depth) {
   size_t count = 0;
   *out_depth = 0;
@@ -196,7 +223,7 @@ static byoc_status_t measure_tree(reader_t *r, int32_t root, step_t *stack, int3
     raw->is_reached = true;
     if (step.depth > *out_depth) *out_depth = step.depth;
     if (raw->mode == LEAF) continue;
-    const int32_t below = step.depth + (raw->mode == EQ || raw->mode == NEQ ? 2 : 1);
+    const int32_t below = step.depth + steps_of(raw);
     stack[count++] = (step_t){raw->on_false, below};
     if (raw->on_true != raw->on_false) stack[count++] = (step_t){raw->on_true, below};
   }
@@ -297,9 +324,37 @@ byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_
 // nodes_modes of version 5 are numbers in the order of comparison_t; 6 is membership in a set.
 static byoc_status_t read_mode(const reader_t *r, const byoc_constant_t *modes, int32_t i, comparison_t *out_mode) {
   const uint8_t mode = ((const uint8_t *)modes->data)[i];
-  if (mode == LEAF) return refuse(r, "node %d asks for membership in a set, which is not supported", (int)i);
   if (mode > LEAF) return refuse(r, "node %d has the mode %d", (int)i, (int)mode);
-  *out_mode = (comparison_t)mode;
+  *out_mode = mode == LEAF ? MEMBER : (comparison_t)mode;
+  return BYOC_OK;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+// The sets stand one behind the other, each with a NaN behind it, in the order of the nodes that ask for them.
+static byoc_status_t read_sets(reader_t *r, int32_t nodes) {
+  const byoc_attribute_t *tensor = byoc_node_given(r->node, "membership_values");
+  const int64_t most = tensor && tensor->tensor ? byoc_type_element_count(tensor->tensor->type) : 0;
+  const double *given = NULL;
+  if (most > INT32_MAX / 8) return refuse(r, "it has %lld members of sets", (long long)most);
+  if (most > 0) BYOC_RETURN_IF_ERROR(read_numbers(r, NULL, "membership_values", (size_t)most, &given));
+  double *members = BYOC_ARENA_ARRAY(r->arena, double, (size_t)most + 1);
+  if (members == NULL) return byoc_diag_out_of_memory(r->diag);
+  for (int64_t i = 0; i < most; ++i) members[i] = given[i];
+  int64_t at = 0;
+  for (int32_t i = 0; i < nodes; ++i) {
+    raw_node_t *raw = &r->raw[i];
+    if (raw->mode != MEMBER) continue;
+    if (at >= most) return refuse(r, "attribute 'membership_values' has no set for node %d", (int)i);
+    raw->members = members + at;
+    while (at < most && !isnan(members[at])) ++at;
+    raw->member_count = (int32_t)(members + at - raw->members);
+    qsort(members + at - raw->member_count, (size_t)raw->member_count, sizeof(*members), compare_numbers);
+    ++at; // the NaN
+  }
   return BYOC_OK;
 }
 
@@ -380,6 +435,7 @@ byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, b
   byoc_forest_vote_t *votes = BYOC_ARENA_ARRAY(arena, byoc_forest_vote_t, leaves);
   if (r.raw == NULL || votes == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(read_ensemble_nodes(&r, (int32_t)nodes));
+  BYOC_RETURN_IF_ERROR(read_sets(&r, (int32_t)nodes));
   BYOC_RETURN_IF_ERROR(read_roots(&r, (int32_t)nodes));
   BYOC_RETURN_IF_ERROR(turn_nodes(&r));
   BYOC_RETURN_IF_ERROR(read_numbers(&r, NULL, "leaf_weights", leaves, &weights));

@@ -37,8 +37,8 @@ typedef struct byoc_forest_names_t {
 // reached twice.
 byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_t *names, bool is_wide,
                                byoc_arena_t *arena, byoc_diag_t *diag, byoc_forest_t *out_forest);
-// The same for TreeEnsemble's lists, in which leaves are apart from nodes. BYOC_INVALID_DATA also for membership in
-// sets.
+// The same for TreeEnsemble's lists, in which leaves are apart from nodes. BYOC_INVALID_DATA also for a set that is
+// not there.
 byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, byoc_arena_t *arena, byoc_diag_t *diag,
                                         byoc_forest_t *out_forest);
 

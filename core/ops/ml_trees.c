@@ -1,5 +1,6 @@
 // ai.onnx.ml: ensembles of decision trees, as byoc::Forest (ml_walk.c). What the operators do with the votes is written
 // as operators of ai.onnx.
+#include <math.h>
 #include <string.h>
 
 #include "core/ops/ml_forest.h"
@@ -56,6 +57,18 @@ static double own_weight_at(const byoc_forest_t *forest, size_t i) {
   return node->vote_count > 0 ? forest->votes.data[node->first_vote].weight : 0;
 }
 
+static double one_at(const byoc_forest_t *forest, size_t i) {
+  (void)forest, (void)i;
+  return 1;
+}
+
+static bool has_infinite(const byoc_forest_t *forest) {
+  for (size_t i = 0; i < forest->votes.count; ++i) {
+    if (isinf(forest->votes.data[i].weight)) return true;
+  }
+  return false;
+}
+
 static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest, byoc_dtype_t dtype, int64_t targets,
                                   int aggregate) {
   tables_t t = {.w = w, .forest = forest, .dtype = dtype, .has_lists = targets != 1};
@@ -92,8 +105,15 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   if (aggregate == BYOC_FOREST_AVERAGE)
     scores = byoc_write_plain(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
   if (aggregate != BYOC_FOREST_MIN && aggregate != BYOC_FOREST_MAX) return scores;
-  // A result that got no vote is 0.
-  byoc_value_t *none = byoc_write_plain(w, "IsInf", scores, NULL);
+  // A result that got no vote is 0; where a vote may be infinite itself, votes are counted.
+  byoc_value_t *none = NULL;
+  if (has_infinite(forest)) {
+    operands[BYOC_FOREST_WEIGHTS] = write_numbers(&t, "ones", dtype, t.has_lists ? votes : nodes, one_at);
+    made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 2);
+    none = made ? byoc_write_plain(w, "Equal", made->results[0], byoc_ml_number(w, dtype, 0)) : NULL;
+  } else {
+    none = byoc_write_plain(w, "IsInf", scores, NULL);
+  }
   return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
 }
 

@@ -249,7 +249,27 @@ def tree_ensemble():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble]
+def tree_members():
+    """Nodes that ask whether a number is in a set, of one to eight members."""
+    random = np.random.default_rng(21)
+    x = random.integers(-4, 9, (60, 3)).astype("f4")
+    x[::9, 1] = NAN
+    wide = x.astype("f8")
+    wide[5, 0] = 2.5  # ONNX Runtime 1.32 takes it for 2 where features are of f32
+    case = Case("tree_members", 5, x=x, d=wide)
+    for operand, kind, dtype in ("x", TensorProto.FLOAT, "f4"), ("d", TensorProto.DOUBLE, "f8"):
+        lists = ensemble(random, 6, 3, 3, 2, dtype)
+        modes = numpy_helper.to_array(lists["nodes_modes"]).copy()
+        modes[::2] = 6
+        members = []
+        for place in range(int((modes == 6).sum())):
+            members += [float(v) for v in random.permutation(np.arange(-4, 9))[: [1, 2, 3, 5, 8][place % 5]]] + [NAN]
+        lists["nodes_modes"], lists["membership_values"] = tensor(modes, "u1"), tensor(members, dtype)
+        case.node("TreeEnsemble", operand, kind, aggregate_function=1, post_transform=0, **lists)
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members]
 
 if __name__ == "__main__":
     for make in CASES:

@@ -90,6 +90,11 @@ static void test_aggregates(void **state) {
           (const float[]){1, 10, 20, 2, -30, 2}, 6);
   regress(VOTES "target_ids = [0, 0, 0, 0, 0], n_targets = 2, aggregate_function = \"MAX\"",
           (const float[]){10, 0, 20, 0, 2, 0}, 6);
+  // A leaf of -inf is no missing vote.
+  regress(
+      "target_treeids = [0, 0, 1, 1, 1], target_nodeids = [1, 2, 1, 3, 4], target_weights = [-inf, 2.0, -inf, 20.0, "
+      "-30.0], target_ids = [0, 0, 0, 0, 0], n_targets = 2, aggregate_function = \"MAX\"",
+      (const float[]){-INFINITY, 0, 20, 0, 2, 0}, 6);
 #undef VOTES
 }
 
@@ -283,7 +288,7 @@ static void refuse_ensemble(const char *mode, const char *root, const char *leaf
 
 static void test_damaged_ensembles(void **state) {
   (void)state;
-  refuse_ensemble("6", "0", "1", "0", "node 0 asks for membership in a set");
+  refuse_ensemble("6", "0", "1", "0", "'membership_values' has no set for node 0");
   refuse_ensemble("7", "0", "1", "0", "node 0 has the mode 7");
   refuse_ensemble("0", "1", "1", "0", "tree 0 has no root");
   refuse_ensemble("0", "0", "2", "0", "node 0 names a node that is not there");
