@@ -366,7 +366,7 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
                       step, step, step, step);
   host->depth++;
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index,
+  byoc_string_appendf(out, "status = byoc_frame_begin_turn(frame, %u, turn_%zu);\n", body->parameters.data[0]->index,
                       step);
   emit_end(host, step, out);
   byoc_host_c_indent(host, out);

@@ -315,6 +315,10 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
   return BYOC_OK;
 }
 
+void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations) {
+  evaluator->frame.most_turns = max_iterations;
+}
+
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {
   evaluator->fills_undefined = true;
   evaluator->undefined = byte;

@@ -292,7 +292,7 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
   evaluator->loop_depth += 1;
   for (int64_t t = 0; (turn.trip_count < 0 || t < turn.trip_count) && turn.goes_on && status == BYOC_OK; ++t) {
     byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, t);
-    status = byoc_frame_set_i64(frame, body->parameters.data[0]->index, t);
+    status = byoc_frame_begin_turn(frame, body->parameters.data[0]->index, t);
     if (status == BYOC_OK) status = byoc_frame_set_bool(frame, body->parameters.data[1]->index, true);
     if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
   }

@@ -254,6 +254,34 @@ static void test_17_dimensions_that_contradict_each_other(void **state) {
   byoc_test_printed("--dim gives 'N' the value 3, and in input 'x' it is 2");
 }
 
+// A loop whose condition never becomes false, and one that ends after as many turns as its input says.
+static void test_17_loops_without_end_have_a_limit(void **state) {
+  (void)state;
+  write_text(
+      "endless.byoc",
+      "module {\n  constant @yes : bool[] = [true]\n  func @main(%n : i64[], %x : f32[2]) -> (%y : f32[2]) {\n"
+      "    %y = Loop@16(%n, @yes, %x) [body (%i : i64[], %c1 : bool[], %s : f32[2]) -> (%c2 : bool[], %t : f32[2]) "
+      "{\n      %c2 = Identity@14(%c1) : bool[]\n      %t = Add@14(%s, %s) : f32[2]\n      return %c2, %t\n"
+      "    }] : f32[2]\n    return %y\n  }\n}\n");
+  write_npy("start.npy", 1, (const int64_t[]){2}, (const float[]){1, 2});
+  write_npy_of("large.npy", "<i8", 0, NULL, &(const int64_t){INT64_MAX}, sizeof(int64_t));
+  write_npy_of("five.npy", "<i8", 0, NULL, &(const int64_t){5}, sizeof(int64_t));
+  byoc_test_shell(0, "byoc build endless.byoc -o endless.so");
+  for (int i = 0; i < 2; ++i) {
+    const char *model = i == 0 ? "endless.so" : "endless.byoc --evaluate";
+    byoc_test_shell(1, "byoc run %s -i n=large.npy -i x=start.npy --max-iterations 1000", model);
+    byoc_test_printed("the loop did not end within 1000 iterations, the limit that the caller set");
+    byoc_test_shell(0, "byoc run %s -i n=five.npy -i x=start.npy --max-iterations 5", model);
+    byoc_test_printed("y : f32[2] = 32 64");
+    byoc_test_shell(1, "byoc run %s -i n=five.npy -i x=start.npy --max-iterations 4", model);
+  }
+  byoc_test_shell(1, "BYOC_MAX_ITERATIONS=4 byoc run endless.so -i n=five.npy -i x=start.npy");
+  byoc_test_printed("within 4 iterations");
+  byoc_test_shell(0, "BYOC_MAX_ITERATIONS=4 byoc run endless.so -i n=five.npy -i x=start.npy --max-iterations 9");
+  byoc_test_shell(2, "BYOC_MAX_ITERATIONS=none byoc run endless.so -i n=five.npy -i x=start.npy");
+  byoc_test_printed("BYOC_MAX_ITERATIONS is 'none'; a number from 1 to 2147483647 is needed");
+}
+
 // The bound over the symbols, when it is built and in the artifact; the peak of a run.
 static void test_h9_bound_and_peak(void **state) {
   (void)state;
@@ -344,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_17_sequences_and_optionals_are_files),
       cmocka_unit_test(test_17_dimensions_that_contradict_each_other),
+      cmocka_unit_test(test_17_loops_without_end_have_a_limit),
       cmocka_unit_test(test_symbolic_dimensions),
       cmocka_unit_test(test_h9_bound_and_peak),
       cmocka_unit_test(test_huge_pages),

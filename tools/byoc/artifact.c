@@ -82,14 +82,12 @@ byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run) {
   return enter(run, "run");
 }
 
-static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc_communicator_t *communicator,
-                              byoc_diag_t *diag, byoc_artifact_run_t *run) {
+static byoc_status_t open_run(const char *path, const byoc_context_options_t *options, byoc_diag_t *diag,
+                              byoc_artifact_run_t *run) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &run->artifact));
   const byoc_artifact_t *table = run->artifact.table;
-  const byoc_context_options_t options = {
-      .struct_size = sizeof(options), .thread_count = thread_count, .communicator = communicator};
   const byoc_foreign_t outer = enter(run, "function create");
-  byoc_status_t status = table->create(&options, &run->context);
+  byoc_status_t status = table->create(options, &run->context);
   byoc_foreign_leave(&outer);
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "%s: cannot make a context: %s", run->name, table->last_error(NULL));
@@ -104,14 +102,14 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, const byoc
 
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run) {
-  return byoc_artifact_run_open_rank(path, NULL, thread_count, NULL, diag, run);
+  const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
+  return byoc_artifact_run_open_with(path, NULL, &options, diag, run);
 }
 
-byoc_status_t byoc_artifact_run_open_rank(const char *path, const char *model, int32_t thread_count,
-                                          const byoc_communicator_t *communicator, byoc_diag_t *diag,
-                                          byoc_artifact_run_t *run) {
+byoc_status_t byoc_artifact_run_open_with(const char *path, const char *model, const byoc_context_options_t *options,
+                                          byoc_diag_t *diag, byoc_artifact_run_t *run) {
   *run = (byoc_artifact_run_t){.kind = model != NULL ? "model" : "artifact", .name = model != NULL ? model : path};
-  byoc_status_t status = open_run(path, thread_count, communicator, diag, run);
+  byoc_status_t status = open_run(path, options, diag, run);
   if (status != BYOC_OK) byoc_artifact_run_close(run);
   return status;
 }

@@ -17,11 +17,10 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
-// The same for one rank of several; `communicator` NULL: it is the only one. `model`: what the user calls it, where the
-// artifact is a temporary one; NULL: it is the user's.
-byoc_status_t byoc_artifact_run_open_rank(const char *path, const char *model, int32_t thread_count,
-                                          const byoc_communicator_t *communicator, byoc_diag_t *diag,
-                                          byoc_artifact_run_t *run);
+// The same with all options of a context. `model`: what the user calls it, where the artifact is a temporary one; NULL:
+// it is the user's.
+byoc_status_t byoc_artifact_run_open_with(const char *path, const char *model, const byoc_context_options_t *options,
+                                          byoc_diag_t *diag, byoc_artifact_run_t *run);
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);

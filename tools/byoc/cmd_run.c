@@ -16,8 +16,8 @@ typedef struct run_options_t {
   byoc_session_options_t session;
   byoc_text_items_t inputs, expected, dumps;
   const char *file, *output_directory;
-  const char *trace; // a file, or "-"; NULL: none
-  int64_t seed;
+  const char *trace;            // a file, or "-"; NULL: none
+  int64_t seed, max_iterations; // 0: no limit
   double rtol, atol;
   bool evaluate, random;
   byoc_text_items_t files;                 // one, or one for each rank
@@ -84,8 +84,11 @@ static void log_copies(const byoc_artifact_t *table) {
 static byoc_status_t run_artifact(const char *path, const char *model, const run_options_t *options,
                                   byoc_diag_t *diag) {
   byoc_artifact_run_t run;
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_rank(path, model, (int32_t)options->session.thread_count,
-                                                   options->communicator, diag, &run));
+  const byoc_context_options_t context = {.struct_size = sizeof(context),
+                                          .thread_count = (int32_t)options->session.thread_count,
+                                          .communicator = options->communicator,
+                                          .max_iterations = (uint64_t)options->max_iterations};
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_with(path, model, &context, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) {
     const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
@@ -146,7 +149,10 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   if (status == BYOC_OK) {
     status = byoc_evaluator_set_communicator(evaluation.evaluator, options->communicator, diag);
   }
-  if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
+  if (status == BYOC_OK) {
+    byoc_evaluator_set_max_iterations(evaluation.evaluator, (uint64_t)options->max_iterations);
+    status = byoc_ports_arguments(&inputs, diag, &in);
+  }
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
   if (status == BYOC_OK) status = evaluate(session, &evaluation, &inputs, in, out, options, diag);
   if (status == BYOC_OK) log_peak(byoc_evaluator_peak_bytes(evaluation.evaluator));
@@ -272,6 +278,8 @@ int byoc_main_run(int argc, char **argv) {
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
+      {"max-iterations", 0, BYOC_OPT_COUNT, &options.max_iterations, "N",
+       "end the run where a Loop whose end depends on data begins more turns (default: no limit)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
        "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},

@@ -418,6 +418,15 @@ int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value) {
   return status;
 }
 
+int32_t byoc_frame_begin_turn(byoc_frame_t *frame, uint32_t index, int64_t turn) {
+  if (frame->most_turns > 0 && (uint64_t)turn >= frame->most_turns) {
+    return byoc_frame_fail(frame, BYOC_CANCELLED,
+                           "the loop did not end within %llu iterations, the limit that the caller set",
+                           (unsigned long long)frame->most_turns);
+  }
+  return byoc_frame_set_i64(frame, index, turn);
+}
+
 int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value) {
   int32_t status = byoc_frame_allocate(frame, index, BYOC_DTYPE_BOOL, 0, NULL);
   if (status == BYOC_OK) *(uint8_t *)frame->cells[index]->data = value != 0;

@@ -236,10 +236,14 @@ static bool allocate_parts(byoc_model_context_t *context) {
          shared->workspace != NULL && context->checked != NULL && context->spans != NULL;
 }
 
-static int32_t set_up_frame(byoc_model_context_t *context) {
+static int32_t set_up_frame(byoc_model_context_t *context, const byoc_context_options_t *options) {
   const byoc_model_t *model = context->model;
   byoc_frame_t *frame = &context->shared.frame;
-  int32_t status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
+  int32_t most_turns = 0;
+  int32_t status = read_number("BYOC_MAX_ITERATIONS", 1, INT32_MAX, &most_turns);
+  if (status != BYOC_OK) return status;
+  status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
+  frame->most_turns = options->max_iterations > 0 ? options->max_iterations : (uint64_t)most_turns;
   for (uint32_t i = 0; i < model->constant_count && status == BYOC_OK; i++) {
     const byoc_model_constant_t *constant = &model->constants[i];
     status =
@@ -365,7 +369,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   }
   status = place_constants(model);
   if (status == BYOC_OK) status = set_up_runtime(context, &known);
-  if (status == BYOC_OK) status = set_up_frame(context);
+  if (status == BYOC_OK) status = set_up_frame(context, &known);
   if (status != BYOC_OK) goto cleanup;
   fill_calls(&context->shared, model);
   for (uint32_t i = 0; i < model->setup_count && status == BYOC_OK; i++) {
