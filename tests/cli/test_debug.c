@@ -274,8 +274,7 @@ static void test_bisect_of_failures(void **state) {
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
   byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=crash'");
   byoc_test_printed("1 operator: Relu ");
-  byoc_test_printed("with it, the model does not run: the artifact ");
-  byoc_test_printed(" crashed in its run: SIGSEGV");
+  byoc_test_printed("with it, the model does not run: the model lenet.onnx crashed in its run: SIGSEGV");
   byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=status'");
   byoc_test_printed("the moon is full");
   byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=source'");
