@@ -44,5 +44,7 @@ typedef struct byoc_link_job_t {
   bool allow_undefined; // for the evaluator only; artifacts refuse undefined symbols
 } byoc_link_job_t;
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);
+// Links the same files into one object, in which what the exports do not need is left out and undefined symbols stay.
+byoc_status_t byoc_link_relocatable(const byoc_link_job_t *job, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_COMPILER_H_

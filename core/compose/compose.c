@@ -15,6 +15,7 @@
 #include "core/compose/link_files.h"
 #include "core/compose/native.h"
 #include "core/compose/seal.h"
+#include "core/compose/static.h"
 #include "core/compose/tool.h"
 #include "core/kernel/emit_c.h"
 #include "core/module/symbols.h"
@@ -225,26 +226,31 @@ static byoc_status_t link_artifact(build_t *build, const char *output) {
   byoc_link_files_init(&files, build->folder, build->allocator);
   int64_t start_ns = byoc_now_ns();
   byoc_status_t status = lay_down(build, &files);
+  byoc_link_job_t job = {0};
   if (status == BYOC_OK) {
-    byoc_link_job_t job = {.output = output,
-                           .compiler = build->native.compiler,
-                           .files = files.paths.data,
-                           .file_count = files.paths.count,
-                           .names = files.names.data,
-                           .needed = files.needed.data,
-                           .needed_count = files.needed.count,
-                           .search = files.search.data,
-                           .search_count = files.search.count,
-                           .exports = exports,
-                           .export_count = 1,
-                           .has_build_id = true};
+    job = (byoc_link_job_t){.output = output,
+                            .compiler = build->native.compiler,
+                            .files = files.paths.data,
+                            .file_count = files.paths.count,
+                            .names = files.names.data,
+                            .needed = files.needed.data,
+                            .needed_count = files.needed.count,
+                            .search = files.search.data,
+                            .search_count = files.search.count,
+                            .exports = exports,
+                            .export_count = 1,
+                            .has_build_id = true};
     status = byoc_link_shared(&job, build->diag);
     byoc_log(BYOC_LOG_INFO, "linked in %.2f s", (double)(byoc_now_ns() - start_ns) / 1e9);
   }
   if (status == BYOC_OK) {
     status = byoc_compose_verify_linked(output, files.needed.data, files.needed.count, build->diag);
   }
-  if (status == BYOC_OK) status = byoc_compose_seal(output, build->diag);
+  if (status == BYOC_OK && byoc_compose_form(build->options->output) != BYOC_COMPOSE_SHARED) {
+    status = byoc_compose_make_static(&job, build->options, build->allocator, build->diag);
+  } else if (status == BYOC_OK) {
+    status = byoc_compose_seal(output, build->diag);
+  }
   byoc_link_files_deinit(&files);
   return status;
 }

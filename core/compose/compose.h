@@ -4,6 +4,10 @@
 // static libraries and archives go in as they are, constants as aligned read-only data, JSON and metadata as data.
 // There is one link with hidden visibility; undefined symbols are refused, and nothing but the entry is exported. The
 // file appears under its name only when it is whole; the same inputs give the same bytes.
+//
+// An output that ends in .o or .a becomes an object or a static library instead, for programs that are linked with the
+// model: the same files, linked once more into one object, in which all names begin with those of the header's
+// functions, so that several models may stand in one program. What opens libraries when it runs is refused there.
 #ifndef BYOC_CORE_COMPOSE_COMPOSE_H_
 #define BYOC_CORE_COMPOSE_COMPOSE_H_
 
@@ -11,7 +15,6 @@
 #include "core/hostir/program.h"
 #include "core/target/target.h"
 
-// A tensor of the model that no instruction of the host program makes.
 // How a tensor that no instruction makes is related to one that is made.
 typedef enum byoc_fused_kind_t {
   BYOC_FUSED_INSIDE, // computed on the way to it; or folded, or dropped
@@ -19,6 +22,7 @@ typedef enum byoc_fused_kind_t {
   BYOC_FUSED_WHOLE,  // consists of parts that are made one by one, of which it is the first
 } byoc_fused_kind_t;
 
+// A tensor of the model that no instruction of the host program makes.
 typedef struct byoc_fused_t {
   const char *name;
   const char
@@ -26,8 +30,16 @@ typedef struct byoc_fused_t {
   byoc_fused_kind_t kind;
 } byoc_fused_t;
 
+typedef enum byoc_compose_form_t {
+  BYOC_COMPOSE_SHARED,
+  BYOC_COMPOSE_OBJECT,
+  BYOC_COMPOSE_ARCHIVE,
+} byoc_compose_form_t;
+// By the end of its name: .o is an object, .a a static library, all else a shared object.
+byoc_compose_form_t byoc_compose_form(const char *output);
+
 typedef struct byoc_compose_options_t {
-  const char *output; // path of the shared object; the header goes beside it (model.so → model.h)
+  const char *output; // path of the artifact; the header goes beside it (model.so → model.h)
   const char *model_name;
   const char *header_name;           // what the header's functions begin with; NULL: model_name
   const byoc_target_list_t *targets; // "c" among them gives -O, -mcpu, -cc of host and kernels
@@ -51,10 +63,16 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
                                   byoc_string_t *out, byoc_diag_t *diag);
 // The signature_hash of byoc/artifact.h; 0 when out of memory.
 uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator);
-// Where the header goes: model.so → model.h. NULL if out of memory.
+// Where the header goes: model.so, model.a or model.o → model.h. NULL if out of memory.
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // Appends the generated header.
 byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                        byoc_string_t *out, byoc_diag_t *diag);
+
+// What the names of the header's functions begin with; `buffer` holds BYOC_COMPOSE_PREFIX_BYTES.
+#define BYOC_COMPOSE_PREFIX_BYTES 112
+void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer);
+// What the entry of a static artifact is called behind that prefix.
+#define BYOC_COMPOSE_STATIC_ENTRY "_artifact_entry"
 
 #endif // BYOC_CORE_COMPOSE_COMPOSE_H_

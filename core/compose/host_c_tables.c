@@ -370,12 +370,14 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_append(out, "static const byoc_artifact_t host_artifact;\nstatic const byoc_model_t host_model = {\n"
                           "    .artifact = &host_artifact,\n    .cpu_features = ");
   byoc_string_append_c_quoted(out, host->options->cpu_features != NULL ? host->options->cpu_features : "");
-  byoc_string_appendf(out,
-                      ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .data = byoc_data,\n"
-                      "    .tensor_count = %zu,\n    .call_count = %zu,\n"
-                      "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
-                      (int)host->options->thread_count, (int)host->options->huge_pages, host->tensors.count,
-                      host->calls.count, program->engines.count, host->setups.count);
+  byoc_string_appendf(
+      out,
+      ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .is_static = %d,\n    .data = byoc_data,\n"
+      "    .tensor_count = %zu,\n    .call_count = %zu,\n"
+      "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
+      (int)host->options->thread_count, (int)host->options->huge_pages,
+      host->options->output != NULL && byoc_compose_form(host->options->output) != BYOC_COMPOSE_SHARED,
+      host->tensors.count, host->calls.count, program->engines.count, host->setups.count);
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");

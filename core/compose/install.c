@@ -57,6 +57,7 @@ byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *ne
 
 byoc_status_t byoc_compose_install(const char *linked, const char *output, const byoc_string_t *header,
                                    byoc_file_set_t *files, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  const bool is_loaded = byoc_compose_form(output) == BYOC_COMPOSE_SHARED;
   byoc_status_t status = BYOC_OK;
   byoc_file_set_t own = {0}, *set = files != NULL ? files : &own;
   if (header != NULL && !byoc_file_is_special(output)) {
@@ -66,7 +67,7 @@ byoc_status_t byoc_compose_install(const char *linked, const char *output, const
     status = byoc_file_set_add(set, path, &text, 1, 0644, diag);
     byoc_free(allocator, path);
   }
-  if (status == BYOC_OK) status = byoc_file_set_add_file(set, linked, output, 0755, diag);
+  if (status == BYOC_OK) status = byoc_file_set_add_file(set, linked, output, is_loaded ? 0755 : 0644, diag);
   if (status == BYOC_OK) status = byoc_file_set_commit(set, diag);
   byoc_file_set_abandon(&own);
   return status;

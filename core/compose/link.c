@@ -1,4 +1,5 @@
-// Links objects and archives into one shared object that exports what was asked for and nothing else.
+// Links objects and archives into one shared object that exports what was asked for and nothing else, or into one
+// object.
 #include <string.h>
 
 #include "core/compose/compiler.h"
@@ -26,6 +27,20 @@ static byoc_status_t write_exports(const byoc_link_job_t *job, const char *path,
   return status;
 }
 
+// What goes in, and what comes out.
+static void add_files(byoc_command_t *command, const byoc_link_job_t *job) {
+  // An archive member is pulled in for an exported symbol too.
+  for (size_t i = 0; i < job->export_count; i++) byoc_command_addf(command, "-Wl,-u,%s", job->exports[i]);
+  byoc_command_add(command, "-o");
+  byoc_command_add(command, job->output);
+  byoc_command_add(command, "-Wl,--start-group");
+  for (size_t i = 0; i < job->file_count; i++) byoc_command_add(command, job->files[i]);
+  byoc_command_add(command, "-Wl,--end-group");
+  for (size_t i = 0; i < job->file_count && job->names != NULL; i++) {
+    if (job->names[i] != NULL) byoc_command_name(command, job->files[i], job->names[i]);
+  }
+}
+
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   const char *compiler = NULL;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "linking");
@@ -44,13 +59,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   // Passes a path by -Xlinker, because -Wl would split it at a comma.
   byoc_command_add(&command, "-Xlinker");
   byoc_command_addf(&command, "--version-script=%s", exports);
-  // An archive member is pulled in for an exported symbol too.
-  for (size_t i = 0; i < job->export_count; i++) byoc_command_addf(&command, "-Wl,-u,%s", job->exports[i]);
-  byoc_command_add(&command, "-o");
-  byoc_command_add(&command, job->output);
-  byoc_command_add(&command, "-Wl,--start-group");
-  for (size_t i = 0; i < job->file_count; i++) byoc_command_add(&command, job->files[i]);
-  byoc_command_add(&command, "-Wl,--end-group");
+  add_files(&command, job);
   for (size_t i = 0; i < job->search_count; i++) {
     if (!byoc_runtime_module_search_is_of_artifact(job->search[i])) byoc_command_addf(&command, "-L%s", job->search[i]);
     byoc_command_add(&command, "-Xlinker");
@@ -63,13 +72,31 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   byoc_command_add(&command, "-lm");
   byoc_command_add(&command, "-lpthread");
   byoc_command_add(&command, "-ldl");
-  for (size_t i = 0; i < job->file_count && job->names != NULL; i++) {
-    if (job->names[i] != NULL) byoc_command_name(&command, job->files[i], job->names[i]);
-  }
   byoc_command_work_in(&command, folder);
   status = byoc_command_run(&command, "linking", NULL, diag);
 
 cleanup:
+  byoc_free(allocator, folder);
+  byoc_command_deinit(&command);
+  return status;
+}
+
+byoc_status_t byoc_link_relocatable(const byoc_link_job_t *job, byoc_diag_t *diag) {
+  // COMDAT groups are taken apart, because another object of the program may have one of the same name.
+  static const char *const flags[] = {"-r", "-nostdlib", "-Wl,-S", "-Wl,--gc-sections", "-Wl,--force-group-allocation"};
+  const char *compiler = NULL;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "linking");
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_command_t command;
+  byoc_command_init(&command, compiler, allocator);
+  char *folder = byoc_path_directory(allocator, job->output);
+  byoc_status_t status = folder == NULL ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK) {
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) byoc_command_add(&command, flags[i]);
+    add_files(&command, job);
+    byoc_command_work_in(&command, folder);
+    status = byoc_command_run(&command, "linking", NULL, diag);
+  }
   byoc_free(allocator, folder);
   byoc_command_deinit(&command);
   return status;

@@ -9,10 +9,10 @@
 #include "core/compose/tool.h"
 
 typedef struct names_t {
-  char prefix[128];       // "mnist", from the header's name
-  char upper[128];        // "MNIST"
-  const char **arguments; // inputs, then outputs: C identifiers
-  const char **macros;    // the same in capitals
+  char prefix[BYOC_COMPOSE_PREFIX_BYTES]; // "mnist", from the header's name
+  char upper[128];                        // "MNIST"
+  const char **arguments;                 // inputs, then outputs: C identifiers
+  const char **macros;                    // the same in capitals
 } names_t;
 
 // Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and what the functions use
@@ -77,13 +77,17 @@ static bool has_dims(const byoc_type_t *type) {
   return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
 }
 
-static byoc_status_t make_names(const byoc_host_program_t *program, const char *model_name, byoc_arena_t *arena,
-                                names_t *out_names) {
+void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer) {
   char plain[100];
-  byoc_make_identifier(model_name, plain, sizeof(plain));
+  byoc_make_identifier(options->header_name ? options->header_name : options->model_name, plain, sizeof(plain));
   // The prefix byoc_ belongs to byoc, and a leading underscore to the compiler.
   bool clash = byoc_starts_with(plain, "byoc") || plain[0] == '_';
-  snprintf(out_names->prefix, sizeof(out_names->prefix), "%s%s", clash ? "model_" : "", plain);
+  snprintf(buffer, BYOC_COMPOSE_PREFIX_BYTES, "%s%s", clash ? "model_" : "", plain);
+}
+
+static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                byoc_arena_t *arena, names_t *out_names) {
+  byoc_compose_prefix(options, out_names->prefix);
   to_upper(out_names->prefix, out_names->upper, sizeof(out_names->upper));
   size_t count = program->inputs.count + program->outputs.count;
   out_names->arguments = BYOC_ARENA_ARRAY(arena, const char *, count);
@@ -175,27 +179,29 @@ static void emit_template(const char *text, const names_t *names, byoc_string_t 
   }
 }
 
-static const char load_text[] =
-    "\n"
-    "// A loaded artifact. Shared by any number of contexts and threads.\n"
-    "typedef struct $_model_t {\n"
-    "  void *library;\n"
-    "  const byoc_artifact_t *artifact;\n"
-    "  char message[512]; // why $_load failed\n"
-    "} $_model_t;\n"
-    "\n"
-    "// Everything that one thread needs to run the model.\n"
-    "typedef struct $_context_t {\n"
-    "  const byoc_artifact_t *artifact;\n"
-    "  byoc_context_t *context;\n"
-    "} $_context_t;\n"
-    "\n"
-    "static inline void $_unload($_model_t *model) {\n"
-    "  if (model->library != NULL) (void)dlclose(model->library);\n"
-    "  model->library = NULL;\n"
-    "  model->artifact = NULL;\n"
-    "}\n"
-    "\n"
+static const char types_text[] = "\n"
+                                 "// A loaded artifact. Shared by any number of contexts and threads.\n"
+                                 "typedef struct $_model_t {\n"
+                                 "  void *library; // NULL in a program that holds the model\n"
+                                 "  const byoc_artifact_t *artifact;\n"
+                                 "  char message[512]; // why $_load failed\n"
+                                 "} $_model_t;\n"
+                                 "\n"
+                                 "// Everything that one thread needs to run the model.\n"
+                                 "typedef struct $_context_t {\n"
+                                 "  const byoc_artifact_t *artifact;\n"
+                                 "  byoc_context_t *context;\n"
+                                 "} $_context_t;\n"
+                                 "\n";
+
+static const char unload_text[] = "static inline void $_unload($_model_t *model) {\n"
+                                  "  if (model->library != NULL) (void)dlclose(model->library);\n"
+                                  "  model->library = NULL;\n"
+                                  "  model->artifact = NULL;\n"
+                                  "}\n"
+                                  "\n";
+
+static const char matches_text[] =
     "static inline int32_t $_refuse($_model_t *model, int32_t status, const char *reason, const char *detail) {\n"
     "  (void)snprintf(model->message, sizeof(model->message), \"%s%s\", reason, detail);\n"
     "  $_unload(model);\n"
@@ -207,7 +213,9 @@ static const char load_text[] =
     "  if (artifact->struct_size < offsetof(byoc_artifact_t, signature_hash) + sizeof(uint64_t)) return 0;\n"
     "  return artifact->signature_hash == @_SIGNATURE && strcmp(artifact->model_name, @_NAME) == 0;\n"
     "}\n"
-    "\n"
+    "\n";
+
+static const char load_text[] =
     "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
     "model\n"
     "// and that this processor can run it. With BYOC_VERIFY=1 in the environment and a slash in `path`, it is first\n"
@@ -237,7 +245,40 @@ static const char load_text[] =
     "  if (status != BYOC_OK) $_unload(model);\n"
     "  return status;\n"
     "}\n"
+    "\n";
+
+static const char static_unload_text[] = "static inline void $_unload($_model_t *model) {\n"
+                                         "  model->artifact = NULL;\n"
+                                         "}\n"
+                                         "\n";
+
+static const char static_load_text[] =
+    "const byoc_artifact_t *$" BYOC_COMPOSE_STATIC_ENTRY "(uint32_t abi_version);\n"
     "\n"
+    "// Checks that the artifact in this program is the one that the header is for, and that this processor can run "
+    "it.\n"
+    "// `path` is not used: it is there so that programs need not know how the model was built. BYOC_OK, or another "
+    "status\n"
+    "// with the reason in model->message.\n"
+    "static inline int32_t $_load(const char *path, $_model_t *model) {\n"
+    "  int32_t status;\n"
+    "  (void)path;\n"
+    "  memset(model, 0, sizeof(*model));\n"
+    "  model->artifact = $" BYOC_COMPOSE_STATIC_ENTRY "(BYOC_ARTIFACT_ABI);\n"
+    "  if (model->artifact == NULL) {\n"
+    "    return $_refuse(model, BYOC_VERSION, \"the artifact in this program was made by an older byoc\", \"\");\n"
+    "  }\n"
+    "  if (!$_matches(model->artifact)) {\n"
+    "    return $_refuse(model, BYOC_INVALID_ARGUMENT, \"the artifact in this program is another model, or another \"\n"
+    "                    \"version of it, than this header is for\", \"\");\n"
+    "  }\n"
+    "  status = model->artifact->check(model->message, sizeof(model->message));\n"
+    "  if (status != BYOC_OK) $_unload(model);\n"
+    "  return status;\n"
+    "}\n"
+    "\n";
+
+static const char context_text[] =
     "// Makes a context; `options` may be NULL. BYOC_OK, or another status with the reason from $_error(NULL, model).\n"
     "static inline int32_t $_create(const $_model_t *model, const byoc_context_options_t *options,\n"
     "                               $_context_t *context) {\n"
@@ -371,6 +412,7 @@ static void emit_example(const names_t *names, const char *artifact, byoc_string
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator) {
   size_t length = strlen(output);
   if (byoc_ends_with(output, ".so")) length -= 3;
+  if (byoc_compose_form(output) != BYOC_COMPOSE_SHARED) length -= 2;
   char *path = byoc_allocate(allocator, length + 3, 1);
   if (path == NULL) return NULL;
   memcpy(path, output, length);
@@ -401,25 +443,27 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
   names_t names;
   byoc_arena_t arena;
   byoc_arena_init(&arena, out->allocator);
-  if (make_names(program, options->header_name ? options->header_name : options->model_name, &arena, &names) !=
-      BYOC_OK) {
+  if (make_names(program, options, &arena, &names) != BYOC_OK) {
     byoc_arena_deinit(&arena);
     return byoc_diag_out_of_memory(diag);
   }
+  const bool is_static = options->output != NULL && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED;
   size_t inputs = program->inputs.count, outputs = program->outputs.count;
   uint64_t signature = byoc_compose_signature(program, out->allocator);
   if (signature == 0) out->failed = true;
   byoc_string_append(out, "// Typed functions for the model ");
   byoc_string_append_c_quoted(out, options->model_name);
-  byoc_string_append(out,
-                     ", generated by byoc " BYOC_VERSION_TEXT " beside its artifact. Needs nothing else of byoc's;\n"
-                     "// C99 or later, or C++; link with -ldl.\n//\n");
+  byoc_string_appendf(out,
+                      ", generated by byoc " BYOC_VERSION_TEXT " beside its artifact. Needs nothing else of byoc's;\n"
+                      "// C99 or later, or C++; link with %s.\n//\n",
+                      is_static ? "the artifact, -lm and -lpthread" : "-ldl");
   emit_example(&names, options->output, out);
   byoc_string_appendf(out,
-                      "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n#include <dlfcn.h>\n#include <stddef.h>\n"
+                      "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n%s#include <stddef.h>\n"
                       "#include <stdio.h>\n#include <string.h>\n\n",
-                      names.upper, names.upper);
+                      names.upper, names.upper, is_static ? "" : "#include <dlfcn.h>\n");
   for (size_t i = 0; i < sizeof(public_headers) / sizeof(public_headers[0]); i++) {
+    if (is_static && strcmp(public_headers[i], "byoc/verify.h") == 0) continue; // there is no file to check
     emit_public_header(public_headers[i], out);
   }
   byoc_string_append(out, "// What follows belongs to this model.\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
@@ -432,7 +476,11 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
                       "// Of names, types and dimensions of all inputs and outputs.\n"
                       "#define %s_SIGNATURE UINT64_C(0x%016llx)\n",
                       names.upper, (unsigned long long)signature);
-  emit_template(load_text, &names, out);
+  emit_template(types_text, &names, out);
+  emit_template(is_static ? static_unload_text : unload_text, &names, out);
+  emit_template(matches_text, &names, out);
+  emit_template(is_static ? static_load_text : load_text, &names, out);
+  emit_template(context_text, &names, out);
   if (program->is_dynamic) {
     emit_run_dynamic(program, &names, out);
   } else {

@@ -11,9 +11,9 @@ bool byoc_artifact_is_meant(const char *path) {
   byoc_file_view_t view;
   if (byoc_ends_with(path, ".so")) return true;
   if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
-  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
+  const bool is_meant = byoc_is_elf(view.data, view.size_bytes) || byoc_is_ar(view.data, view.size_bytes);
   byoc_file_view_close(&view);
-  return is_elf;
+  return is_meant;
 }
 
 static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
@@ -22,8 +22,17 @@ static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
   return BYOC_OK;
 }
 
+// What byoc build -o model.a or model.o makes is for linkers.
+static byoc_status_t refuse_static(const char *name, const char *what, byoc_diag_t *diag) {
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, which cannot be loaded", name, what);
+  byoc_diag_hint(diag,
+                 "link it into a program, by the header beside it; byoc build -o model.so makes an artifact to load");
+  return status;
+}
+
 // An artifact is a shared object that exports the entry.
 static byoc_status_t check_kind(const byoc_elf_t *elf, byoc_diag_t *diag) {
+  if (elf->type == ET_REL) return refuse_static(elf->name, "an object", diag);
   if (elf->type != ET_DYN) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is an ELF file, but not a shared object", elf->name);
   }
@@ -81,6 +90,7 @@ static byoc_status_t check_seal(const char *path, const byoc_file_view_t *view, 
 
 static byoc_status_t read_view(const char *path, byoc_diag_t *diag, byoc_artifact_file_t *file) {
   const byoc_file_view_t *view = &file->view;
+  if (byoc_is_ar(view->data, view->size_bytes)) return refuse_static(path, "a static library", diag);
   if (!byoc_is_elf(view->data, view->size_bytes)) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not an artifact (not an ELF file)", path);
     byoc_diag_hint(diag, "make an artifact from a model with byoc build");

@@ -125,26 +125,21 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
   return status;
 }
 
-// File endings that name something else than a shared object, which is all that byoc build can make.
+// File endings that name what byoc build cannot make.
 static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   static const struct {
     const char *ending, *meaning;
-  } others[] = {{".a", "a static library"},
-                {".lib", "a static library"},
-                {".o", "an object file"},
-                {".obj", "an object file"},
-                {".c", "C source"},
-                {".h", "a C header"},
-                {".dll", "a Windows library"},
-                {".dylib", "a macOS library"},
-                {".onnx", "a model"}};
+  } others[] = {
+      {".lib", "a static library of Windows"}, {".obj", "an object file"},    {".c", "C source"},  {".h", "a C header"},
+      {".dll", "a Windows library"},           {".dylib", "a macOS library"}, {".onnx", "a model"}};
   const size_t size = strlen(path);
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
     const size_t ending = strlen(others[i].ending);
     if (size <= ending || strcmp(path + size - ending, others[i].ending) != 0) continue;
-    byoc_status_t status =
-        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "-o %s names %s, but byoc build writes only shared objects", path,
-                        others[i].meaning);
+    byoc_status_t status = byoc_diag_error(
+        diag, BYOC_INVALID_ARGUMENT,
+        "-o %s names %s, but byoc build writes shared objects (.so), static libraries (.a) and objects (.o)", path,
+        others[i].meaning);
     byoc_diag_hint(diag, "name it %.*s.so%s", (int)(size - ending), path,
                    strcmp(others[i].ending, ".c") == 0 ? ", or print the C with --emit=c" : "");
     return status;
@@ -206,7 +201,8 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
 int byoc_main_build(int argc, char **argv) {
   build_options_t options = {.session = {.installed_by_default = true}};
   const byoc_option_row_t rows[] = {
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
+       "the shared object, or by its ending a static library (.a) or an object (.o) (default: MODEL.so here)"},
       {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
        "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
@@ -242,6 +238,7 @@ int byoc_main_build(int argc, char **argv) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more = "A header for C programs is written beside the artifact: model.so, model.h.\n"
+              "model.a and model.o are linked into programs, which then need no dlopen; several may stand in one.\n"
               "byoc targets lists the targets and their options.\n"
               "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
               "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"

@@ -287,11 +287,11 @@ static int32_t place_constants(const byoc_model_t *model) {
   return BYOC_OK;
 }
 
-static int32_t verify_if_asked(void) {
+static int32_t verify_if_asked(const byoc_model_t *model) {
   int32_t wanted = 0;
   char message[512];
   int32_t status = read_number("BYOC_VERIFY", 0, 1, &wanted);
-  if (status != BYOC_OK || !wanted) return status;
+  if (status != BYOC_OK || !wanted || model->is_static) return status;
   status = byoc_model_verify_file(message, sizeof(message));
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
@@ -355,7 +355,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   }
   int32_t status = check_stack();
   if (status == BYOC_OK) status = byoc_model_check(model, NULL, 0);
-  if (status == BYOC_OK) status = verify_if_asked();
+  if (status == BYOC_OK) status = verify_if_asked(model);
   if (status != BYOC_OK) return status;
 
   byoc_model_context_t *context = calloc(1, sizeof(*context));

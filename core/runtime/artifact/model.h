@@ -58,6 +58,7 @@ typedef struct byoc_model_t {
   const char *cpu_features; // required, space-separated
   int32_t thread_count;     // chosen when building; 0: none
   uint32_t huge_pages;      // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
+  uint32_t is_static;       // 1: it was linked into a program, so there is no file of its own that could be checked
   const uint8_t *data;      // the constants, as many bytes as the artifact says
   uint32_t tensor_count, call_count, place_count, engine_count, setup_count;
   const DLTensor *tensors; // data is set for constants; NULL otherwise

@@ -1,0 +1,62 @@
+// Static artifacts: models that are linked into a program.
+#include "models.h"
+#include "tests/support/command.h"
+
+#define CC_FLAGS "-std=c99 -Wall -Wextra -Werror -O1"
+
+static const char twice[] = "module {opset_import. = 17} {\\n"
+                            "  func @main(%%x : f32[N,4]) -> (%%y : f32[N,4]) {\\n"
+                            "    %%y = Add@14(%%x, %%x) : f32[N,4]\\n    return %%y\\n  }\\n}\\n";
+
+static int enter(void **state) {
+  int result = byoc_test_enter_folder(state);
+  if (result != 0) return result;
+  write_tiny("tiny.onnx", "2");
+  return byoc_test_try_shell(
+      "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user_static.c program.c && printf '%s' > twice.byoc", twice);
+}
+
+// A static library and an object of two models in one program that is linked statically.
+static void test_18_5_two_models_in_a_static_program(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build tiny.onnx -t 'cblas; c' -o tiny.a && byoc build twice.byoc -o twice.o");
+  byoc_test_shell(0,
+                  "cc " CC_FLAGS " program.c tiny.a twice.o -lm -lpthread -o program && ./program > shared.txt && "
+                  "cc " CC_FLAGS
+                  " -static program.c tiny.a twice.o -lm -lpthread -o static && BYOC_VERIFY=1 ./static > static.txt && "
+                  "cmp shared.txt static.txt && ! ldd static > /dev/null 2>&1 && cat static.txt");
+  byoc_test_printed(" 16\n");
+}
+
+// Names that the models define begin with their prefix, and the same inputs give the same bytes.
+static void test_18_5_names_and_bytes(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build tiny.onnx -o tiny.a --name other && nm tiny.a | grep ' [A-TV-Z] ' | grep -v ' w ' | "
+                     "grep -vc ' other_' | grep -x 0");
+  byoc_test_shell(0, "nm tiny.a | grep -x '[0-9a-f]* T other_artifact_entry'");
+  byoc_test_shell(0, "mkdir -p again && byoc build tiny.onnx -o again/tiny.a --name other && cmp tiny.a again/tiny.a");
+  byoc_test_shell(0, "printf '#include \"again/tiny.h\"\\nint main(void) { return 0; }\\n' > header.cc && "
+                     "c++ -std=c++17 -Wall -Wextra -Werror -c header.cc");
+}
+
+static void test_18_5_refusals(void **state) {
+  (void)state;
+  byoc_test_shell(1, "byoc build tiny.onnx -t dnnl -o refused.a; code=$?; ls refused*; exit $code");
+  byoc_test_printed("opens libraries when it runs");
+  byoc_test_printed("leave out the target");
+  byoc_test_shell(1, "byoc build tiny.onnx -o tiny.a && byoc run tiny.a --random");
+  byoc_test_printed("'tiny.a' is a static library, which cannot be loaded");
+  byoc_test_shell(1, "byoc build tiny.onnx -o tiny.o && byoc inspect tiny.o");
+  byoc_test_printed("'tiny.o' is an object, which cannot be loaded");
+  byoc_test_shell(2, "byoc build tiny.onnx -o tiny.lib");
+  byoc_test_printed("shared objects (.so), static libraries (.a) and objects (.o)");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_18_5_two_models_in_a_static_program),
+      cmocka_unit_test(test_18_5_names_and_bytes),
+      cmocka_unit_test(test_18_5_refusals),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}
