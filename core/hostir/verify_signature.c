@@ -214,7 +214,7 @@ byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host
 
 // One word for each operand, ">", one for each result. A word is the element type (s: string, b: bool, i: i64, u: u64,
 // f: f32, d: f64, j: i32 or i64, *: any) and the number of elements: n: the same in all words with n, -: any, +: at
-// least one, 1, 2.
+// least one, 1, 2, 3.
 static const struct {
   const char *symbol, *words;
 } known[] = {
@@ -229,6 +229,8 @@ static const struct {
     {"byoc_text_normalize", "s- s- i2 > s- i1"},
     {"byoc_text_split_count", "sn s+ i1 > in"},
     {"byoc_text_split", "s- *n s+ i1 > sn"},
+    {"byoc_text_token_count", "sn s- i3 > in"},
+    {"byoc_text_tokens", "s- *n s- i3 s1 > sn"},
     {"byoc_text_match", "sn s+ > bn"},
     {"byoc_text_from_f32", "fn > sn"},
     {"byoc_text_from_f64", "dn > sn"},
@@ -270,6 +272,7 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
     return byoc_dim_is_constant(count) && count.constant > 0;
   case '1':
   case '2':
+  case '3':
     return byoc_dim_is_constant(count) && count.constant == letter - '0';
   default:
     return true;
@@ -283,7 +286,7 @@ static bool fits_otherwise(byoc_host_verifier_t *v, const byoc_host_instruction_
   const byoc_type_t *x = i->operands.data[0]->type;
   if (i->results.count == 0) return x->rank == 1;
   const byoc_type_t *y = i->results.data[0]->type;
-  if (strcmp(i->symbol, "byoc_text_split") == 0) {
+  if (strcmp(i->symbol, "byoc_text_split") == 0 || strcmp(i->symbol, "byoc_text_tokens") == 0) {
     return y->rank > 0 && byoc_host_verify_same_count(v, x->dims, x->rank, y->dims, y->rank - 1);
   }
   if (strcmp(i->symbol, "byoc_text_normalize") != 0) return true;

@@ -44,6 +44,25 @@ void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b) 
   *b = byoc_write_node(w, "", "Expand", *b, a_shape, NULL, NULL, 0);
 }
 
+byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts) {
+  static const int64_t zero = 0, first = 0, all = -1;
+  const byoc_attribute_t axis = byoc_write_int("axis", 0);
+  byoc_value_t *padded[] = {counts ? byoc_write_reshape(w, counts, &all, 1) : NULL,
+                            byoc_write_vector(w, "none", BYOC_DTYPE_I64, 1, &zero)};
+  w->failed |= !padded[0];
+  byoc_node_t *joined = byoc_write_many(w, "", "Concat", padded, 2, 1, &axis, 1);
+  return byoc_write_node(w, "", "ReduceMax", joined ? joined->results[0] : NULL,
+                         byoc_write_vector(w, "first", BYOC_DTYPE_I64, 1, &first), NULL, NULL, 0);
+}
+
+byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places) {
+  const byoc_attribute_t axis = byoc_write_int("axis", 0);
+  byoc_value_t *sizes[] = {byoc_write_node(w, "", "Shape", x, NULL, NULL, NULL, 0), places};
+  w->failed |= !places;
+  byoc_node_t *joined = byoc_write_many(w, "", "Concat", sizes, 2, 1, &axis, 1);
+  return byoc_write_node(w, "", "ConstantOfShape", joined ? joined->results[0] : NULL, NULL, NULL, NULL, 0);
+}
+
 // The shape of `type` with another element type.
 static const byoc_type_t *as_type(const byoc_writer_t *w, const byoc_type_t *type, byoc_dtype_t dtype) {
   return byoc_type_tensor(&w->node->function->module->arena, dtype, type->rank, type->dims);
@@ -172,26 +191,14 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];
   const char *delimiter = byoc_node_text(node, "delimiter");
-  const int64_t most = byoc_node_int(node, "maxsplit"), all = -1;
+  const int64_t most = byoc_node_int(node, "maxsplit");
   *out_changed = false;
   if (!byoc_is_ranked(x->type)) return BYOC_OK;
   byoc_value_t *settings[] = {byoc_write_texts(&w, "delimiter", 1, &delimiter),
                               byoc_write_vector(&w, "maxsplit", BYOC_DTYPE_I64, 1, &most)};
   byoc_value_t *counting[] = {x, settings[0], settings[1]};
   byoc_value_t *counts = byoc_write_text(&w, "split_count", counting, 3, as_type(&w, x->type, BYOC_DTYPE_I64));
-  // The largest count, and 0 if there are no texts.
-  static const int64_t zero = 0, first = 0;
-  byoc_value_t *flat =
-      byoc_write_node(&w, "", "Reshape", counts, byoc_write_vector(&w, "all", BYOC_DTYPE_I64, 1, &all), NULL, NULL, 0);
-  byoc_value_t *padded[] = {flat, byoc_write_vector(&w, "none", BYOC_DTYPE_I64, 1, &zero)};
-  const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 0};
-  byoc_node_t *joined = byoc_write_many(&w, "", "Concat", padded, 2, 1, &axis, 1);
-  byoc_value_t *largest = byoc_write_node(&w, "", "ReduceMax", joined ? joined->results[0] : NULL,
-                                          byoc_write_vector(&w, "first", BYOC_DTYPE_I64, 1, &first), NULL, NULL, 0);
-  byoc_value_t *sizes[] = {byoc_write_node(&w, "", "Shape", x, NULL, NULL, NULL, 0), largest};
-  joined = byoc_write_many(&w, "", "Concat", sizes, 2, 1, &axis, 1);
-  byoc_value_t *room =
-      byoc_write_node(&w, "", "ConstantOfShape", joined ? joined->results[0] : NULL, NULL, NULL, NULL, 0);
+  byoc_value_t *room = byoc_write_room(&w, x, byoc_write_most(&w, counts));
   byoc_value_t *splitting[] = {x, room, settings[0], settings[1]};
   byoc_value_t *parts =
       w.failed ? NULL : byoc_write_text(&w, "split", splitting, 4, as_type(&w, room->type, BYOC_DTYPE_STRING));

@@ -10,6 +10,10 @@ byoc_value_t *byoc_write_text(byoc_writer_t *w, const char *function, byoc_value
                               uint32_t operand_count, const byoc_type_t *type);
 // A constant vector of texts.
 byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count, const char *const *texts);
+// i64[1]: the largest one of the counts, i64; 0 if there are none.
+byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts);
+// A tensor of the shape of x with one more dimension behind, of `places` elements, i64[1].
+byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places);
 // a and b (both texts) at their common shape.
 void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b);
 // Cast between texts and any other type, and Equal of texts: the expansions of those operators for texts.

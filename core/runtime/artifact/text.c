@@ -1,63 +1,15 @@
 // Operators on texts.
-#include "core/runtime/artifact/text.h"
+#include "core/runtime/artifact/text_call.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <regex.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <wctype.h>
-
-// ---- calls ----
-
-static int32_t fail(const byoc_call_t *call, int32_t status, const char *message) {
-  call->runtime->set_error(call->runtime->self, message);
-  return status;
-}
-
-static int32_t out_of_memory(const byoc_call_t *call) {
-  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for texts");
-}
-
-static char *allocate(const byoc_call_t *call, size_t size_bytes) {
-  const byoc_runtime_t *runtime = call->runtime;
-  bool has = runtime->struct_size >= offsetof(byoc_runtime_t, allocate) + sizeof(runtime->allocate);
-  return has && runtime->allocate != NULL ? runtime->allocate(runtime->self, size_bytes) : NULL;
-}
-
-static const DLTensor *tensor(const byoc_call_t *call, uint32_t index) {
-  return &call->tensors[index];
-}
-
-static const DLTensor *result(const byoc_call_t *call, uint32_t index) {
-  return &call->tensors[call->input_count + index];
-}
-
-static int64_t count_of(const DLTensor *tensor) {
-  int64_t count = 1;
-  for (int32_t d = 0; d < tensor->ndim; ++d) count *= tensor->shape[d];
-  return count;
-}
-
-static const char *text_at(const DLTensor *tensor, int64_t index) {
-  const char *text = ((const char *const *)tensor->data)[index];
-  return text != NULL ? text : "";
-}
-
-static char *copy(const byoc_call_t *call, const char *text, size_t size) {
-  char *made = allocate(call, size + 1);
-  if (made != NULL) {
-    memcpy(made, text, size);
-    made[size] = '\0';
-  }
-  return made;
-}
 
 // ---- pairs ----
 
@@ -255,22 +207,7 @@ int32_t byoc_text_split(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
-// ---- calls that depend on the locale: this thread uses "C" during them ----
-
-typedef struct {
-  locale_t made, before;
-} plain_locale_t;
-
-static bool enter_plain_locale(plain_locale_t *plain) {
-  plain->made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (plain->made != (locale_t)0) plain->before = uselocale(plain->made);
-  return plain->made != (locale_t)0;
-}
-
-static void leave_plain_locale(const plain_locale_t *plain) {
-  uselocale(plain->before);
-  freelocale(plain->made);
-}
+// ---- patterns ----
 
 int32_t byoc_text_match(const byoc_call_t *call) {
   uint8_t *out = result(call, 0)->data;

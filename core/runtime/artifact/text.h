@@ -15,6 +15,8 @@
   X(normalize) /* x, stop words, i64[2] {case sensitive, 0 as is / 1 lower / 2 upper} → texts kept, i64[1] count */  \
   X(split_count) /* x, delimiter, i64[1] most splits or -1 → i64 parts of each */                                    \
   X(split)       /* x, anything of the result's shape, delimiter, most splits → parts of each, then "" */            \
+  X(token_count) /* x, POSIX extended patterns, i64[3] {BYOC_TEXT_TOKENS_*, least characters, marks} → i64 tokens */ \
+  X(tokens)      /* x, anything of the result's shape, patterns, settings, padding → tokens of each, then padding */ \
   X(match)       /* x, POSIX extended pattern → bool */                                                              \
   X(from_f32)    /* x → the shortest text that reads back as x; so the others */                                     \
   X(from_f64)                                                                                                          \
@@ -23,6 +25,9 @@
   X(from_bool) /* True, False */                                                                                       \
   X(to_f64)    /* numbers, INF, NAN in any case; else an error */                                                      \
   X(to_i64)
+
+// What the patterns say: tokens, what stands between them, or nothing, as each character is a token.
+enum { BYOC_TEXT_TOKENS_MATCH, BYOC_TEXT_TOKENS_SEPARATE, BYOC_TEXT_TOKENS_CHARACTERS };
 
 #define BYOC_TEXT_DECLARE(name) BYOC_PACKED int32_t byoc_text_##name(const byoc_call_t *call);
 BYOC_TEXT_LIST(BYOC_TEXT_DECLARE)

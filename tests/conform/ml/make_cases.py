@@ -32,15 +32,15 @@ class Case:
         self.name, self.version, self.inputs = name, version, inputs
         self.nodes, self.outputs = [], []
 
-    def node(self, operator, operand, *types, **attributes):
+    def node(self, operator, operand, *types, domain=DOMAIN, **attributes):
         names = [f"y{len(self.outputs) + i}" for i in range(len(types))]
-        self.nodes.append(helper.make_node(operator, [operand], names, domain=DOMAIN, **attributes))
+        self.nodes.append(helper.make_node(operator, [operand], names, domain=domain, **attributes))
         self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, types)]
 
     def write(self):
         infos = [helper.make_tensor_value_info(n, type_of(a), list(a.shape)) for n, a in self.inputs.items()]
         graph = helper.make_graph(self.nodes, self.name, infos, self.outputs)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, self.version)]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, self.version), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="byoc").SerializeToString()
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         results = session.run(None, self.inputs)
@@ -269,7 +269,23 @@ def tree_members():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members]
+def tokenizer():
+    """What skl2onnx writes in front of TfIdfVectorizer."""
+    texts = np.array(["Hello World", "a bb ccc, naïve é", "", "x_1 y-2  _ab9_"], dtype=object)
+    case = Case("tokenizer", 3, t=texts, m=texts.reshape(2, 2), e=np.array(["", " "], dtype=object))
+    ways = [{"tokenexp": "[a-zA-Z0-9_]+"}, {"tokenexp": "[a-z]+", "mincharnum": 3}, {"tokenexp": "."},
+            {"tokenexp": r"\b\w\w+\b", "mark": 1}, {"tokenexp": "[a-b]*"}, {"tokenexp": "a?b?|[a-c]+"}, {"separators": [" "]},
+            {"separators": [" ", ",", "-"], "mincharnum": 2}, {"separators": [""], "mark": 1}, {"separators": ["[ ,]+"]}]
+    for i, way in enumerate(ways):
+        for operand in "tm" if i < 2 else "t":
+            case.node("Tokenizer", operand, TensorProto.STRING, domain="com.microsoft",
+                      **{"mark": 0, "mincharnum": 1, "pad_value": "#", **way})
+    case.node("Tokenizer", "e", TensorProto.STRING, domain="com.microsoft", mark=1, mincharnum=1, pad_value="",
+              tokenexp="[a-z]+")
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members, tokenizer]
 
 if __name__ == "__main__":
     for make in CASES:

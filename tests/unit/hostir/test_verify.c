@@ -375,7 +375,7 @@ static void test_verify_what_byoc_itself_offers(void **state) {
 #define DO(call) "allocate %i allocate %j allocate %b " call " copy %x -> %y free %b free %j free %i"
 #define SPLITTING                                                                                                      \
   " input %s : string[3]\n input %p : string[1]\n input %k : i64[1]\n input %m : i64[3,2]\n input %n : i64[2,3]\n"     \
-  " local %t : string[3,2]\n local %u : string[2,3]\n"
+  " input %l : i64[3]\n local %t : string[3,2]\n local %u : string[2,3]\n"
 #define SEQUENCE " input %q : value seq<f32[N]>\n local %e : value f32[N]\n local %o : value seq<f32[N]>\n"
   static const case_t cases[] = {
       {"it fits", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%i)")), NULL},
@@ -392,6 +392,9 @@ static void test_verify_what_byoc_itself_offers(void **state) {
       {"parts of other texts",
        PROGRAM(SPLITTING, "allocate %u packed byoc_text_split(%s, %n, %p, %k) -> (%u) copy %x -> %y free %u"),
        "operands and results do not fit; the function takes s- *n s+ i1 > sn"},
+      {"tokens of other texts",
+       PROGRAM(SPLITTING, "allocate %u packed byoc_text_tokens(%s, %n, %p, %l, %p) -> (%u) copy %x -> %y free %u"),
+       "operands and results do not fit; the function takes s- *n s- i3 s1 > sn"},
       {"container",
        DYNAMIC(SEQUENCE, "match %x binds N at 0 container SequenceAt(%q, %n) -> (%e) free %e share %x -> %y"), NULL},
       {"a position is missing", DYNAMIC(SEQUENCE, "container SequenceAt(%q) -> (%e) free %e share %x -> %y"),

@@ -125,6 +125,51 @@ static void expect_parts(const char *text, const char *delimiter, int64_t most, 
   end(&f);
 }
 
+static int32_t find_tokens(fixture_t *f, const char *pattern, int64_t kind, const char *joined_by, char *out) {
+  const char *text = "ab, c\xc3\xa9", *padding = "#", *parts[6];
+  int64_t settings[] = {kind, 1, 1}, count = 0, one = 1, three = 3, six = 6, none = 0;
+  DLTensor patterns = vector(&pattern, pattern != NULL ? &one : &none);
+  DLTensor counting[] = {vector(&text, &one), patterns, vector(settings, &three), vector(&count, &one)};
+  const int32_t status = call(f, "byoc_text_token_count", counting, 3, 1);
+  if (status != BYOC_OK) return status;
+  DLTensor finding[] = {vector(&text, &one),      vector(parts, &six),    patterns,
+                        vector(settings, &three), vector(&padding, &one), vector(parts, &six)};
+  const int32_t found = call(f, "byoc_text_tokens", finding, 5, 1);
+  out[0] = '\0';
+  for (int64_t i = 0; i < 6 && found == BYOC_OK; ++i) {
+    const char *part = parts[i][0] == '\002' ? "<" : parts[i][0] == '\003' ? ">" : parts[i];
+    snprintf(out + strlen(out), 64 - strlen(out), "%s%s", i > 0 ? joined_by : "", part);
+  }
+  return found;
+}
+
+static void tokens(void **state) {
+  (void)state;
+  fixture_t f;
+  char out[64];
+  begin(&f);
+  assert_int_equal(find_tokens(&f, "[a-z]+", BYOC_TEXT_TOKENS_MATCH, "|", out), BYOC_OK);
+  assert_string_equal(out, "<|ab|c|>|#|#");
+  assert_int_equal(find_tokens(&f, "[, ]+", BYOC_TEXT_TOKENS_SEPARATE, "|", out), BYOC_OK);
+  assert_string_equal(out, "<|ab|c\xc3\xa9|>|#|#");
+  assert_int_equal(find_tokens(&f, NULL, BYOC_TEXT_TOKENS_CHARACTERS, "|", out), BYOC_OK); // there is room for five
+  assert_string_equal(out, "<|a|b|,| |c");
+  assert_int_equal(find_tokens(&f, "a(", BYOC_TEXT_TOKENS_MATCH, "|", out), BYOC_INVALID_ARGUMENT);
+  assert_non_null(strstr(f.error, "pattern: "));
+  assert_int_equal(find_tokens(&f, NULL, BYOC_TEXT_TOKENS_MATCH, "|", out), BYOC_INVALID_ARGUMENT);
+  end(&f);
+}
+
+static void tokens_need_memory(void **state) {
+  (void)state;
+  fixture_t f;
+  char out[64];
+  begin(&f);
+  f.runtime.allocate = NULL;
+  assert_int_equal(find_tokens(&f, "[a-z]+", BYOC_TEXT_TOKENS_MATCH, "|", out), BYOC_OUT_OF_MEMORY);
+  end(&f);
+}
+
 static void splits(void **state) {
   (void)state;
   expect_parts("a,b,,c", ",", -1, "<a><b><><c>");
@@ -196,13 +241,9 @@ static void memory_may_be_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs),
-      cmocka_unit_test(searches),
-      cmocka_unit_test(normalizes),
-      cmocka_unit_test(splits),
-      cmocka_unit_test(prints_numbers),
-      cmocka_unit_test(reads_numbers),
-      cmocka_unit_test(memory_may_be_out),
+      cmocka_unit_test(pairs),          cmocka_unit_test(searches),      cmocka_unit_test(normalizes),
+      cmocka_unit_test(splits),         cmocka_unit_test(tokens),        cmocka_unit_test(tokens_need_memory),
+      cmocka_unit_test(prints_numbers), cmocka_unit_test(reads_numbers), cmocka_unit_test(memory_may_be_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
