@@ -484,6 +484,20 @@ static void sizes_collect(dim_factors_t *sizes, byoc_dim_t dim, byoc_dim_t *sett
   sizes->items[i] = dim.expr;
 }
 
+// broadcast(x, min(x, c)) → x where c is 1 or more: either both are x, or x is above c and the other is c, which must
+// be 1 then.
+static void sizes_drop_minima(dim_factors_t *sizes) {
+  for (size_t i = sizes->count; i-- > 0;) {
+    const byoc_dim_expr_t *item = sizes->items[i];
+    if (item->kind != BYOC_DIM_MIN || !byoc_dim_is_constant(item->right) || item->right.constant < 1) continue;
+    bool is_there = false;
+    for (size_t k = 0; k < sizes->count; ++k)
+      is_there = is_there || byoc_dim_equal(dim_of(sizes->items[k]), item->left);
+    if (!is_there) continue;
+    memmove(&sizes->items[i], &sizes->items[i + 1], (--sizes->count - i) * sizeof(*sizes->items));
+  }
+}
+
 static byoc_dim_t dim_broadcast(byoc_arena_t *arena, byoc_dim_t left, byoc_dim_t right, bool *failed) {
   dim_factors_t sizes = {.count = 0};
   byoc_dim_t settled = byoc_dim_constant(1);
@@ -491,6 +505,7 @@ static byoc_dim_t dim_broadcast(byoc_arena_t *arena, byoc_dim_t left, byoc_dim_t
   sizes_collect(&sizes, right, &settled);
   if (settled.constant != 1 || sizes.count == 0) return settled;
   if (sizes.overflow) return dim_raw(arena, BYOC_DIM_BROADCAST, left, right, failed);
+  sizes_drop_minima(&sizes);
   byoc_dim_t dim = dim_of(sizes.items[0]);
   for (size_t i = 1; i < sizes.count; ++i) {
     dim = dim_raw(arena, BYOC_DIM_BROADCAST, dim, dim_of(sizes.items[i]), failed);

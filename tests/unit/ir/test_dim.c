@@ -104,6 +104,11 @@ static void broadcasts_hold_each_size_once(void **state) {
   expect("broadcast(broadcast(K, N), broadcast(N, M))", "broadcast(broadcast(K, M), N)");
   expect("broadcast(broadcast(K, N), broadcast(M, 7))", "7");
   expect("max(broadcast(K, N), 0)", "broadcast(K, N)");
+  expect("broadcast(N, min(N, 512))", "N");
+  expect("broadcast(min(N + 3, 512), N + 3)", "N + 3");
+  expect("broadcast(min(N, 9), broadcast(M, N))", "broadcast(M, N)");
+  expect("broadcast(min(N, 1), N)", "N");
+  expect("broadcast(min(N, M), N)", "broadcast(N, min(M, N))");
 }
 
 static void unknowns_are_themselves_only(void **state) {
