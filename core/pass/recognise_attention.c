@@ -13,6 +13,8 @@
 //
 //   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
 //   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
+//
+// Batches and lengths may be those of a run, where types say that they are the same; heads and their sizes are numbers.
 #include <math.h>
 #include <string.h>
 
@@ -42,14 +44,42 @@ typedef struct attention_t {
 
 // ---- reading ----
 
+// A tensor of f32 that is not known to be empty.
 static bool is_f32(const byoc_value_t *value, int32_t rank) {
   const byoc_type_t *type = value->type;
-  return byoc_is_ranked(type) && type->dtype == BYOC_DTYPE_F32 && type->rank == rank && byoc_type_is_static(type) &&
-         byoc_type_element_count(type) > 0;
+  if (!byoc_is_ranked(type) || type->dtype != BYOC_DTYPE_F32 || type->rank != rank) return false;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (byoc_dim_is_constant(type->dims[i]) && type->dims[i].constant == 0) return false;
+  }
+  return true;
 }
 
-static int64_t dim(const byoc_value_t *value, int32_t index) {
-  return value->type->dims[index].constant;
+static byoc_dim_t dim(const byoc_value_t *value, int32_t index) {
+  return value->type->dims[index];
+}
+
+static bool same_dim(const byoc_value_t *a, int32_t index_a, const byoc_value_t *b, int32_t index_b) {
+  return byoc_dim_equal(dim(a, index_a), dim(b, index_b));
+}
+
+// A dimension that is a number.
+static bool is_number(const byoc_value_t *value, int32_t index) {
+  return byoc_dim_is_constant(dim(value, index));
+}
+
+static int64_t number(const byoc_value_t *value, int32_t index) {
+  return dim(value, index).constant;
+}
+
+// A mask as it is added to the scores: each of its dimensions is the scores' or 1.
+static bool is_spread(const byoc_type_t *mask, const byoc_type_t *scores) {
+  if (!byoc_is_ranked(mask) || mask->rank < 1 || mask->rank > 4) return false;
+  for (int32_t i = 0; i < mask->rank; ++i) {
+    const byoc_dim_t own = mask->dims[i];
+    if (byoc_dim_is_constant(own) && own.constant == 1) continue;
+    if (!byoc_dim_equal(own, scores->dims[4 - mask->rank + i])) return false;
+  }
+  return true;
 }
 
 // The operand of a Transpose with this permutation; NULL if the value is not one.
@@ -97,9 +127,8 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *where = byoc_term_inner(value, attention->product->block, "Where");
   double number;
   if (where == NULL || !byoc_term_scalar(where->operands[2], &number) || !(number <= -1e30)) return false;
-  const byoc_type_t *kept = where->operands[0]->type;
-  if (!byoc_is_ranked(kept) || kept->rank < 1 || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
   if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
+  if (!is_spread(where->operands[0]->type, value->type)) return false;
   if (!read_scores(where->operands[1], attention)) return false;
   attention->kept = where->operands[0];
   attention->elsewhere = where->operands[2];
@@ -112,8 +141,7 @@ static bool read_masked(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *add = byoc_term_inner(value, attention->product->block, "Add");
   for (uint32_t i = 0; add != NULL && i < 2; ++i) {
     byoc_value_t *scores = add->operands[i], *mask = add->operands[1 - i];
-    bool fits = byoc_is_ranked(mask->type) && mask->type->rank >= 1 && mask->type->rank <= 4 &&
-                byoc_type_is_static(mask->type) && byoc_type_equal(scores->type, value->type);
+    bool fits = byoc_type_equal(scores->type, value->type) && is_spread(mask->type, value->type);
     if (!fits || (!read_scores(scores, attention) && !read_where(scores, attention))) continue;
     attention->mask = mask;
     return true;
@@ -121,14 +149,15 @@ static bool read_masked(byoc_value_t *value, attention_t *attention) {
   return false;
 }
 
-// There are as many batches and heads of keys and values as of queries; nothing is repeated.
+// There are as many batches and heads of keys and values as of queries; nothing is repeated. Heads and their sizes are
+// numbers.
 static bool shapes_agree(const attention_t *a) {
-  const byoc_value_t *scores = a->product->operands[0];
-  int64_t batch = dim(a->q, 0), heads = dim(a->q, 1), length = dim(a->v, 2);
-  if (dim(scores, 0) != batch || dim(scores, 1) != heads || dim(a->v, 0) != batch || dim(a->v, 1) != heads)
-    return false;
-  if (a->k != NULL) return dim(a->k, 0) == batch && dim(a->k, 1) == heads && dim(a->k, 2) == length;
-  return dim(a->k_rows, 0) == batch && dim(a->k_rows, 2) == heads && dim(a->k_rows, 1) == length;
+  const byoc_value_t *scores = a->product->operands[0], *k = a->k != NULL ? a->k : a->k_rows;
+  const int32_t heads = a->k != NULL ? 1 : 2, length = 3 - heads; // of k
+  if (!is_number(a->q, 1) || !is_number(a->q, 3) || !is_number(a->v, 3) || !is_number(k, 3)) return false;
+  return same_dim(scores, 0, a->q, 0) && same_dim(scores, 1, a->q, 1) && same_dim(a->v, 0, a->q, 0) &&
+         same_dim(a->v, 1, a->q, 1) && same_dim(k, 0, a->q, 0) && same_dim(k, heads, a->q, 1) &&
+         same_dim(k, length, a->v, 2);
 }
 
 static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
@@ -161,17 +190,24 @@ static bool find_caches(const attention_t *a, const byoc_target_list_t *targets,
   if (a->k == NULL || (concats[0] = find_cache(a->k, &readers[0])) == NULL) return false;
   if ((concats[1] = find_cache(a->v, &readers[1])) == NULL) return false;
   return readers[0]->results[0]->uses.count == 1 && // on the way to the scores
-         dim(concats[0]->operands[0], 2) == dim(concats[1]->operands[0], 2);
+         same_dim(concats[0]->operands[0], 2, concats[1]->operands[0], 2);
 }
 
 // ---- writing ----
 
+// A dimension as Reshape takes it: one that is no number is the operand's at that place.
+static int64_t kept_dim(const byoc_value_t *value, int32_t index) {
+  return is_number(value, index) ? number(value, index) : 0;
+}
+
 // [batch, length, heads, size] as [batch, length, heads * size]: the tensor before a reshape, if there was one.
 static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
-  const int64_t dims[] = {dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3)};
+  const int64_t dims[] = {kept_dim(x, 0), kept_dim(x, 1), number(x, 2) * number(x, 3)};
   const byoc_node_t *node = byoc_value_open_producer(x);
   byoc_value_t *from = node != NULL && byoc_node_is_onnx(node, "Reshape") ? node->operands[0] : NULL;
-  if (from != NULL && is_f32(from, 3) && dim(from, 0) == dims[0] && dim(from, 1) == dims[1]) return from;
+  if (from != NULL && is_f32(from, 3) && same_dim(from, 0, x, 0) && same_dim(from, 1, x, 1) && is_number(from, 2) &&
+      number(from, 2) == dims[2])
+    return from;
   return byoc_write_reshape(w, x, dims, 3);
 }
 
@@ -210,11 +246,11 @@ static byoc_node_t *find_merge(const byoc_value_t *result) {
 static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v,
                                 byoc_diag_t *diag, size_t *changes) {
   byoc_writer_t w = {.node = a->product, .diag = diag};
-  const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
-                                         {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
+  const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = number(a->q, 1)},
+                                         {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = number(a->q, 1)},
                                          {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
   byoc_value_t *merged = merge->results[0];
-  const int64_t dims[] = {dim(merged, 0), dim(merged, 1), dim(merged, 2), dim(merged, 3)};
+  const int64_t dims[] = {kept_dim(merged, 0), kept_dim(merged, 1), number(merged, 2), number(merged, 3)};
   byoc_value_t *operands[MAX_OPERANDS] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v),
                                           write_mask(&w, a)};
   const byoc_node_t *node = write_operator(&w, operands, 1, attributes, 3);

@@ -4,11 +4,16 @@
 // Keys: their copies, and those of the values, must leave room for the rest in a second-level cache.
 enum { KEYS_OF_BLOCK = 512, FEW_QUERIES = 4 };
 
-// Blocks are whole panels of keys, and at most as long as there are keys.
+// Panels of queries that read the same copies where their number is open: copying is little work for so many.
+enum { OPEN_SPAN = 64 };
+
+// Blocks are whole panels of keys, and at most as long as there are keys, where these are known.
 static void fit_block(const byoc_cutlass_attention_t *attention, byoc_cutlass_plan_t *plan) {
   int64_t panel = (int64_t)plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
   int64_t panels = byoc_cutlass_ceil_div(attention->keys, panel), most = plan->block_depth / panel;
-  int64_t blocks = byoc_cutlass_ceil_div(panels, most < 1 ? 1 : most);
+  if (most < 1) most = 1;
+  if (attention->open && panels > most) panels = most;
+  int64_t blocks = byoc_cutlass_ceil_div(panels, most);
   plan->block_depth = (int32_t)(byoc_cutlass_ceil_div(panels, blocks) * panel);
 }
 
@@ -35,11 +40,13 @@ void byoc_cutlass_attention_plan_tiles(const byoc_cutlass_problem_t *problem, in
 void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                   byoc_cutlass_attention_sizes_t *out_sizes) {
   const byoc_cutlass_attention_t *attention = &problem->attention;
-  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), panels = byoc_cutlass_ceil_div(attention->queries, plan->rows);
   *out_sizes =
       (byoc_cutlass_attention_sizes_t){.score_row = plan->block_depth + 16,
                                        .value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes,
+                                       .span_panels = attention->open ? OPEN_SPAN : panels,
                                        .running_rows = plan->block_depth < attention->keys ? attention->queries : 0};
+  if (attention->open) out_sizes->running_rows = OPEN_SPAN * plan->rows;
 }
 
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {

@@ -19,6 +19,7 @@ typedef struct byoc_cutlass_attention_sizes_t {
   int64_t
       score_row; // floats between two rows of scores, chosen so that rows do not fall into the same sets of the cache
   int64_t value_row;    // floats between two copied values
+  int64_t span_panels;  // panels of queries that read the same copies of keys and values
   int64_t running_rows; // rows whose largest score and sum travel from block to block; 0 if there is one block
 } byoc_cutlass_attention_sizes_t;
 void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,

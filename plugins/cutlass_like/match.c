@@ -29,17 +29,6 @@ static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value)
   return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
 }
 
-// f32 with elements, as far as its dimensions are known; *out_open: some of them are those of a call.
-static bool known_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *out_open) {
-  const int32_t rank = value ? graph->value_rank(value) : -1;
-  if (rank < 0 || graph->value_dtype(value) != BYOC_DTYPE_F32) return false;
-  for (int32_t i = 0; i < rank; ++i) {
-    if (graph->value_dim(value, i) == 0) return false;
-    *out_open = *out_open || graph->value_dim(value, i) < 0;
-  }
-  return true;
-}
-
 static bool same_dims(const byoc_graph_api_t *graph, const byoc_value_t *a, const byoc_value_t *b) {
   int32_t rank = graph->value_rank(a);
   if (rank != graph->value_rank(b)) return false;
@@ -79,7 +68,8 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
   bool is_open = false;
-  if (!known_f32(graph, x, &is_open) || !static_f32(graph, w) || !known_f32(graph, y, &is_open))
+  if (!byoc_cutlass_match_known_f32(graph, x, &is_open) || !static_f32(graph, w) ||
+      !byoc_cutlass_match_known_f32(graph, y, &is_open))
     return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
@@ -123,7 +113,7 @@ static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
     return true;
   }
   bool is_open = false;
-  if (x || !known_f32(chain->graph, c, &is_open) || !same_dims(chain->graph, c, chain->value))
+  if (x || !byoc_cutlass_match_known_f32(chain->graph, c, &is_open) || !same_dims(chain->graph, c, chain->value))
     return refuse(chain, "C is neither one value per column nor a matrix like the result");
   match->residual = c;
   match->problem.epilogue.has_residual = true;
@@ -137,7 +127,8 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *c = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
   bool is_open = false;
-  if (!known_f32(graph, a, &is_open) || !static_f32(graph, b) || !known_f32(graph, y, &is_open))
+  if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
+      !byoc_cutlass_match_known_f32(graph, y, &is_open))
     return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
@@ -162,7 +153,8 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
   bool is_open = false;
-  if (!known_f32(graph, a, &is_open) || !static_f32(graph, b) || !known_f32(graph, y, &is_open))
+  if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
+      !byoc_cutlass_match_known_f32(graph, y, &is_open))
     return refuse(chain, "takes f32 and weights of a constant shape only");
   byoc_tensor_data_t data;
   if (!byoc_cutlass_match_matmul_shape(graph, a, b, y, match)) return false;
@@ -237,7 +229,7 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   }
   if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
   bool is_open = false;
-  if (x || !known_f32(graph, other, &is_open) || !same_dims(graph, other, chain->value))
+  if (x || !byoc_cutlass_match_known_f32(graph, other, &is_open) || !same_dims(graph, other, chain->value))
     return refuse(chain, "the other summand is neither one constant per channel nor shaped like the product");
   if (match->residual) return refuse(chain, "a second residual");
   match->residual = other;

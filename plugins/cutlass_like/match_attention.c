@@ -8,21 +8,28 @@ static bool refuse(byoc_cutlass_match_t *match, const char *reason) {
   return false;
 }
 
-static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value) {
-  return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
+// A dimension, or where a run decides it the number that the code is planned for.
+static int64_t planned(const byoc_graph_api_t *graph, const byoc_value_t *value, int32_t axis, int64_t number,
+                       bool *is_open) {
+  int64_t dim = graph->value_dim(value, axis);
+  if (dim < 0) *is_open = true;
+  return dim < 0 ? number : dim;
 }
 
-// How the mask is broadcast over [batch, heads, queries, keys]: each of its dimensions is the scores' or 1.
-static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, byoc_cutlass_attention_t *attention) {
-  const int64_t dims[4] = {attention->batch, attention->heads, attention->queries, attention->keys};
+// Which of [batch, heads, queries, keys] the mask has: each of its dimensions is the scores' or 1. `scores`: a value
+// and an axis for each.
+static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, const byoc_value_t *const scores[4],
+                      const int32_t axes[4], byoc_cutlass_attention_t *attention) {
   int32_t rank = graph->value_rank(mask);
-  if (!static_f32(graph, mask) || rank > 4) return false;
-  int64_t step = 1;
-  for (int32_t i = rank; i-- > 0;) {
-    int64_t dim = graph->value_dim(mask, i);
-    if (dim != 1 && dim != dims[4 - rank + i]) return false;
-    attention->mask_steps[4 - rank + i] = dim == 1 ? 0 : step;
-    step *= dim;
+  bool is_open = false;
+  if (!byoc_cutlass_match_known_f32(graph, mask, &is_open) || rank > 4) return false;
+  for (int32_t i = 0; i < rank; ++i) {
+    const int32_t at = 4 - rank + i;
+    if (graph->value_dim(mask, i) == 1) continue;
+    const bool fits = scores[at] ? graph->value_dims_equal(mask, i, scores[at], axes[at])
+                                 : graph->value_dim(mask, i) == attention->heads;
+    if (!fits) return false;
+    attention->mask_axes[at] = true;
   }
   attention->has_mask = true;
   return true;
@@ -36,28 +43,32 @@ static bool shapes_agree(const byoc_graph_api_t *graph, const byoc_value_t *q, c
   if (graph->value_rank(k) != rank || graph->value_rank(v) != rank || (rank != 3 && rank != 4)) return false;
   if (a->size < 1 || a->value_size < 1 || a->heads % a->kv_heads != 0) return false;
   int64_t heads = a->flat ? a->heads : 1, kv_heads = a->flat ? a->kv_heads : 1; // heads that lie side by side
-  return graph->value_dim(k, 0) == a->batch && graph->value_dim(v, 0) == a->batch &&
-         graph->value_dim(v, length) == graph->value_dim(k, length) &&
-         (a->flat || graph->value_dim(v, 1) == a->kv_heads) && graph->value_dim(q, last) == a->size * heads &&
-         graph->value_dim(k, last) == a->size * kv_heads && graph->value_dim(v, last) == a->value_size * kv_heads;
+  return graph->value_dims_equal(k, 0, q, 0) && graph->value_dims_equal(v, 0, q, 0) &&
+         graph->value_dims_equal(v, length, k, length) && (a->flat || graph->value_dim(v, 1) == a->kv_heads) &&
+         graph->value_dim(q, last) == a->size * heads && graph->value_dim(k, last) == a->size * kv_heads &&
+         graph->value_dim(v, last) == a->value_size * kv_heads;
 }
 
 // Keys and values of earlier steps: both or neither; with them, all of the next step's are results too.
 static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *keys, byoc_value_t *values,
                       byoc_cutlass_match_t *match) {
   byoc_cutlass_attention_t *attention = &match->problem.attention;
+  const byoc_value_t *q = match->data;
   if (!keys && !values) return graph->node_result_count(node) == 1 || refuse(match, "takes one result only");
   if (!keys || !values || graph->node_result_count(node) != 3)
     return refuse(match, "takes a cache of keys and values with the next one as results only");
-  if (!static_f32(graph, keys) || !static_f32(graph, values)) return refuse(match, "the cache is not f32");
+  bool is_open = false;
+  if (!byoc_cutlass_match_known_f32(graph, keys, &is_open) || !byoc_cutlass_match_known_f32(graph, values, &is_open))
+    return refuse(match, "the cache is not f32");
   for (uint64_t i = 1; i < 3; ++i)
     if (graph->value_use_count(graph->node_result(node, i)) == 0) return refuse(match, "nothing reads the next cache");
-  attention->past = graph->value_dim(keys, 2);
-  const int64_t dims[2][4] = {{attention->batch, attention->kv_heads, attention->past, attention->size},
-                              {attention->batch, attention->kv_heads, attention->past, attention->value_size}};
-  for (int32_t i = 0; i < 4; ++i)
-    if (graph->value_dim(keys, i) != dims[0][i] || graph->value_dim(values, i) != dims[1][i])
-      return refuse(match, "the cache is shaped unlike the keys and values");
+  const bool fits =
+      graph->value_rank(keys) == 4 && graph->value_rank(values) == 4 && graph->value_dims_equal(keys, 0, q, 0) &&
+      graph->value_dims_equal(values, 0, q, 0) && graph->value_dim(keys, 1) == attention->kv_heads &&
+      graph->value_dim(values, 1) == attention->kv_heads && graph->value_dims_equal(values, 2, keys, 2) &&
+      graph->value_dim(keys, 3) == attention->size && graph->value_dim(values, 3) == attention->value_size;
+  if (!fits) return refuse(match, "the cache is shaped unlike the keys and values");
+  attention->past = planned(graph, keys, 2, BYOC_CUTLASS_OPEN_KEYS, &attention->open);
   attention->keys += attention->past;
   match->past[0] = keys;
   match->past[1] = values;
@@ -71,34 +82,41 @@ bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node
   for (uint64_t i = 0; i < count; ++i) operands[i] = graph->operand(node, i);
   byoc_value_t *q = operands[0], *k = operands[1], *v = operands[2], *mask = operands[3];
   if (operands[6]) return refuse(match, "takes no lengths");
-  if (!static_f32(graph, q) || !static_f32(graph, k) || !static_f32(graph, v) ||
-      !static_f32(graph, graph->node_result(node, 0)))
-    return refuse(match, "takes f32 of constant shapes only");
+  bool is_open = false;
+  if (!byoc_cutlass_match_known_f32(graph, q, &is_open) || !byoc_cutlass_match_known_f32(graph, k, &is_open) ||
+      !byoc_cutlass_match_known_f32(graph, v, &is_open) ||
+      !byoc_cutlass_match_known_f32(graph, graph->node_result(node, 0), &is_open))
+    return refuse(match, "takes f32 only");
   int64_t precision = graph->node_int(node, "softmax_precision");
   if (graph->node_float(node, "softcap") != 0.0 || (precision != 0 && precision != BYOC_DTYPE_F32) ||
       graph->node_int(node, "left_window_size") >= 0 || graph->node_int(node, "right_window_size") >= 0)
     return refuse(match, "takes no cap, no window and no other precision");
-  bool flat = graph->value_rank(q) == 3;
+  const bool flat = graph->value_rank(q) == 3;
+  const int32_t length = flat ? 1 : 2;
   byoc_cutlass_attention_t *attention = &match->problem.attention;
   match->problem.kind = BYOC_CUTLASS_ATTENTION;
   *attention = (byoc_cutlass_attention_t){
       .flat = flat,
-      .batch = graph->value_dim(q, 0),
+      .open = is_open,
       .heads = flat ? graph->attribute_int(node, "q_num_heads", 1) : graph->value_dim(q, 1),
       .kv_heads = flat ? graph->attribute_int(node, "kv_num_heads", 1) : graph->value_dim(k, 1),
-      .queries = graph->value_dim(q, flat ? 1 : 2),
-      .keys = graph->value_dim(k, flat ? 1 : 2),
       .causal = graph->node_int(node, "is_causal") != 0,
   };
+  attention->batch = planned(graph, q, 0, 1, &is_open);
+  attention->queries = planned(graph, q, length, BYOC_CUTLASS_OPEN_ROWS, &is_open);
+  attention->keys = planned(graph, k, length, BYOC_CUTLASS_OPEN_KEYS, &is_open);
+  match->data = q;
   if (attention->heads < 1 || attention->kv_heads < 1) return refuse(match, "the number of heads is not known");
   attention->size = graph->value_dim(q, flat ? 2 : 3) / (flat ? attention->heads : 1);
   attention->value_size = graph->value_dim(v, flat ? 2 : 3) / (flat ? attention->kv_heads : 1);
   if (!shapes_agree(graph, q, k, v, attention)) return refuse(match, "keys, values and queries do not fit each other");
   attention->scale = (float)graph->attribute_float(node, "scale", 1.0 / sqrt((double)attention->size));
   if (!read_past(graph, node, operands[4], operands[5], match)) return false;
-  if (mask && !read_mask(graph, mask, attention))
+  const byoc_value_t *all_keys = match->past[0] ? graph->node_result(node, 1) : k;
+  const byoc_value_t *const scores[] = {q, NULL, q, all_keys};
+  const int32_t axes[] = {0, 1, length, match->past[0] ? 2 : length};
+  if (mask && !read_mask(graph, mask, scores, axes, attention))
     return refuse(match, "the mask is not f32 or covers fewer keys than there are");
-  match->data = q;
   match->weights = k;
   match->values = v;
   match->residual = mask;

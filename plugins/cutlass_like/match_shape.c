@@ -22,6 +22,16 @@ static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *nod
   return values && found == count ? values : NULL;
 }
 
+bool byoc_cutlass_match_known_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *is_open) {
+  const int32_t rank = value ? graph->value_rank(value) : -1;
+  if (rank < 0 || graph->value_dtype(value) != BYOC_DTYPE_F32) return false;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (graph->value_dim(value, i) == 0) return false;
+    *is_open = *is_open || graph->value_dim(value, i) < 0;
+  }
+  return true;
+}
+
 bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels) {
   match->channels = channels;
   match->scale = malloc((size_t)channels * sizeof(double));

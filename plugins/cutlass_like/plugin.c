@@ -1,6 +1,6 @@
 // cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
-// compiled by the plugin itself into one static library. Products with constant weights take a number of rows, and
-// convolutions a number of images, that is known at run time only. The parts:
+// compiled by the plugin itself into one static library. Products with constant weights take a number of rows,
+// convolutions a number of images, and attention a batch and lengths that are known at run time only. The parts:
 //   plugin.c           identity, options, rules
 //   options.c          options of the target; isa.c: instruction sets
 //   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;

@@ -17,7 +17,8 @@ int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem) {
   return (problem->kind == BYOC_CUTLASS_GEMM && problem->gemm.open_rows) ||
          (problem->kind == BYOC_CUTLASS_BITS && problem->bits.open_rows) ||
-         (problem->kind == BYOC_CUTLASS_CONV && problem->conv.open_batch);
+         (problem->kind == BYOC_CUTLASS_CONV && problem->conv.open_batch) ||
+         (problem->kind == BYOC_CUTLASS_ATTENTION && problem->attention.open);
 }
 
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {

@@ -93,9 +93,10 @@ typedef struct byoc_cutlass_attention_t {
   int64_t batch, heads, kv_heads, queries, keys, past;
   int64_t size, value_size; // of one head of queries and keys, of values
   bool flat;                // operands and result lie [batch][length][heads * size], else [batch][heads][length][size]
+  bool open;                // batch and lengths are those of each call; here they are what the code is planned for
   bool causal;              // query i attends to keys 0 to past + i
   bool has_mask;
-  int64_t mask_steps[4]; // floats between two batches, heads, queries, keys of the mask; 0 where it is repeated
+  bool mask_axes[4]; // the mask has the batches, heads, queries, keys of the scores; where it has not, it is repeated
   float scale;
 } byoc_cutlass_attention_t;
 
@@ -188,6 +189,9 @@ enum { BYOC_CUTLASS_SHARE_MACS = 400000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 1000
 
 // The rows that a product is planned for whose number of rows is open.
 enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
+
+// The keys that attention is planned for whose length is open.
+enum { BYOC_CUTLASS_OPEN_KEYS = 512 };
 
 // True if the amount of work is known at run time only.
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem);

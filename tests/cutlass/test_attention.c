@@ -1,6 +1,6 @@
 // Attention by templates/attention.h, held against its definition in double precision, on each instruction set: heads
 // side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key, a
-// cache of keys and values that grows.
+// cache of keys and values that grows. The same code takes sizes that each call brings.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +34,18 @@ static const float *row_at(const byoc_cutlass_attention_t *a, const float *past,
   return rows + at(a, b, h, j - a->past, a->kv_heads, a->keys - a->past, size);
 }
 
+// Floats between two batches, heads, queries or keys of the mask.
+static int64_t mask_step(const byoc_cutlass_attention_t *a, int axis) {
+  const int64_t dims[] = {a->batch, a->heads, a->queries, a->keys};
+  int64_t step = 1;
+  for (int i = axis + 1; i < 4; ++i) step *= a->mask_axes[i] ? dims[i] : 1;
+  return a->mask_axes[axis] ? step : 0;
+}
+
 static float masked(const byoc_cutlass_attention_t *a, const tensors_t *t, int64_t b, int64_t h, int64_t i, int64_t j) {
   if (a->causal && j > a->past + i) return -INFINITY;
-  const int64_t *steps = a->mask_steps;
-  return a->has_mask ? t->mask[b * steps[0] + h * steps[1] + i * steps[2] + j * steps[3]] : 0.0f;
+  const int64_t at = b * mask_step(a, 0) + h * mask_step(a, 1) + i * mask_step(a, 2) + j * mask_step(a, 3);
+  return a->has_mask ? t->mask[at] : 0.0f;
 }
 
 // One row of the result, by the definition.
@@ -62,17 +70,17 @@ static void expect_row(const byoc_cutlass_attention_t *a, const tensors_t *t, in
   }
 }
 
-static void make_tensors(const byoc_cutlass_attention_t *a, tensors_t *t) {
+static void make_tensors(const byoc_cutlass_attention_t *a, bool has_past, tensors_t *t) {
   byoc_test_random_t random = {7};
   int64_t masks = 0;
   for (int i = 0; i < 4; ++i) { // the last element that the steps reach
     const int64_t dims[] = {a->batch, a->heads, a->queries, a->keys};
-    masks += a->mask_steps[i] * (dims[i] - 1);
+    masks += mask_step(a, i) * (dims[i] > 0 ? dims[i] - 1 : 0);
   }
   const int64_t lists = a->batch * a->kv_heads;
   t->counts[0] = a->batch * a->heads * a->queries * a->value_size;
-  t->counts[1] = a->past > 0 ? lists * a->keys * a->size : 0;
-  t->counts[2] = a->past > 0 ? lists * a->keys * a->value_size : 0;
+  t->counts[1] = has_past ? lists * a->keys * a->size : 0;
+  t->counts[2] = has_past ? lists * a->keys * a->value_size : 0;
   t->q = make_random(&random, a->batch * a->heads * a->queries * a->size);
   t->k = make_random(&random, lists * (a->keys - a->past) * a->size);
   t->v = make_random(&random, lists * (a->keys - a->past) * a->value_size);
@@ -80,8 +88,8 @@ static void make_tensors(const byoc_cutlass_attention_t *a, tensors_t *t) {
   t->past_v = make_random(&random, lists * a->past * a->value_size + 1);
   t->mask = make_random(&random, masks + 1);
   for (int64_t i = 0; i <= masks; i += 3) t->mask[i] = i % 2 ? -INFINITY : -20.0f;
-  if (a->mask_steps[2] > 0) // the second row of the first head attends to nothing
-    for (int64_t j = 0; j < a->keys; ++j) t->mask[a->mask_steps[2] + j * a->mask_steps[3]] = -INFINITY;
+  if (a->mask_axes[2] && a->queries > 1) // the second row of the first head attends to nothing
+    for (int64_t j = 0; j < a->keys; ++j) t->mask[mask_step(a, 2) + j * mask_step(a, 3)] = -INFINITY;
   t->expected = malloc((size_t)t->counts[0] * sizeof(float));
   assert_non_null(t->expected);
   for (int i = 0; i < 3; ++i) {
@@ -103,7 +111,7 @@ static void free_tensors(const tensors_t *t) {
 // are aligned to where it starts.
 static void check_cache(const char *name, const byoc_cutlass_attention_t *a, const tensors_t *t, int64_t shift) {
   const int64_t sizes[] = {a->size, a->value_size};
-  for (int r = 0; r < 2 && a->past > 0; ++r) {
+  for (int r = 0; r < 2 && t->counts[1] > 0; ++r) {
     const float *past = r == 0 ? t->past_k : t->past_v, *rows = r == 0 ? t->k : t->v, *kept = t->results[1 + r] + shift;
     for (int64_t b = 0; b < a->batch; ++b)
       for (int64_t h = 0; h < a->kv_heads; ++h)
@@ -114,17 +122,33 @@ static void check_cache(const char *name, const byoc_cutlass_attention_t *a, con
   }
 }
 
+// `problem` is what the plan was made for, `attention` what is computed.
 static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
-                       byoc_packed_function_t function, const tensors_t *t, int32_t threads, int64_t shift) {
-  const byoc_cutlass_attention_t *attention = &problem->attention;
+                       const byoc_cutlass_attention_t *attention, byoc_packed_function_t function, const tensors_t *t,
+                       int32_t threads, int64_t shift) {
+  const int64_t fresh = attention->keys - attention->past;
+  int64_t q_shape[] = {attention->batch, attention->heads, attention->queries, attention->size};
+  int64_t k_shape[] = {attention->batch, attention->kv_heads, fresh, attention->size};
+  int64_t past_shape[] = {attention->batch, attention->kv_heads, attention->past, attention->size};
+  if (attention->flat) {
+    q_shape[1] = attention->queries, q_shape[2] = attention->heads * attention->size;
+    k_shape[1] = fresh, k_shape[2] = attention->kv_heads * attention->size;
+  }
   uint64_t size = byoc_cutlass_workspace_bytes(problem, plan);
   char *workspace = aligned_alloc(BYOC_BUFFER_ALIGNMENT, (size + MARGIN + 63) / 64 * 64);
   assert_non_null(workspace);
   memset(workspace, 0xff, size + MARGIN);                                                                   // NaN
   for (int i = 0; i < 3; ++i) memset(t->results[i], 0xff, (size_t)(t->counts[i] + MARGIN) * sizeof(float)); // NaN
-  DLTensor tensors[9] = {{.data = t->q}, {.data = t->k}, {.data = t->v}, {.data = t->mask}};
-  uint32_t inputs = 4, outputs = attention->past > 0 ? 3 : 1;
-  if (attention->past > 0) tensors[inputs++].data = t->past_k, tensors[inputs++].data = t->past_v;
+  const int32_t rank = attention->flat ? 3 : 4;
+  DLTensor tensors[9] = {{.data = t->q, .ndim = rank, .shape = q_shape},
+                         {.data = t->k, .ndim = rank, .shape = k_shape},
+                         {.data = t->v},
+                         {.data = t->mask}};
+  uint32_t inputs = 4, outputs = problem->attention.past > 0 ? 3 : 1;
+  if (outputs == 3) {
+    tensors[inputs++] = (DLTensor){.data = t->past_k, .ndim = 4, .shape = past_shape};
+    tensors[inputs++] = (DLTensor){.data = t->past_v, .ndim = 4, .shape = past_shape};
+  }
   for (uint32_t i = 0; i < outputs; ++i) tensors[inputs + i].data = t->results[i] + (i > 0 ? shift : 0);
   byoc_runtime_t runtime = {
       .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
@@ -165,9 +189,10 @@ static size_t find_smallest(const byoc_cutlass_plan_t *plans, size_t count) {
 static void check(const char *name, byoc_cutlass_attention_t attention) {
   byoc_cutlass_problem_t problem = {
       .kind = BYOC_CUTLASS_ATTENTION, .attention = attention, .inputs = {0, 1, 2, 3, .past_keys = 4, .past_values = 5}};
-  problem.attention.scale = 0.3f;
+  attention.scale = 0.3f;
+  problem.attention = attention;
   tensors_t t;
-  make_tensors(&problem.attention, &t);
+  make_tensors(&attention, attention.past > 0, &t);
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     byoc_cutlass_plan_t plans[MOST_PLANS];
     if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
@@ -180,13 +205,43 @@ static void check(const char *name, byoc_cutlass_attention_t attention) {
     kernels_compile(&kernels, "-O1");
     for (size_t i = 0; i < 2; ++i) {
       const byoc_cutlass_plan_t *plan = &plans[chosen[i]];
-      check_plan(name, &problem, plan, kernels.functions[i], &t, 1, 0);
-      check_plan(name, &problem, plan, kernels.functions[i], &t, SLOTS, 0);
-      if (attention.past > 0) check_plan(name, &problem, plan, kernels.functions[i], &t, SLOTS, 3);
+      check_plan(name, &problem, plan, &attention, kernels.functions[i], &t, 1, 0);
+      check_plan(name, &problem, plan, &attention, kernels.functions[i], &t, SLOTS, 0);
+      if (attention.past > 0) check_plan(name, &problem, plan, &attention, kernels.functions[i], &t, SLOTS, 3);
     }
     kernels_end(&kernels);
   }
   free_tensors(&t);
+}
+
+// One kernel, compiled for heads alone, called with the batches and lengths of all cases. `heads`: the rest of them.
+static void check_open(const char *name, byoc_cutlass_attention_t heads, const int64_t (*sizes)[4], size_t count) {
+  heads.scale = 0.3f;
+  byoc_cutlass_problem_t problem = {
+      .kind = BYOC_CUTLASS_ATTENTION, .attention = heads, .inputs = {0, 1, 2, 3, .past_keys = 4, .past_values = 5}};
+  problem.attention.open = true;
+  problem.attention.batch = 1;
+  problem.attention.keys = BYOC_CUTLASS_OPEN_KEYS + heads.past;
+  for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
+    byoc_cutlass_plan_t plan;
+    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
+    byoc_cutlass_plan_default(&problem, isa, SLOTS, true, &plan);
+    kernels_t kernels;
+    kernels_begin(&kernels, isa);
+    kernels_add(&kernels, &problem, &plan);
+    kernels_compile(&kernels, "-O1");
+    for (size_t i = 0; i < count; ++i) {
+      byoc_cutlass_attention_t attention = heads;
+      attention.batch = sizes[i][0], attention.queries = sizes[i][1];
+      attention.past = sizes[i][2], attention.keys = sizes[i][3];
+      tensors_t t;
+      make_tensors(&attention, heads.past > 0, &t);
+      check_plan(name, &problem, &plan, &attention, kernels.functions[0], &t, 1, 0);
+      check_plan(name, &problem, &plan, &attention, kernels.functions[0], &t, SLOTS, 0);
+      free_tensors(&t);
+    }
+    kernels_end(&kernels);
+  }
 }
 
 typedef byoc_cutlass_attention_t attention_t;
@@ -202,7 +257,7 @@ static void test_flat(void **state) {
                               .value_size = 24,
                               .flat = true,
                               .has_mask = true,
-                              .mask_steps = {37, 0, 0, 1}});
+                              .mask_axes = {true, false, false, true}});
   check("blocks", (attention_t){.batch = 1,
                                 .heads = 4,
                                 .kv_heads = 2,
@@ -212,7 +267,7 @@ static void test_flat(void **state) {
                                 .value_size = 80,
                                 .flat = true,
                                 .has_mask = true,
-                                .mask_steps = {0, 0, 700, 1}});
+                                .mask_axes = {false, false, true, true}});
 }
 
 static void test_by_heads(void **state) {
@@ -233,7 +288,7 @@ static void test_by_heads(void **state) {
                                        .size = 64,
                                        .value_size = 64,
                                        .has_mask = true,
-                                       .mask_steps = {0, 1, 0, 0}});
+                                       .mask_axes = {false, true, false, false}});
 }
 
 // The last rows of a panel that is not full see no key of the blocks behind them.
@@ -282,7 +337,7 @@ static void test_cache(void **state) {
                                               .size = 24,
                                               .value_size = 40,
                                               .has_mask = true,
-                                              .mask_steps = {0, 0, 0, 1}});
+                                              .mask_axes = {false, false, false, true}});
   check("causal", (attention_t){.batch = 1,
                                 .heads = 2,
                                 .kv_heads = 2,
@@ -303,9 +358,46 @@ static void test_cache(void **state) {
                               .flat = true});
 }
 
+enum { ANY = BYOC_CUTLASS_OPEN_ROWS, PAST = BYOC_CUTLASS_OPEN_KEYS }; // what open sizes are planned for
+
+static void test_open_lengths(void **state) {
+  (void)state;
+  static const int64_t batch_queries_past_keys[][4] = {{1, 1, 0, 1},   {2, 19, 0, 37}, {1, 7, 0, 600},
+                                                       {3, 512, 0, 5}, {1, 400, 0, 9}, {1, 13, 0, 700},
+                                                       {0, 5, 0, 5},   {2, 0, 0, 4},   {2, 3, 0, 0}};
+  const attention_t flat = {.heads = 3,
+                            .kv_heads = 3,
+                            .queries = ANY,
+                            .size = 20,
+                            .value_size = 24,
+                            .flat = true,
+                            .has_mask = true,
+                            .mask_axes = {true, false, false, true}};
+  check_open("open, flat", flat, batch_queries_past_keys, 9);
+  attention_t by_heads = flat;
+  by_heads.flat = false, by_heads.kv_heads = 1, by_heads.mask_axes[2] = true;
+  check_open("open, by heads", by_heads, batch_queries_past_keys, 9);
+  by_heads.has_mask = false, by_heads.causal = true;
+  check_open("open, causal", by_heads, batch_queries_past_keys, 9);
+}
+
+static void test_open_cache(void **state) {
+  (void)state;
+  static const int64_t steps[][4] = {{1, 1, 0, 1}, {1, 1, 1, 2}, {2, 1, 36, 37}, {1, 1, 699, 700}, {1, 1, 1100, 1101}};
+  static const int64_t any[][4] = {{1, 1, 0, 1},       {2, 5, 3, 8},   {1, 20, 600, 620},
+                                   {1, 400, 130, 530}, {1, 0, 40, 40}, {2, 0, 5, 9}};
+  const attention_t step = {
+      .heads = 4, .kv_heads = 2, .queries = 1, .past = PAST, .size = 32, .value_size = 64, .causal = true};
+  check_open("open step", step, steps, 5);
+  attention_t prompt = step;
+  prompt.queries = ANY, prompt.value_size = 40;
+  check_open("open prompt", prompt, any, 6);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_flat), cmocka_unit_test(test_by_heads),
-                                     cmocka_unit_test(test_causal_with_more_keys), cmocka_unit_test(test_one_query),
-                                     cmocka_unit_test(test_cache)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_flat),      cmocka_unit_test(test_by_heads), cmocka_unit_test(test_causal_with_more_keys),
+      cmocka_unit_test(test_one_query), cmocka_unit_test(test_cache),    cmocka_unit_test(test_open_lengths),
+      cmocka_unit_test(test_open_cache)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// The packed function: INPUT_* are the places of its inputs, and it has one output. Attention with a cache (PAST) also
-// returns the next cache.
+// The packed function: INPUT_* are the places of its inputs, and it has one output. Attention with a cache (HAS_PAST)
+// also returns the next cache.
 BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
   FN(args_t) args;
@@ -9,7 +9,7 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.residual = HAS_RESIDUAL ? call->tensors[INPUT_RESIDUAL].data : NULL;
   args.output = call->tensors[call->input_count].data;
   args.workspace = call->workspace;
-#if PAST
+#if HAS_PAST
   args.past_keys = call->tensors[INPUT_PAST_KEYS].data;
   args.past_values = call->tensors[INPUT_PAST_VALUES].data;
   args.present_keys = call->tensors[call->input_count + 1].data;
@@ -17,7 +17,7 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
 #endif
   args.shares = runtime->thread_count < SHARES ? runtime->thread_count : SHARES;
 #if IS_OPEN
-  const int64_t most = FN(split)(&args, &call->tensors[call->input_count]);
+  const int64_t most = FN(split)(&args, call);
   if (most == 0) return BYOC_OK;
 #else
   const int64_t most = FN(items);

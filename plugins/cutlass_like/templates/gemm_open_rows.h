@@ -6,7 +6,8 @@ enum {
 };
 
 // How the rows of a call are split; returns how many shares of work there are.
-static int64_t FN(split)(FN(args_t) * args, const DLTensor *result) {
+static int64_t FN(split)(FN(args_t) * args, const byoc_call_t *call) {
+  const DLTensor *result = &call->tensors[call->input_count];
   int64_t rows = 1;
   for (int32_t i = 0; i + 1 < result->ndim; ++i) rows *= result->shape[i];
   args->row_panels = (rows + ROW_PANEL - 1) / ROW_PANEL;
