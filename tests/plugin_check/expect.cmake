@@ -1,5 +1,5 @@
 # Runs CHECK on PLUGIN and expects that exactly RULE fails ("none": no rule), and that the exit code says so. ONLY: of
-# this rule alone. OPTION: stands before PLUGIN (--driver).
+# this rule alone. OPTION: stands before PLUGIN (--driver). PRELOAD: a library that is loaded before.
 #
 # A bad plugin is not tried on the rules that compile most and take three quarters of the time (results, builds,
 # load.thousand), unless RULE is one of them or BYOC_TEST_ALL_RULES is in the environment; the good one is.
@@ -13,6 +13,9 @@ elseif(NOT RULE STREQUAL "none" AND "$ENV{BYOC_TEST_ALL_RULES}" STREQUAL "")
   list(FILTER rules EXCLUDE REGEX "^(results|builds)[.]|^load.thousand$")
   list(APPEND rules ${RULE})
   list(TRANSFORM rules PREPEND --rule=)
+endif()
+if(PRELOAD)
+  list(PREPEND CHECK ${CMAKE_COMMAND} -E env LD_PRELOAD=${PRELOAD})
 endif()
 execute_process(
   COMMAND ${CHECK} ${OPTION} ${PLUGIN} ${rules} --format=tap --cases=${CMAKE_CURRENT_LIST_DIR}/cases
