@@ -1,5 +1,5 @@
-# The install tree: bin/, include/byoc/, lib/byoc/plugins/, lib/cmake/byoc/, lib/pkgconfig/, share/byoc/. Libraries go to lib/ on
-# every system, so that bin/byoc finds ../lib/byoc/plugins wherever the tree is moved. Programs and plugins install
+# The install tree: bin/, include/byoc/, lib/libbyoc.so, lib/byoc/plugins/, lib/cmake/byoc/, lib/pkgconfig/, share/byoc/. Libraries go to lib/ on
+# every system, so that bin/byoc and lib/libbyoc.so find lib/byoc/plugins wherever the tree is moved. Programs and plugins install
 # themselves where they are defined.
 include(CMakePackageConfigHelpers)
 
@@ -27,7 +27,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/byocConfigVersion.c
 install(FILES ${CMAKE_BINARY_DIR}/package/byocConfig.cmake ${CMAKE_BINARY_DIR}/package/byocConfigVersion.cmake
               cmake/byocAddPlugin.cmake cmake/plugin.map cmake/archive.c DESTINATION ${byoc_package_dir})
 # They find the tree by their own place (pcfiledir), wherever it is moved.
-foreach(package byoc byoc-plugin)
+foreach(package byoc byoc-plugin byoc-compiler)
   configure_file(cmake/${package}.pc.in ${CMAKE_BINARY_DIR}/package/${package}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/package/${package}.pc DESTINATION lib/pkgconfig)
 endforeach()

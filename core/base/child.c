@@ -14,6 +14,7 @@
 #include "core/base/foreign.h"
 #include "core/base/group.h"
 #include "core/base/log.h"
+#include "core/base/task.h"
 
 // ---- in the child ----
 
@@ -74,6 +75,7 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
   }
   if (pid == 0) {
     close(fds[0]);
+    (void)byoc_task_enter(NULL); // who hears it is in the other process
     isolate(limits);
     // It tells of a hang before it is stopped.
     if (words_fd >= 0) byoc_foreign_contain_in_child(words_fd, (int64_t)limits->timeout_ms * 9 / 10);
@@ -98,6 +100,7 @@ byoc_status_t byoc_child_wait(byoc_child_t *child, byoc_diag_t *diag) {
   byoc_child_await(child);
   if (child->end == BYOC_CHILD_ANSWERED) return BYOC_OK;
   memset(child->answer, 0, child->answer_size_bytes);
+  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
   if (child->last_words[0] != '\0') return byoc_diag_error(diag, BYOC_TOOL, "%s", child->last_words);
   const char *name = strsignal(child->number);
   switch (child->end) {

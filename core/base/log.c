@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/task.h"
 #include "core/base/visible.h"
 
 static atomic_int current_level = BYOC_LOG_WARNING;
@@ -35,8 +36,15 @@ static FILE *log_stream(void) {
   return stream != NULL ? stream : stderr;
 }
 
+// Who hears this thread's lines; NULL: the stream does.
+static const byoc_task_t *listener(void) {
+  const byoc_task_t *task = byoc_task_current();
+  return task != NULL && task->log != NULL ? task : NULL;
+}
+
 byoc_log_level_t byoc_log_level(void) {
-  return (byoc_log_level_t)atomic_load(&current_level);
+  const byoc_task_t *task = listener();
+  return task != NULL ? task->log_level : (byoc_log_level_t)atomic_load(&current_level);
 }
 
 int64_t byoc_now_ns(void) {
@@ -52,7 +60,7 @@ static void wipe_line(void) {
 }
 
 void byoc_log(byoc_log_level_t level, const char *format, ...) {
-  if ((int)level > atomic_load(&current_level)) return;
+  if (level > byoc_log_level()) return;
   static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
   char line[1024]; // enough for most; if out of memory, the rest is cut
   va_list arguments;
@@ -65,13 +73,19 @@ void byoc_log(byoc_log_level_t level, const char *format, ...) {
     vsnprintf(whole, (size_t)length + 1, format, arguments);
     va_end(arguments);
   }
-  pthread_mutex_lock(&lock);
-  wipe_line();
-  fputs(prefixes[level], log_stream());
-  if (length >= 0) byoc_write_shown_lines(log_stream(), whole != NULL ? whole : line);
-  fputc('\n', log_stream());
-  fflush(log_stream());
-  pthread_mutex_unlock(&lock);
+  const char *text = length < 0 ? "" : whole != NULL ? whole : line;
+  const byoc_task_t *task = listener();
+  if (task != NULL) {
+    task->log(task->self, level, text);
+  } else {
+    pthread_mutex_lock(&lock);
+    wipe_line();
+    fputs(prefixes[level], log_stream());
+    byoc_write_shown_lines(log_stream(), text);
+    fputc('\n', log_stream());
+    fflush(log_stream());
+    pthread_mutex_unlock(&lock);
+  }
   free(whole);
 }
 
@@ -100,6 +114,11 @@ static void write_cut(const char *line, size_t width) {
 
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail) {
   progress->done = done;
+  const byoc_task_t *task = byoc_task_current();
+  if (task != NULL && task->progress != NULL) {
+    task->progress(task->self, progress->title, done, progress->total, detail);
+    return;
+  }
   if (atomic_load(&current_level) < BYOC_LOG_WARNING || !isatty(fileno(log_stream()))) return;
   int64_t now = byoc_now_ns();
   if (now - progress->start_ns < show_after_ns) return;

@@ -17,6 +17,7 @@
 #include "core/base/group.h"
 #include "core/base/log.h"
 #include "core/base/system_error.h"
+#include "core/base/task.h"
 #include "core/base/vector.h"
 #include "core/base/watch.h"
 
@@ -196,6 +197,8 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
   close(pipe_fds[1]);
   pipe_fds[1] = -1;
   byoc_child_await(&child);
+  status = byoc_task_check(diag);
+  if (status != BYOC_OK) goto cleanup;
   out_result->timed_out = child.end == BYOC_CHILD_LATE || (child.end == BYOC_CHILD_ENDED && child.number == 0);
   if (child.error != 0) {
     status = byoc_diag_system_error(diag, child.error, "learn the exit code of", argv[0]);

@@ -20,7 +20,8 @@ typedef struct byoc_process_result_t {
 } byoc_process_result_t;
 
 // argv is NULL-terminated; argv[0] is looked up in PATH. Standard output and error are appended to `output` in order of
-// arrival (it may be NULL). BYOC_NOT_FOUND if the program does not exist; a non-zero exit code still returns BYOC_OK.
+// arrival (it may be NULL). BYOC_NOT_FOUND if the program does not exist; BYOC_CANCELLED if this thread's task is
+// cancelled (core/base/task.h); a non-zero exit code still returns BYOC_OK.
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result);
 // The file that runs as `program`, as an absolute path from `allocator`; *out_path is NULL if there is none.

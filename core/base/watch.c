@@ -11,6 +11,7 @@
 
 #include "core/base/group.h"
 #include "core/base/log.h"
+#include "core/base/task.h"
 
 // How long a wait for a silent pipe lasts before the child's state is checked (whether it ended or was stopped): a
 // process that the child started may hold the pipe open. Once the pipe is closed, the end is near.
@@ -112,7 +113,7 @@ static void look_at(byoc_child_t *child) {
   bool is_over = has_ended(child);
   drain(child);
   is_over = is_over || has_answered(child) || (child->fd < 0 && !child->is_program);
-  bool is_late = !is_over && byoc_now_ns() >= child->deadline_ns;
+  bool is_late = !is_over && (byoc_now_ns() >= child->deadline_ns || byoc_task_is_cancelled());
   if (is_over || is_late) reap(child, is_late);
 }
 

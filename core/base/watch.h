@@ -40,7 +40,8 @@ typedef struct byoc_child_t {
 
 enum { BYOC_CHILDREN_MAX = 256 };
 
-// Waits until one of the children has ended, at most `wait_ms` milliseconds, and reads what they write meanwhile. A
+// Waits until one of the children has ended, at most `wait_ms` milliseconds, and reads what they write meanwhile. If
+// this thread's task is cancelled (core/base/task.h), the time of all of them is over. A
 // child that ended is reaped and its pipe closed; if it was forked, what it started is killed too. Children that ended
 // before are left as they are. At most BYOC_CHILDREN_MAX.
 void byoc_children_watch(byoc_child_t *const *children, size_t count, int64_t wait_ms);

@@ -5,6 +5,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/task.h"
 #include "core/build/call_work.h"
 #include "core/build/fallback.h"
 #include "core/build/placed.h"
@@ -271,6 +272,7 @@ static byoc_status_t finish_round(pipeline_t *p) {
 }
 
 byoc_status_t byoc_build_watcher_begin(const byoc_build_watcher_t *watcher, const char *step, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
   if (watcher->begin == NULL || watcher->begin(watcher->self, step)) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_CANCELLED, "the build was cancelled before the step '%s'", step);
 }
@@ -393,6 +395,7 @@ static byoc_status_t spread_loops(pipeline_t *p) {
 
 static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(begin(p, "lower"));
+  p->module->vector_bytes = byoc_cpu_vector_bytes(p->native_features);
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));

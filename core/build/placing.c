@@ -64,7 +64,7 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
   }
   if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
   const char *version = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_compiler_version(byoc_native_compiler(targets), diag, &version));
+  BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(byoc_native_compiler(targets), diag, &version));
   w->options.key.compiler = version;
   return BYOC_OK;
 }

@@ -178,10 +178,11 @@ byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options
 }
 
 byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
-                                     size_t size_bytes, const char *name, byoc_diag_t *diag) {
-  const byoc_onnx_read_options_t read = {.bindings = options->dims, .binding_count = options->dim_count};
+                                     size_t size_bytes, byoc_diag_t *diag) {
+  const byoc_onnx_read_options_t read = {
+      .bindings = options->dims, .binding_count = options->dim_count, .folder = options->data_folder};
   BYOC_RETURN_IF_ERROR(byoc_setup_begin(setup, options, diag));
-  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&setup->build, data, size_bytes, name, &read, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&setup->build, data, size_bytes, "the model", &read, diag));
   return specify_shards(setup, options, diag);
 }
 
@@ -234,6 +235,15 @@ byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent
   BYOC_RETURN_IF_ERROR(byoc_build_compile(&setup->build, extent, diag));
   if (extent == BYOC_BUILD_ALL) log_placement(setup);
   return BYOC_OK;
+}
+
+byoc_status_t byoc_setup_check_name(const char *option, const char *name, size_t limit_bytes, byoc_diag_t *diag) {
+  if (name == NULL) return BYOC_OK;
+  char identifier[128];
+  byoc_make_identifier(name, identifier, sizeof(identifier));
+  if (name[0] != '\0' && strlen(name) < limit_bytes && strcmp(name, identifier) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes a C identifier of up to %zu letters, not '%s'", option,
+                         limit_bytes - 1, name);
 }
 
 void byoc_model_name(const char *path, char *buffer, size_t size) {

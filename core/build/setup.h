@@ -31,6 +31,7 @@ typedef struct byoc_setup_options_t {
   size_t dim_count;
   const byoc_variant_dim_t *variants; // dimensions that get several sizes, and stay open (core/build/variants.h)
   size_t variant_count;
+  const char *data_folder;       // of a model in memory, where its external data is; NULL: it has none
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
   const char *print_after; // as in byoc_build_options_t
@@ -78,13 +79,16 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
 byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options_t *options, const char *path,
                                    byoc_diag_t *diag);
 byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
-                                     size_t size_bytes, const char *name, byoc_diag_t *diag);
+                                     size_t size_bytes, byoc_diag_t *diag);
 // Takes the model along the road, and logs what was placed where.
 byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out);
 void byoc_setup_close(byoc_setup_t *setup); // accepts one that is all zeros
 
+// BYOC_INVALID_ARGUMENT if the model's name, given by `option`, is no C identifier of fewer than `limit_bytes` bytes:
+// it becomes the beginning of C names. NULL is fine.
+byoc_status_t byoc_setup_check_name(const char *option, const char *name, size_t limit_bytes, byoc_diag_t *diag);
 // "dir/model.onnx" → "model".
 void byoc_model_name(const char *path, char *buffer, size_t size);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/task.h"
+
 // Searches that only say what to measure next need not be exact.
 #define GUIDING_STATES 100000
 // How many candidates are measured together: of a cover, and on the way to a proof, where each answer changes the
@@ -64,6 +66,7 @@ static void show_progress(byoc_measuring_t *measuring) {
 static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, size_t count) {
   byoc_measuring_t *measuring = lazy->measuring;
   show_progress(measuring);
+  BYOC_RETURN_IF_ERROR(byoc_task_check(lazy->diag));
   int64_t start_ns = byoc_now_ns();
   size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are priced once
   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidates, count, lazy->diag));

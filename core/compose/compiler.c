@@ -12,6 +12,7 @@
 
 #include "core/base/log.h"
 #include "core/base/sha256.h"
+#include "core/base/task.h"
 #include "core/compose/object_cache.h"
 #include "core/compose/preamble.h"
 #include "core/compose/tool.h"
@@ -144,8 +145,8 @@ static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *dia
   *out_size_bytes = 0;
   byoc_allocator_t allocator = byoc_allocator_system();
   const char *compiler = NULL, *version = NULL;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "compiling '%s'", job->name);
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_version(compiler, diag, &version), "compiling '%s'", job->name);
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_c_compiler_find(job->compiler, diag, &compiler), "compiling '%s'", job->name);
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_c_compiler_version(compiler, diag, &version), "compiling '%s'", job->name);
   byoc_digest_t key = job_key(job, compiler, version, job->source);
   if (byoc_object_cache_get(&key, allocator, out_object, out_size_bytes)) {
     byoc_log(BYOC_LOG_DEBUG, "'%s' comes from the compile cache", job->name);
@@ -192,12 +193,14 @@ typedef struct batch_t {
   const byoc_compile_job_t *jobs;
   size_t count;
   outcome_t *outcomes;
+  const byoc_task_t *task; // of the thread that waits for them
   atomic_size_t next;
   atomic_bool failed; // then no later job is begun
 } batch_t;
 
 static void *compile_batch(void *self) {
   batch_t *batch = self;
+  const byoc_task_t *before = byoc_task_enter(batch->task);
   while (!atomic_load(&batch->failed)) {
     size_t index = atomic_fetch_add(&batch->next, 1);
     if (index >= batch->count) break;
@@ -205,6 +208,7 @@ static void *compile_batch(void *self) {
     outcome->status = compile_one(&batch->jobs[index], &outcome->diag, &outcome->object, &outcome->size_bytes);
     if (outcome->status != BYOC_OK) atomic_store(&batch->failed, true);
   }
+  (void)byoc_task_enter(before);
   return NULL;
 }
 
@@ -212,7 +216,7 @@ byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   for (size_t i = 0; i < job_count; i++) out_objects[i] = (byoc_bytes_t){0};
   if (parallel == 0) parallel = byoc_model_processor_count();
-  batch_t batch = {.jobs = jobs, .count = job_count};
+  batch_t batch = {.jobs = jobs, .count = job_count, .task = byoc_task_current()};
   batch.outcomes = calloc(job_count + 1, sizeof(*batch.outcomes));
   if (batch.outcomes == NULL) return byoc_diag_out_of_memory(diag);
   pthread_t threads[64];

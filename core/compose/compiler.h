@@ -17,7 +17,7 @@ typedef struct byoc_compile_job_t {
 
 // The first line of `compiler --version`, or the identity of its file if it prints none; cached per process, and part
 // of every cache key.
-byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
+byoc_status_t byoc_c_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
 // Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; the bytes are deterministic. The object comes
 // from the cache if source, headers, flags and compiler version are the same. A failure carries the compiler's first
 // messages. Thread-safe.

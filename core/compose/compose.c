@@ -265,7 +265,7 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
   char *linked = NULL;
   byoc_status_t status = byoc_file_check_place(options->output, diag);
   if (status == BYOC_OK) status = build_init(&build);
-  if (status == BYOC_OK) status = byoc_compiler_version(build.native.compiler, diag, &build.compiler_version);
+  if (status == BYOC_OK) status = byoc_c_compiler_version(build.native.compiler, diag, &build.compiler_version);
   if (status == BYOC_OK) status = add_jobs(&build);
   if (status == BYOC_OK) status = compile(&build);
   if (status == BYOC_OK) status = byoc_make_temporary_directory("byoc-compose", allocator, diag, &build.folder);
@@ -291,8 +291,8 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
   byoc_status_t status = build_init(&build);
   // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
   const char *compiler = NULL;
-  if (status == BYOC_OK && byoc_compiler_find(build.native.compiler, NULL, &compiler) == BYOC_OK) {
-    status = byoc_compiler_version(build.native.compiler, diag, &build.compiler_version);
+  if (status == BYOC_OK && byoc_c_compiler_find(build.native.compiler, NULL, &compiler) == BYOC_OK) {
+    status = byoc_c_compiler_version(build.native.compiler, diag, &build.compiler_version);
   }
   byoc_string_append(out, "// ---- host.c ----\n");
   if (status == BYOC_OK) status = emit_host(&build, out);

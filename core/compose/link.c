@@ -43,7 +43,7 @@ static void add_files(byoc_command_t *command, const byoc_link_job_t *job) {
 
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   const char *compiler = NULL;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "linking");
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_c_compiler_find(job->compiler, diag, &compiler), "linking");
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_command_t command;
   byoc_command_init(&command, compiler, allocator);
@@ -85,7 +85,7 @@ byoc_status_t byoc_link_relocatable(const byoc_link_job_t *job, byoc_diag_t *dia
   // COMDAT groups are taken apart, because another object of the program may have one of the same name.
   static const char *const flags[] = {"-r", "-nostdlib", "-Wl,-S", "-Wl,--gc-sections", "-Wl,--force-group-allocation"};
   const char *compiler = NULL;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "linking");
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_c_compiler_find(job->compiler, diag, &compiler), "linking");
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_command_t command;
   byoc_command_init(&command, compiler, allocator);

@@ -184,7 +184,7 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
   return status;
 }
 
-byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler) {
+byoc_status_t byoc_c_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler) {
   const char *chosen = compiler != NULL && compiler[0] != '\0' ? compiler : NULL, *of_user = getenv("CC");
   bool is_of_user = chosen == NULL && of_user != NULL && of_user[0] != '\0';
   if (is_of_user) chosen = of_user;
@@ -293,9 +293,9 @@ static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const 
   return status;
 }
 
-byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
+byoc_status_t byoc_c_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
   *out_version = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_compiler_find(compiler, diag, &compiler));
+  BYOC_RETURN_IF_ERROR(byoc_c_compiler_find(compiler, diag, &compiler));
   byoc_status_t status = BYOC_OK;
   pthread_mutex_lock(&versions_lock);
   for (const version_t *at = versions; at != NULL && *out_version == NULL; at = at->next) {

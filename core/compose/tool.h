@@ -46,7 +46,7 @@ void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_jo
 
 // `compiler`, or the default one if it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one, if
 // the one named here or in $CC is not there.
-byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
+byoc_status_t byoc_c_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
 
 // The headers that generated code includes, as they travel inside this program.
 typedef struct byoc_embedded_header_t {

@@ -143,6 +143,7 @@ struct byoc_graph_module_t {
   bool is_being_lowered; // no pass learns more about unknown dimensions: inference may assume what the run will check
   bool carries_on_host;  // what blocks take and return lives in the host's memory: host programs carry it there
   bool is_unfused;       // a kernel for each operator that no backend takes: `c -fuse=0`
+  int32_t vector_bytes;  // of the registers that kernels are made for: `c -mcpu`; 0: not known
   bool has_fold_budget;  // folding has begun: fold_budget_bytes is what it may still make (core/pass/fold_constants.c)
   int64_t fold_budget_bytes;
 };

@@ -9,25 +9,25 @@ byoc_code_class_t byoc_code_class(byoc_dtype_t dtype) {
 
 // ---- state ----
 
-static void compile_stmt(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt);
+static void compile_stmt(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt);
 
-uint32_t byoc_code_new_register(byoc_compiler_t *compiler) {
+uint32_t byoc_code_new_register(byoc_bytecode_compiler_t *compiler) {
   uint32_t reg = compiler->next_register++;
   if (compiler->next_register > compiler->program->register_count)
     compiler->program->register_count = compiler->next_register;
   return reg;
 }
 
-uint32_t byoc_code_emit(byoc_compiler_t *compiler, byoc_code_t code) {
+uint32_t byoc_code_emit(byoc_bytecode_compiler_t *compiler, byoc_code_t code) {
   if (!byoc_vector_push(&compiler->program->code, compiler->program->allocator, code)) compiler->failed = true;
   return (uint32_t)compiler->program->code.count - 1;
 }
 
-static void patch(byoc_compiler_t *compiler, uint32_t at) {
+static void patch(byoc_bytecode_compiler_t *compiler, uint32_t at) {
   if (!compiler->failed) compiler->program->code.data[at].target = (uint32_t)compiler->program->code.count;
 }
 
-byoc_code_place_t *byoc_code_place(byoc_compiler_t *compiler, const byoc_loop_variable_t *variable) {
+byoc_code_place_t *byoc_code_place(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable) {
   byoc_code_place_t *place = byoc_pointer_map_get(&compiler->variables, variable);
   if (place) return place;
   place = BYOC_ARENA_NEW(&compiler->arena, byoc_code_place_t);
@@ -39,17 +39,17 @@ byoc_code_place_t *byoc_code_place(byoc_compiler_t *compiler, const byoc_loop_va
   return place;
 }
 
-uint32_t byoc_code_find_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer) {
+uint32_t byoc_code_find_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer) {
   uintptr_t index = (uintptr_t)byoc_pointer_map_get(&compiler->buffers, buffer);
   if (index == 0) compiler->failed = true;
   return index == 0 ? 0 : (uint32_t)(index - 1);
 }
 
-byoc_code_buffer_t *byoc_code_buffer_entry(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer) {
+byoc_code_buffer_t *byoc_code_buffer_entry(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer) {
   return &compiler->program->buffers.data[byoc_code_find_buffer(compiler, buffer)];
 }
 
-void byoc_code_add_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer, bool is_vector) {
+void byoc_code_add_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer, bool is_vector) {
   byoc_program_t *program = compiler->program;
   byoc_code_buffer_t entry = {.buffer = buffer, .is_vector = is_vector};
   if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL) {
@@ -69,7 +69,8 @@ void byoc_code_add_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *b
 
 // ---- statements ----
 
-static void move(byoc_compiler_t *compiler, byoc_dtype_t dtype, byoc_code_place_t to, byoc_code_operand_t from) {
+static void move(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, byoc_code_place_t to,
+                 byoc_code_operand_t from) {
   byoc_code_emit(compiler, (byoc_code_t){.kind = BYOC_CODE_MOVE,
                                          .operands = byoc_code_class(dtype),
                                          .dst_lanes = to.is_vector,
@@ -78,7 +79,7 @@ static void move(byoc_compiler_t *compiler, byoc_dtype_t dtype, byoc_code_place_
                                          .a = from.reg});
 }
 
-static void compile_let(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_let(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   const byoc_loop_variable_t *variable = stmt->assign.variable;
   const byoc_loop_expr_t *value = stmt->assign.value;
   byoc_code_place_t place = {.reg = byoc_code_new_register(compiler)};
@@ -95,7 +96,7 @@ static void compile_let(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt)
   *byoc_code_place(compiler, variable) = place;
 }
 
-static void compile_store(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_store(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   byoc_code_t code = {.kind = BYOC_CODE_STORE,
                       .dtype = (uint8_t)stmt->store.buffer->dtype,
                       .buffer = byoc_code_find_buffer(compiler, stmt->store.buffer)};
@@ -117,7 +118,7 @@ static void compile_store(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stm
   byoc_code_emit(compiler, code);
 }
 
-static void compile_reductions(byoc_compiler_t *compiler, const byoc_loop_stmt_t *body) {
+static void compile_reductions(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *body) {
   for (size_t i = 0; i < body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *stmt = body->block.statements.data[i];
     if (stmt->kind != BYOC_LOOP_ASSIGN) {
@@ -140,7 +141,7 @@ static void compile_reductions(byoc_compiler_t *compiler, const byoc_loop_stmt_t
   }
 }
 
-static void compile_for(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_for(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   bool outer_lanes = compiler->in_lanes, strip = false, reduction = false;
   byoc_code_place_t counter = {.reg = byoc_code_new_register(compiler)};
   uint32_t end = byoc_code_new_register(compiler), mark = compiler->next_register;
@@ -184,7 +185,7 @@ static void compile_for(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt)
   compiler->in_lanes = outer_lanes;
 }
 
-static void compile_branch(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_branch(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   uint32_t mark = compiler->next_register;
   byoc_code_operand_t condition = byoc_code_compile_expr(compiler, stmt->branch.condition, BYOC_CODE_NO_MASK);
   compiler->known.count = 0;
@@ -201,7 +202,7 @@ static void compile_branch(byoc_compiler_t *compiler, const byoc_loop_stmt_t *st
   }
 }
 
-static void compile_while(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_while(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   uint32_t start = (uint32_t)compiler->program->code.count, mark = compiler->next_register;
   byoc_code_operand_t condition = byoc_code_compile_expr(compiler, stmt->loop_while.condition, BYOC_CODE_NO_MASK);
   compiler->known.count = 0;
@@ -212,7 +213,7 @@ static void compile_while(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stm
   patch(compiler, leave);
 }
 
-static void compile_stmt(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
+static void compile_stmt(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   uint32_t mark = compiler->next_register;
   switch (stmt->kind) {
   case BYOC_LOOP_BLOCK:
@@ -275,7 +276,7 @@ byoc_status_t byoc_program_compile(const byoc_loop_kernel_t *kernel, byoc_alloca
                                    byoc_program_t *out_program) {
   *out_program = (byoc_program_t){.allocator = allocator, .kernel = kernel};
   BYOC_RETURN_IF_ERROR(byoc_loop_verify(kernel, diag));
-  byoc_compiler_t compiler = {.program = out_program, .diag = diag};
+  byoc_bytecode_compiler_t compiler = {.program = out_program, .diag = diag};
   byoc_arena_init(&compiler.arena, allocator);
   byoc_pointer_map_init(&compiler.variables, allocator);
   byoc_pointer_map_init(&compiler.buffers, allocator);

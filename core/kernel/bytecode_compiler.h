@@ -20,7 +20,7 @@ typedef struct byoc_code_known_t {
   uint32_t mask, reg;
 } byoc_code_known_t;
 
-typedef struct byoc_compiler_t {
+typedef struct byoc_bytecode_compiler_t {
   byoc_program_t *program;
   byoc_diag_t *diag;
   byoc_arena_t arena;
@@ -32,7 +32,7 @@ typedef struct byoc_compiler_t {
   bool in_lanes; // inside a strip
   bool failed;
   bool no_dimension; // reported already
-} byoc_compiler_t;
+} byoc_bytecode_compiler_t;
 
 typedef struct byoc_code_operand_t {
   uint32_t reg;
@@ -40,24 +40,24 @@ typedef struct byoc_code_operand_t {
 } byoc_code_operand_t;
 
 // Makes a register for the current statement; appends an instruction and returns its index.
-uint32_t byoc_code_new_register(byoc_compiler_t *compiler);
-uint32_t byoc_code_emit(byoc_compiler_t *compiler, byoc_code_t code);
+uint32_t byoc_code_new_register(byoc_bytecode_compiler_t *compiler);
+uint32_t byoc_code_emit(byoc_bytecode_compiler_t *compiler, byoc_code_t code);
 // A variable's place; made if it has none.
-byoc_code_place_t *byoc_code_place(byoc_compiler_t *compiler, const byoc_loop_variable_t *variable);
-uint32_t byoc_code_find_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
-byoc_code_buffer_t *byoc_code_buffer_entry(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
-void byoc_code_add_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer, bool is_vector);
+byoc_code_place_t *byoc_code_place(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable);
+uint32_t byoc_code_find_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
+byoc_code_buffer_t *byoc_code_buffer_entry(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
+void byoc_code_add_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer, bool is_vector);
 
 // ---- lanes (core/kernel/bytecode_lanes.c) ----
 
 // Does the value differ from lane to lane?
-bool byoc_code_varies(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr);
+bool byoc_code_varies(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr);
 // expr = (a single number) + step * lane, with i64 arithmetic?
-bool byoc_code_is_even(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, int64_t *out_step);
+bool byoc_code_is_even(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr, int64_t *out_step);
 bool byoc_code_has_vector_loop(const byoc_loop_stmt_t *stmt);
 // Walks the body as if it ran in lanes; false if control flow would have to differ from lane to lane. Local buffers are
 // added as vectors, so that byoc_code_varies can be asked about them, and stay vectors if the answer is yes.
-bool byoc_code_fits_lanes(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64_t *local_bytes);
+bool byoc_code_fits_lanes(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64_t *local_bytes);
 // Is it a body of names and of reductions into scalars which do not read one another? Stores are allowed if the loop's
 // iterations are independent.
 bool byoc_code_is_reduction(const byoc_loop_stmt_t *loop);
@@ -65,8 +65,9 @@ bool byoc_code_is_reduction(const byoc_loop_stmt_t *loop);
 // ---- expressions (core/kernel/bytecode_expr.c) ----
 
 // The single number from which an even expression starts.
-uint32_t byoc_code_compile_base(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr);
+uint32_t byoc_code_compile_base(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr);
 // The register of a value; `mask` marks the lanes that need it.
-byoc_code_operand_t byoc_code_compile_expr(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask);
+byoc_code_operand_t byoc_code_compile_expr(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr,
+                                           uint32_t mask);
 
 #endif // BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_

@@ -4,14 +4,14 @@
 #include "core/ir/loop_fold.h"
 #include "core/kernel/bytecode_compiler.h"
 
-static uint32_t preset(byoc_compiler_t *compiler, byoc_code_preset_t value) {
+static uint32_t preset(byoc_bytecode_compiler_t *compiler, byoc_code_preset_t value) {
   // Presets keep their registers to the end. They are numbered from the end, where statements' registers do not come.
   value.reg = (uint32_t)compiler->program->presets.count | 0x80000000u;
   if (!byoc_vector_push(&compiler->program->presets, compiler->program->allocator, value)) compiler->failed = true;
   return value.reg;
 }
 
-static uint32_t literal(byoc_compiler_t *compiler, byoc_dtype_t dtype, int64_t i, double f) {
+static uint32_t literal(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, int64_t i, double f) {
   byoc_code_class_t cls = byoc_code_class(dtype);
   for (size_t p = 0; p < compiler->program->presets.count; ++p) {
     const byoc_code_preset_t *known = &compiler->program->presets.data[p];
@@ -21,7 +21,7 @@ static uint32_t literal(byoc_compiler_t *compiler, byoc_dtype_t dtype, int64_t i
   return preset(compiler, (byoc_code_preset_t){.cls = cls, .i = i, .f = f});
 }
 
-static uint32_t dimension(byoc_compiler_t *compiler, const char *symbol) {
+static uint32_t dimension(byoc_bytecode_compiler_t *compiler, const char *symbol) {
   uintptr_t known = (uintptr_t)byoc_text_map_get(&compiler->symbols, symbol);
   if (known) return (uint32_t)(known - 1);
   const byoc_loop_kernel_t *kernel = compiler->program->kernel;
@@ -63,7 +63,8 @@ static byoc_code_t masked(byoc_code_t code, uint32_t mask) {
   return code;
 }
 
-static uint32_t and_mask(byoc_compiler_t *compiler, uint32_t mask, byoc_code_operand_t condition, bool negate) {
+static uint32_t and_mask(byoc_bytecode_compiler_t *compiler, uint32_t mask, byoc_code_operand_t condition,
+                         bool negate) {
   if (negate) {
     byoc_code_operand_t inverse = {byoc_code_new_register(compiler), condition.is_vector};
     byoc_code_emit(compiler, (byoc_code_t){.kind = BYOC_CODE_OP,
@@ -95,7 +96,7 @@ static uint32_t and_mask(byoc_compiler_t *compiler, uint32_t mask, byoc_code_ope
 }
 
 // The single number `base` of an even expression, which is its value in lane 0.
-uint32_t byoc_code_compile_base(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr) {
+uint32_t byoc_code_compile_base(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr) {
   if (!byoc_code_varies(compiler, expr)) return byoc_code_compile_expr(compiler, expr, BYOC_CODE_NO_MASK).reg;
   if (expr->kind == BYOC_LOOP_VARIABLE) return byoc_code_place(compiler, expr->variable)->base;
   uint32_t a = byoc_code_compile_base(compiler, expr->op.operands[0]),
@@ -112,7 +113,8 @@ uint32_t byoc_code_compile_base(byoc_compiler_t *compiler, const byoc_loop_expr_
   return reg;
 }
 
-static byoc_code_operand_t compile_load(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
+static byoc_code_operand_t compile_load(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr,
+                                        uint32_t mask) {
   byoc_code_t code = {.kind = BYOC_CODE_LOAD,
                       .dtype = (uint8_t)expr->dtype,
                       .buffer = byoc_code_find_buffer(compiler, expr->load.buffer)};
@@ -135,7 +137,8 @@ static byoc_code_operand_t compile_load(byoc_compiler_t *compiler, const byoc_lo
   return (byoc_code_operand_t){code.dst, is_vector};
 }
 
-static byoc_code_operand_t compile_select(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
+static byoc_code_operand_t compile_select(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr,
+                                          uint32_t mask) {
   byoc_code_operand_t condition = byoc_code_compile_expr(compiler, expr->select.condition, mask);
   bool guard_yes = needs_guard(expr->select.yes), guard_no = needs_guard(expr->select.no);
   byoc_code_operand_t yes =
@@ -156,7 +159,7 @@ static byoc_code_operand_t compile_select(byoc_compiler_t *compiler, const byoc_
   return result;
 }
 
-static byoc_code_operand_t compile_op(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
+static byoc_code_operand_t compile_op(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
   byoc_code_operand_t a = byoc_code_compile_expr(compiler, expr->op.operands[0], mask), b = {0, false};
   if (expr->op.operands[1]) b = byoc_code_compile_expr(compiler, expr->op.operands[1], mask);
   byoc_code_operand_t result = {byoc_code_new_register(compiler), a.is_vector || b.is_vector};
@@ -175,7 +178,8 @@ static byoc_code_operand_t compile_op(byoc_compiler_t *compiler, const byoc_loop
   return result;
 }
 
-static byoc_code_operand_t compile_fresh(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
+static byoc_code_operand_t compile_fresh(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr,
+                                         uint32_t mask) {
   int64_t step;
   switch (expr->kind) {
   case BYOC_LOOP_LOAD:
@@ -208,7 +212,8 @@ static byoc_code_operand_t compile_fresh(byoc_compiler_t *compiler, const byoc_l
   return compile_op(compiler, expr, mask);
 }
 
-byoc_code_operand_t byoc_code_compile_expr(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask) {
+byoc_code_operand_t byoc_code_compile_expr(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr,
+                                           uint32_t mask) {
   switch (expr->kind) {
   case BYOC_LOOP_CONST:
     return (byoc_code_operand_t){literal(compiler, expr->dtype, expr->number.i, expr->number.f), false};

@@ -5,7 +5,7 @@
 // Loops whose lanes would need more local memory than this run one iteration at a time.
 #define MAX_LANE_LOCAL_BYTES ((int64_t)16 << 20)
 
-bool byoc_code_varies(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr) {
+bool byoc_code_varies(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr) {
   if (!compiler->in_lanes) return false;
   switch (expr->kind) {
   case BYOC_LOOP_VARIABLE:
@@ -26,7 +26,7 @@ bool byoc_code_varies(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr) {
   }
 }
 
-bool byoc_code_is_even(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, int64_t *out_step) {
+bool byoc_code_is_even(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr, int64_t *out_step) {
   int64_t a, b;
   *out_step = 0;
   if (expr->dtype != BYOC_DTYPE_I64) return false;
@@ -71,7 +71,7 @@ bool byoc_code_has_vector_loop(const byoc_loop_stmt_t *stmt) {
   }
 }
 
-bool byoc_code_fits_lanes(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64_t *local_bytes) {
+bool byoc_code_fits_lanes(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64_t *local_bytes) {
   switch (stmt->kind) {
   case BYOC_LOOP_BLOCK:
     for (size_t i = 0; i < stmt->block.statements.count; ++i)

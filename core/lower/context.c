@@ -26,6 +26,12 @@ byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
 }
 
+int32_t byoc_lower_vector_bytes(const byoc_lower_t *lower) {
+  enum { WIDEST = 64 };
+  const int32_t known = lower->function ? lower->function->module->vector_bytes : 0;
+  return known > 0 ? known : WIDEST;
+}
+
 // Notes that the definition asked for an element that has no value. If the builder had failed before, memory had run
 // out.
 static const byoc_loop_expr_t *fail(byoc_lower_t *lower) {

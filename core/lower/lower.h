@@ -20,6 +20,8 @@ typedef const byoc_loop_expr_t *(*byoc_lower_point_fn_t)(byoc_lower_t *lower, co
                                                          const byoc_loop_expr_t *const *indices);
 
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);
+// Bytes of a register of the processor that the kernel is for; the widest there are if it is not known.
+int32_t byoc_lower_vector_bytes(const byoc_lower_t *lower);
 // The element of operand `operand` of `node` at `indices` (as many as its rank): a load, the producer's expression if
 // it was fused in, or a literal for a constant scalar.
 const byoc_loop_expr_t *byoc_lower_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,

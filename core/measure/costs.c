@@ -56,7 +56,7 @@ byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *optio
   *out_measurer = NULL;
   const byoc_target_t *native = byoc_target_list_native(options->targets);
   const char *version = NULL;
-  byoc_status_t status = byoc_compiler_version(byoc_native_compiler(options->targets), diag, &version);
+  byoc_status_t status = byoc_c_compiler_version(byoc_native_compiler(options->targets), diag, &version);
   if (status != BYOC_OK) return byoc_diag_context(diag, status, "measuring costs");
   byoc_cost_measurer_t *measurer = byoc_allocate(allocator, 1, sizeof(*measurer));
   if (measurer == NULL) return byoc_diag_out_of_memory(diag);

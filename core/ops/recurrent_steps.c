@@ -6,10 +6,10 @@
 
 #define NUM(value) byoc_loop_const(b, s->dtype, (value))
 
-// Sequences of a tile: 4 rows of 32 sums fill 8 of AVX-512's registers and all of AVX2's. The tiles of a block share
-// each panel while it is in the first-level cache. States and gates of a block are on the stack, so that large ones
-// leave room for fewer sequences.
-enum { MOST_TILE = 4, MOST_BLOCK = 8, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
+// Sequences of a tile: 8 rows of 32 sums fill 16 of AVX-512's registers, 3 rows 12 of AVX2's 16; with narrower ones,
+// one row is all there is room for. The tiles of a block share each panel while it is in the first-level cache. States
+// and gates of a block are on the stack, so that large ones leave room for fewer sequences.
+enum { MOST_TILE = 8, MOST_AVX2_TILE = 3, MOST_BLOCK = 8, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
 // A single sequence sums even and odd products apart: more sums are under way than a multiply-add takes cycles.
 enum { CHAINS_OF_ONE = 2 };
 
@@ -68,6 +68,7 @@ typedef struct {
   int64_t block;          // sequences of an iteration
   int64_t tile, tiles;    // sequences of a tile, tiles of an iteration
   bool is_open;           // the number of sequences comes with the run
+  bool is_narrow;         // registers are 16 bytes wide
   int64_t hidden, panels; // panels of a gate
   double clip;
   byoc_activation_t f[3];
@@ -240,7 +241,7 @@ static void multiply(const cell_t *s, int64_t begin, int64_t end, const byoc_loo
     first = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tile", first, count);
     first = byoc_loop_let(b, "row", times(s, first, s->tile));
   }
-  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = CHAINS_OF_ONE};
+  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = s->is_narrow ? 1 : CHAINS_OF_ONE};
   tile_t all = {.state = state, .panel = panel, .rows = s->tile, .chains = 1};
   if (s->is_open && s->tile > 1) {
     const byoc_loop_expr_t *left = BYOC_LSUB(b, s->used, first);
@@ -447,7 +448,10 @@ static void choose_block(cell_t *s) {
     const int64_t count = batch.constant > 0 ? batch.constant : 1, blocks = (count + most - 1) / most;
     s->block = (count + blocks - 1) / blocks;
   }
-  s->tiles = (s->block + MOST_TILE - 1) / MOST_TILE;
+  const int32_t bytes = byoc_lower_vector_bytes(s->lower);
+  const int64_t tile = bytes >= 64 ? MOST_TILE : bytes >= 32 ? MOST_AVX2_TILE : 1;
+  s->is_narrow = bytes < 32;
+  s->tiles = (s->block + tile - 1) / tile;
   s->tile = (s->block + s->tiles - 1) / s->tiles;
 }
 

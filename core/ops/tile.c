@@ -1,6 +1,15 @@
 // Emits the register tile.
 #include "core/ops/tile.h"
 
+// The sums of a tile fit into the registers.
+static void choose_sums(byoc_tile_t *tile) {
+  const int32_t bytes = byoc_lower_vector_bytes(tile->lower);
+  const bool is_wide = bytes >= BYOC_TILE_WIDE_BYTES;
+  const int32_t vectors = BYOC_TILE_NARROW_COLUMNS * (int32_t)sizeof(float) / bytes;
+  tile->rows = is_wide ? BYOC_TILE_ROWS : BYOC_TILE_NARROW_SUMS / vectors;
+  tile->columns = is_wide ? BYOC_TILE_COLUMNS : BYOC_TILE_NARROW_COLUMNS;
+}
+
 static void fit(byoc_tile_t *tile, const byoc_loop_expr_t *row_count, const byoc_loop_expr_t *column_count,
                 int32_t least_columns) {
   int64_t count = 0;
@@ -19,10 +28,9 @@ void byoc_tile_choose(byoc_tile_t *tile, byoc_lower_t *lower, byoc_dtype_t dtype
   *tile = (byoc_tile_t){.lower = lower,
                         .b = byoc_lower_builder(lower),
                         .dtype = byoc_compute_dtype(dtype),
-                        .rows = BYOC_TILE_ROWS,
                         .row_block = BYOC_TILE_ROW_BLOCK,
-                        .columns = BYOC_TILE_COLUMNS,
                         .depth = BYOC_TILE_DEPTH};
+  choose_sums(tile);
   fit(tile, row_count, column_count, 1);
 }
 
@@ -31,11 +39,10 @@ void byoc_tile_choose_bytes(byoc_tile_t *tile, byoc_lower_t *lower, const byoc_l
   *tile = (byoc_tile_t){.lower = lower,
                         .b = byoc_lower_builder(lower),
                         .dtype = BYOC_DTYPE_I32,
-                        .rows = BYOC_TILE_ROWS,
                         .row_block = BYOC_TILE_BYTES_ROW_BLOCK,
-                        .columns = BYOC_TILE_COLUMNS,
                         .depth = BYOC_TILE_BYTES_DEPTH,
                         .is_bytes = true};
+  choose_sums(tile);
   fit(tile, row_count, column_count, BYOC_TILE_BYTES_LEAST_COLUMNS);
 }
 

@@ -14,6 +14,9 @@
 // 8 x 32 sums fill 16 of AVX-512's 32 registers and leave 2 loads for 8 multiply-adds per vector of columns. The panel
 // (256 deep: 32 KiB of f32) and the sums of a block of rows (8 KiB) stay in the first two levels of cache.
 enum { BYOC_TILE_ROWS = 8, BYOC_TILE_COLUMNS = 32, BYOC_TILE_DEPTH = 256, BYOC_TILE_ROW_BLOCK = 64 };
+// Narrower registers are 16: 8 of them with sums, 16 columns wide, leave room for what is multiplied. (With 8 x 32
+// sums, compilers keep them in memory: products by AVX2 took a quarter longer.)
+enum { BYOC_TILE_WIDE_BYTES = 64, BYOC_TILE_NARROW_COLUMNS = 16, BYOC_TILE_NARROW_SUMS = 8 };
 // For bytes: the panel takes 16 KiB and the sums up to 64 KiB; many rows share the cost of packing words.
 enum { BYOC_TILE_BYTES_DEPTH = 512, BYOC_TILE_BYTES_ROW_BLOCK = 512, BYOC_TILE_BYTES_LEAST_COLUMNS = 16 };
 

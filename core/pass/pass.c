@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/task.h"
 #include "core/hostir/pass.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
@@ -68,6 +69,7 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
     byoc_log(BYOC_LOG_DEBUG, "%-32s is switched off", pass->name);
     return BYOC_OK;
   }
+  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
   int64_t start_ns = byoc_now_ns();
   byoc_status_t status = BYOC_OK;
   if (pass->run_with != NULL) {

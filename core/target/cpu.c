@@ -155,6 +155,15 @@ byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, voi
   return BYOC_OK;
 }
 
+int32_t byoc_cpu_vector_bytes(uint64_t features) {
+  enum { LEAST = 16 };
+  int32_t widest = LEAST;
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, ...)                                 \
+  if ((features >> BYOC_CPU_##NAME & 1) && (vector_bytes) > widest) widest = vector_bytes;
+#include "byoc/isa.def"
+  return widest;
+}
+
 bool byoc_cpu_multiplies_bytes(uint64_t features) {
   const uint64_t any = 0
 #define BYOC_ISA_DOT4(FEATURE, ...) | UINT64_C(1) << BYOC_CPU_##FEATURE

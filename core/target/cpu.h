@@ -21,6 +21,9 @@ byoc_status_t byoc_cpu_parse_list(const char *text, byoc_diag_t *diag, uint64_t 
 typedef byoc_status_t (*byoc_cpu_flag_visit_t)(void *self, const char *flag, byoc_diag_t *diag);
 byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag);
 
+// The width of the widest registers.
+int32_t byoc_cpu_vector_bytes(uint64_t features);
+
 // Is there an instruction that adds four products of bytes?
 bool byoc_cpu_multiplies_bytes(uint64_t features);
 

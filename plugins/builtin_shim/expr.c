@@ -107,6 +107,7 @@ typedef enum function_t {
   FN_FLOAT,
   FN_HAS,
   FN_INT,
+  FN_KNOWN,
   FN_MAX,
   FN_MIN,
   FN_OPTION,
@@ -130,6 +131,7 @@ static const struct {
     {"float", "otn", FN_FLOAT, false},     // node, attribute, fallback
     {"has", "v", FN_HAS, false},           // 1 where that part of the pattern matched
     {"int", "otn", FN_INT, false},         // node, attribute, fallback
+    {"known", "v", FN_KNOWN, false},       // 1 where the shape is known before the run
     {"max", "nn", FN_MAX, false},          {"min", "nn", FN_MIN, false},
     {"option", "t", FN_OPTION, false}, // an integer or boolean option of the target
     {"prod", "vnN", FN_PROD, false},   // product of the dims from .. to (exclusive; left out: all)
@@ -261,6 +263,8 @@ static byoc_shim_value_t call_on_value(reader_t *r, function_t function, const a
       return fail(r, arguments[0].at, "the size of '%s' is not constant", arguments[0].name);
     }
     return number_value((double)graph->value_element_count(value));
+  case FN_KNOWN:
+    return number_value(graph->value_element_count(value) >= 0);
   case FN_DTYPE:
     return text_value(byoc_dtype_name(graph->value_dtype(value)));
   case FN_RANK:

@@ -27,4 +27,10 @@ BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_sgemv(const byoc_runtime_t *runtime, i
 BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_dgemv(const byoc_runtime_t *runtime, int32_t turned, int32_t rows,
                                                 int32_t columns, double alpha, const void *a, const void *x, void *y);
 
+// By the packed convention, with the sizes that a call brings (0 too), for f32 and f64. MatMul of two tensors:
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_matmul(const byoc_call_t *call);
+// a[m,k] * b[k,n], or with the transpose of b[n,k], plus a third tensor, if there is one, that may be broadcast:
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_gemm(const byoc_call_t *call);
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_gemm_turned(const byoc_call_t *call);
+
 #endif // BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_

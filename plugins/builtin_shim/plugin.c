@@ -3,6 +3,7 @@
 //   plugin.c   the target, its options and rules, and the hooks (this file)
 //   table.c    the table as a whole
 //   rule.c     a rule's steps: checked, tried on a match, carried out
+//   packed.c   rules that have no steps, but one function that reads the shapes of each call
 //   expr.c     the expressions in them
 //   library.c  the library: into artifacts, and into the evaluator's process
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "byoc/plugin.h"
 
 #include "library.h"
+#include "packed.h"
 #include "rule.h"
 
 BYOC_PLUGIN_IDENTITY_NEEDS(BYOC_SHIM_TARGET, BYOC_SHIM_VERSION, BYOC_SHIM_TARGET, BYOC_SHIM_DESCRIPTION, 4);
@@ -73,6 +75,7 @@ static int32_t rewrite_function(const shim_plugin_t *plugin, byoc_codegen_t *cod
   if (!byoc_shim_walk_rule(&scope, table->target, rule, NULL)) {
     return host->codegen->decline(codegen, function, scope.error);
   }
+  if (byoc_shim_packed_symbol(rule) != NULL) return byoc_shim_bind_packed(&scope, rule, codegen, function);
   const byoc_shim_rewrite_t rewrite = {codegen, function,
                                        host->region->node(scope.region, byoc_shim_rule_root(table->target, rule))};
   if (!byoc_shim_walk_rule(&scope, table->target, rule, &rewrite)) {
@@ -130,6 +133,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
     plugin->rules[i] = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1),
                                      .name = json_string_value(json_object_get(rule, "name")),
                                      .pattern = json_string_value(json_object_get(rule, "pattern")),
+                                     .flags = byoc_shim_packed_symbol(rule) != NULL ? BYOC_RULE_PASS_CONSTANTS : 0,
                                      .accept = accept_region};
   }
   plugin->backend = (byoc_backend_t){.header = BYOC_HEADER(byoc_backend_t, 1),

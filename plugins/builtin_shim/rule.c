@@ -1,6 +1,8 @@
 // Reads the rules of a table and applies their steps to a match.
 #include "rule.h"
 
+#include "packed.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -513,19 +515,23 @@ bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const jso
   byoc_value_t *value = NULL;
   scope->variable_count = 0;
   if (root == NULL) return byoc_shim_fail(scope, "its name does not begin with '%s.'", target);
+  const bool is_packed = json_object_get(rule, "packed") != NULL;
   if (!read_text(&w, rule, "pattern", &scope->pattern) || !may_have_text(&w, rule, "result", DEFAULT_RESULT, &result)) {
     return false;
   }
   if (is_checking(&w)) {
-    if (!byoc_shim_check_members(scope, (json_t *)rule, "name pattern dtype let where steps result")) return false;
+    if (!byoc_shim_check_members(scope, (json_t *)rule, "name pattern dtype let where steps result packed operands"))
+      return false;
     if (!byoc_shim_in_pattern(scope->pattern, root)) {
       return byoc_shim_fail(scope, "the root of its pattern must be named '%s'", root);
     }
   }
   if (!read_dtype(&w, rule) || !walk_lets(&w, json_object_get(rule, "let")) ||
-      !walk_conditions(&w, json_object_get(rule, "where")) || !walk_steps(&w, json_object_get(rule, "steps"))) {
+      !walk_conditions(&w, json_object_get(rule, "where"))) {
     return false;
   }
+  if (is_packed) return byoc_shim_check_packed(scope, rule);
+  if (!walk_steps(&w, json_object_get(rule, "steps"))) return false;
   if (!find_value(&w, result, &value)) return byoc_shim_fail_in(scope, "'result'");
   return rewrite == NULL || replace_match(&w, value);
 }

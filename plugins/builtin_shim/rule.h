@@ -16,7 +16,7 @@ typedef struct byoc_shim_rewrite_t {
 
 // Walks `rule`, of a table for `target`. Returns false with scope->error if the table is wrong or the rule does not
 // take the match (`where`); with an empty error, the host refused an edit and has reported why. The caller sets
-// scope->host and ->region; `rewrite` may be NULL.
+// scope->host and ->region; `rewrite` may be NULL, and is for a rule with steps (packed.h has the others).
 bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const json_t *rule,
                          const byoc_shim_rewrite_t *rewrite);
 

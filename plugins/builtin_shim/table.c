@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packed.h"
 #include "rule.h"
 
 typedef struct table_reader_t {
@@ -90,6 +91,8 @@ static bool read_rule(table_reader_t *r, const json_t *rule) {
     byoc_shim_fail_in(&scope, "rule '%.64s'", name != NULL ? name : "");
     return fail(r, scope.error, NULL);
   }
+  const char *packed = byoc_shim_packed_symbol(rule);
+  if (packed != NULL) return add_symbol(r, packed);
   const json_t *steps = json_object_get(rule, "steps");
   for (size_t i = 0; i < json_array_size(steps); ++i) {
     if (!add_call_symbols(r, json_object_get(json_array_get(steps, i), "call"))) return false;

@@ -41,10 +41,13 @@ minor=$(awk '$1 == "#define" && $2 == "BYOC_ABI_MINOR" { print $3 }' "$headers/b
 last=0
 while has_minor "$((last + 1))"; do last=$((last + 1)); done
 
-# include_all FOLDER: writes an include of each header there.
+# include_all FOLDER: writes an include of each header there that plugins and artifacts speak. libbyoc's own, compiler.h,
+# has versions of its own (tests/unit/library).
 include_all() {
   local header
-  for header in "$1"/byoc/*.h; do echo "#include \"byoc/${header##*/}\""; done
+  for header in "$1"/byoc/*.h; do
+    [[ ${header##*/} == compiler.h ]] || echo "#include \"byoc/${header##*/}\""
+  done
 }
 
 # unpack MINOR: the headers of a released minor, in $work/minor<N>.
@@ -61,7 +64,8 @@ internal="byoc_seal_hash_t byoc_seal_source_t"
 
 check_complete() {
   local type
-  grep -ohE '^(typedef )?struct byoc_[a-z0-9_]+_t \{' "$headers"/byoc/*.h | grep -oE 'byoc_[a-z0-9_]+_t' |
+  find "$headers/byoc" -name '*.h' ! -name compiler.h -exec grep -hE '^(typedef )?struct byoc_[a-z0-9_]+_t \{' {} + |
+    grep -oE 'byoc_[a-z0-9_]+_t' |
     while read -r type; do
       [[ " $internal " == *" $type "* ]] && continue
       grep -q "^BYOC_ABI_STRUCT($type," "$headers/byoc/abi.def" && continue

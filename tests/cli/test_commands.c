@@ -316,6 +316,8 @@ static void test_bench(void **state) {
               json_real_value(json_object_get(result, "median_ms")));
   json_decref(result);
   byoc_test_shell(1, "byoc bench vision.onnx");
+  byoc_test_shell(1, "byoc bench bench.so --input nothing=x.npy");
+  byoc_test_printed("nothing");
 }
 
 // Issue 12, number 15: constants of over 256 bytes print as "elided", which says how they can be had.

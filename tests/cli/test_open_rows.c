@@ -1,6 +1,6 @@
 // Backends on open shapes: products and convolutions whose number of rows or images each run brings are cutlass's, and
 // so is attention whose batch and lengths are open; they give what c gives at every size; a summand that may be
-// broadcast is not taken for one of the same shape.
+// broadcast is not taken for one of the same shape. cblas takes products all of whose sizes are the run's.
 #include "tests/support/command.h"
 
 #include <stdio.h>
@@ -76,12 +76,36 @@ static const char attention[] =
     "  }\n"
     "}\n";
 
-static void build(const char *text, const char *taken) {
+// Batches that are equal, that broadcast on either side, and that one matrix serves; rows, columns, summands.
+static const char batches[] =
+    "module {\n"
+    "  constant @w : f32[8,16] = splat 0.125\n"
+    "  constant @turned : f32[16,8] = splat -0.5\n"
+    "  constant @bias : f32[16] = splat 0.75\n"
+    "  constant @r : f32[8] = splat 0.25\n"
+    "  func @main(%a : f32[B,H,S,8], %b : f32[B,H,8,T], %c : f32[H,8,T], %d : f32[B,1,8,T], %p : f32[S,8], "
+    "%q : f32[8,T], %s : f32[S,1], %e : f64[H,S,T], %f : f64[T,S]) -> (%o0 : f32[B,H,S,T], %o1 : f32[B,H,S,T], "
+    "%o2 : f32[B,H,S,T], %o3 : f32[B,H,S,16], %o4 : f32[B,H,T], %o5 : f32[B,H,S], %o6 : f32[S,16], "
+    "%o7 : f32[S,T], %o8 : f64[H,S,S]) {\n"
+    "    %o0 = MatMul@13(%a, %b) : f32[B,H,S,T]\n"
+    "    %o1 = MatMul@13(%a, %c) : f32[B,H,S,T]\n"
+    "    %o2 = MatMul@13(%a, %d) : f32[B,H,S,T]\n"
+    "    %o3 = MatMul@13(%a, @w) : f32[B,H,S,16]\n"
+    "    %o4 = MatMul@13(@r, %b) : f32[B,H,T]\n"
+    "    %o5 = MatMul@13(%a, @r) : f32[B,H,S]\n"
+    "    %o6 = Gemm@13(%p, @turned, @bias) {transB = 1} : f32[S,16]\n"
+    "    %o7 = Gemm@13(%p, %q, %s) : f32[S,T]\n"
+    "    %o8 = MatMul@13(%e, %f) : f64[H,S,S]\n"
+    "    return %o0, %o1, %o2, %o3, %o4, %o5, %o6, %o7, %o8\n"
+    "  }\n"
+    "}\n";
+
+static void build(const char *text, const char *target, const char *taken) {
   FILE *file = fopen("model.byoc", "w");
   assert_non_null(file);
   assert_true(fputs(text, file) >= 0);
   assert_int_equal(fclose(file), 0);
-  byoc_test_shell(0, "byoc build model.byoc --plan greedy -t 'cutlass; c' -o model.so");
+  byoc_test_shell(0, "byoc build model.byoc --plan greedy -t '%s; c' -o model.so", target);
   byoc_test_printed(taken);
   byoc_test_shell(0, "byoc build model.byoc -t c -o reference.so");
 }
@@ -97,7 +121,7 @@ static void test_products_of_open_rows(void **state) {
   static const char *const dims[] = {"--dim B=1 --dim S=1 --dim R=1", "--dim B=3 --dim S=7 --dim R=3",
                                      "--dim B=1 --dim S=13 --dim R=4", "--dim B=5 --dim S=11 --dim R=1",
                                      "--dim B=2 --dim S=0 --dim R=2"};
-  build(products, "cutlass 4 operators in 2 regions");
+  build(products, "cutlass", "cutlass 4 operators in 2 regions");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
 }
@@ -106,7 +130,7 @@ static void test_products_by_few_bits(void **state) {
   (void)state;
   static const char *const dims[] = {"--dim B=1 --dim S=1", "--dim B=3 --dim S=7", "--dim B=1 --dim S=12",
                                      "--dim B=2 --dim S=0"};
-  build(few_bits, "cutlass 4 operators in 2 regions");
+  build(few_bits, "cutlass", "cutlass 4 operators in 2 regions");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
 }
@@ -114,8 +138,22 @@ static void test_products_by_few_bits(void **state) {
 static void test_convolutions_of_open_batch(void **state) {
   (void)state;
   static const char *const dims[] = {"--dim N=1", "--dim N=6", "--dim N=0"};
-  build(convolution, "cutlass 2 operators in 1 region");
+  build(convolution, "cutlass", "cutlass 2 operators in 1 region");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) compare(dims[i], "--expect y=reference/y.npy");
+}
+
+static void test_cblas_takes_sizes_from_each_run(void **state) {
+  (void)state;
+  static const char *const dims[] = {
+      "--dim B=2 --dim H=3 --dim S=4 --dim T=5", "--dim B=1 --dim H=1 --dim S=1 --dim T=1",
+      "--dim B=1 --dim H=4 --dim S=1 --dim T=9", "--dim B=3 --dim H=1 --dim S=7 --dim T=1",
+      "--dim B=0 --dim H=2 --dim S=3 --dim T=2", "--dim B=2 --dim H=2 --dim S=3 --dim T=0"};
+  build(batches, "cblas", "cblas 9 operators in 9 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) {
+    compare(dims[i], "--expect o0=reference/o0.npy --expect o1=reference/o1.npy --expect o2=reference/o2.npy "
+                     "--expect o3=reference/o3.npy --expect o4=reference/o4.npy --expect o5=reference/o5.npy "
+                     "--expect o6=reference/o6.npy --expect o7=reference/o7.npy --expect o8=reference/o8.npy");
+  }
 }
 
 static void test_attention_of_open_lengths(void **state) {
@@ -123,7 +161,7 @@ static void test_attention_of_open_lengths(void **state) {
   static const char *const dims[] = {"--dim B=1 --dim S=1 --dim P=0",    "--dim B=2 --dim S=7 --dim P=3",
                                      "--dim B=1 --dim S=40 --dim P=600", "--dim B=3 --dim S=1 --dim P=33",
                                      "--dim B=0 --dim S=2 --dim P=2",    "--dim B=2 --dim S=0 --dim P=5"};
-  build(attention, "cutlass 2 operators in 2 regions");
+  build(attention, "cutlass; c", "cutlass 2 operators in 2 regions");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy --expect nk=reference/nk.npy "
                      "--expect nv=reference/nv.npy");
@@ -132,6 +170,7 @@ static void test_attention_of_open_lengths(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products_of_open_rows), cmocka_unit_test(test_products_by_few_bits),
-      cmocka_unit_test(test_convolutions_of_open_batch), cmocka_unit_test(test_attention_of_open_lengths)};
+      cmocka_unit_test(test_convolutions_of_open_batch), cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
+      cmocka_unit_test(test_attention_of_open_lengths)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -36,7 +36,7 @@ static size_t sweep(const char *kind, byoc_status_t (*work)(byoc_diag_t *diag)) 
 
 static byoc_status_t find_compiler(byoc_diag_t *diag) {
   const char *compiler = NULL;
-  return byoc_compiler_find(NULL, diag, &compiler);
+  return byoc_c_compiler_find(NULL, diag, &compiler);
 }
 
 // It said that there was no C compiler.
@@ -75,7 +75,7 @@ static void test_clock_leaps_while_the_compiler_is_asked(void **state) {
     assert_int_not_equal(asprintf(&compiler, "%*scc", n, ""), -1); // each is asked anew
     snprintf(fault, sizeof(fault), "clock:command:%d", n);
     byoc_faults_set(fault);
-    byoc_status_t status = byoc_compiler_version(compiler, &diag, &version);
+    byoc_status_t status = byoc_c_compiler_version(compiler, &diag, &version);
     bool has_struck = byoc_faults_struck() > 0;
     byoc_faults_set(NULL);
     free(compiler);
@@ -93,7 +93,7 @@ static void test_compiler_fails_once(void **state) {
                      "chmod +x flaky");
   byoc_diag_t diag = {0};
   const char *version = NULL;
-  byoc_test_ok(byoc_compiler_version("./flaky", &diag, &version), &diag);
+  byoc_test_ok(byoc_c_compiler_version("./flaky", &diag, &version), &diag);
   assert_string_equal(version, "version 7");
 }
 

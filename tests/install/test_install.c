@@ -185,6 +185,19 @@ static void test_a2_cpp_by_hand(void **state) {
                      "cpp/flags.so && nm -D --defined-only cpp/flags.so | grep -v byoc_plugin_query");
 }
 
+// libbyoc shows the functions of byoc/compiler.h and nothing else, finds the plugins wherever the tree is moved, and
+// needs no other part of byoc. (examples/compiler is built against it by CMake and by pkg-config.)
+static void test_library(void **state) {
+  (void)state;
+  byoc_test_shell(1, "nm -D --defined-only prefix/lib/libbyoc.so | grep -v ' byoc_compiler_\\| A BYOC_0$'");
+  byoc_test_shell(0,
+                  "rm -rf elsewhere && mkdir elsewhere && cp -r prefix/lib elsewhere && cc -std=c11 -Iprefix/include "
+                  "prefix/share/byoc/examples/compiler/compile.c -o compile elsewhere/lib/libbyoc.so "
+                  "-Wl,-rpath,$PWD/elsewhere/lib && byoc-modelgen lenet -o lenet.onnx && ./compile lenet.onnx "
+                  "lenet.so cutlass && byoc run lenet.so --random");
+  byoc_test_shell(0, "./compile lenet.onnx lenet.so cutlass | grep 'cutlass [1-9][0-9]* operators'");
+}
+
 // ---- refusals ----
 
 // Listed with the reason, without a word from the plugin; the good one beside it works.
@@ -236,10 +249,9 @@ static void test_refused_plugins(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_installed_tree), cmocka_unit_test(test_headers),
-      cmocka_unit_test(test_dlpack),         cmocka_unit_test(test_header_examples),
-      cmocka_unit_test(test_by_cmake),       cmocka_unit_test(test_by_pkg_config),
-      cmocka_unit_test(test_a2_cpp_by_hand), cmocka_unit_test(test_refused_plugins),
+      cmocka_unit_test(test_installed_tree),  cmocka_unit_test(test_headers),  cmocka_unit_test(test_dlpack),
+      cmocka_unit_test(test_header_examples), cmocka_unit_test(test_by_cmake), cmocka_unit_test(test_by_pkg_config),
+      cmocka_unit_test(test_a2_cpp_by_hand),  cmocka_unit_test(test_library),  cmocka_unit_test(test_refused_plugins),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

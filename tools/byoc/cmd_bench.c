@@ -13,7 +13,7 @@ typedef struct bench_options_t {
   const char *artifact;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool json;
-  byoc_text_items_t dims;
+  byoc_text_items_t inputs, dims;
 } bench_options_t;
 
 typedef struct bench_result_t {
@@ -51,7 +51,8 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   // A program that loads the artifact checks its file only if it is asked to.
   result->load_ms = milliseconds_since(start_ns) - (double)run.artifact.check_ns / 1e6;
   result->threads = (int32_t)options->thread_count;
-  byoc_status_t status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
+  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
   start_ns = byoc_now_ns();
@@ -88,15 +89,16 @@ int byoc_main_bench(int argc, char **argv) {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "timed runs (default 30)"},
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
       {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1; 0: the artifact's choice)"},
+      {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
-      {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "size of a symbolic dimension of the inputs"},
+      {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc bench",
       .synopsis = "ARTIFACT [--runs N] [--threads N] [options]",
-      .summary = "time an artifact on random inputs",
+      .summary = "time an artifact",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),

@@ -5,10 +5,10 @@
 
 #include "command.h"
 #include "core/base/file_set.h"
+#include "core/build/outputs.h"
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "explain.h"
-#include "outputs.h"
 #include "session.h"
 #include "tools/common/print.h"
 
@@ -147,16 +147,6 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// The name becomes the beginning of C names and, without -o, a file's name.
-static byoc_status_t check_name(const char *name, size_t limit_bytes, byoc_diag_t *diag) {
-  if (name == NULL) return BYOC_OK;
-  char identifier[128];
-  byoc_make_identifier(name, identifier, sizeof(identifier));
-  if (name[0] != '\0' && strlen(name) < limit_bytes && strcmp(name, identifier) == 0) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--name takes a C identifier of up to %zu letters, not '%s'",
-                         limit_bytes - 1, name);
-}
-
 static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
                            byoc_diag_t *diag) {
   char name[128], header_name[128], output[160];
@@ -167,7 +157,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   if (options->session.shard == NULL && (options->session.rank_count > 0 || options->session.rank > 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--rank and --ranks go with --shard");
   }
-  BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
+  BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--name", options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");

@@ -3,10 +3,10 @@
 
 #include "command.h"
 #include "core/base/log.h"
+#include "core/build/outputs.h"
 #include "core/collage/plan_json.h"
 #include "core/plugin/lint.h"
 #include "explain.h"
-#include "outputs.h"
 #include "session.h"
 #include "tools/common/print.h"
 

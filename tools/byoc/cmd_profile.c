@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "outputs.h"
+#include "core/build/outputs.h"
 #include "profile.h"
 
 typedef struct profile_options_t {

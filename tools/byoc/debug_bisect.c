@@ -7,10 +7,10 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/visible.h"
+#include "core/build/outputs.h"
 #include "core/collage/plan_json.h"
 #include "debug.h"
 #include "debug_command.h"
-#include "outputs.h"
 #include "tools/common/print.h"
 
 // Each operator has a kernel, so that as many tensors as possible can be compared.

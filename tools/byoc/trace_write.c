@@ -8,9 +8,9 @@
 #include "containers.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/build/outputs.h"
 #include "core/ir/element.h"
 #include "npy.h"
-#include "outputs.h"
 #include "tools/common/print.h"
 #include "trace.h"
 

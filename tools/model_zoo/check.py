@@ -14,7 +14,7 @@ def conform(arguments, root, names, words):
     """Returns KIND/NAME -> "passed" or why not, of the cases with these names."""
     outcomes = {}
     for kind in sorted({name.split("/")[0] for name in names}):
-        outcomes.update(conform_kind(arguments, root / kind, names, [*words, "--atol", TOLERANCES.get(kind, "1e-5")]))
+        outcomes.update(conform_kind(arguments, root / kind, names, [*words, "--atol", TOLERANCES.get(kind.removeprefix("dynamo_"), "1e-5")]))
     return outcomes
 
 

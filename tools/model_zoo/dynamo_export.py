@@ -1,4 +1,6 @@
 """Exports a torch module by torch's newer exporter, which captures a graph (dynamo) and writes it with onnxscript."""
+import inspect
+
 import torch
 
 from .model import Model
@@ -16,7 +18,7 @@ def make(kind, name, build, inputs, opset=18, open_axes=None):
             dims = {axis: torch.export.Dim.DYNAMIC for of_input in open_axes.values() for axis in of_input.values()}
             shapes = [{axis: dims[name] for axis, name in open_axes.get(i, {}).items()} or None
                       for i in range(len(arguments))]
-            shapes = (tuple(shapes),) if takes_any(module) else tuple(shapes)
+            shapes = as_arguments(module, shapes)
         with torch.no_grad():
             program = torch.onnx.export(module, arguments, dynamo=True, opset_version=opset, dynamic_shapes=shapes,
                                         verbose=False)
@@ -25,9 +27,13 @@ def make(kind, name, build, inputs, opset=18, open_axes=None):
     return Model(kind, name, export)
 
 
-def takes_any(module):
-    """Does the module take its inputs as `*values`?"""
-    return module.forward.__code__.co_flags & 0x04 != 0 and module.forward.__code__.co_argcount == 1
+def as_arguments(module, shapes):
+    """One entry for each argument; those of `*values` together are one."""
+    code = module.forward.__code__
+    if not code.co_flags & inspect.CO_VARARGS:
+        return tuple(shapes)
+    own = code.co_argcount - 1
+    return (*shapes[:own], tuple(shapes[own:]))
 
 
 def both(kind, name, build, inputs, axes, opset=18):

@@ -3,7 +3,9 @@ import importlib
 
 MODULES = {"linear": "scikit", "trees": "scikit", "svm": "scikit", "pipelines": "scikit", "boosted": "boosted",
            "layers": "layers", "scripted": "scripted", "transformers": "transformers", "vision": "vision",
-           "detection": "detection", "huggingface": "huggingface"}
+           "detection": "detection", "dynamo_layers": "dynamo",
+           "dynamo_transformers": "dynamo", "dynamo_vision": "dynamo", "dynamo_detection": "dynamo",
+           "huggingface": "huggingface"}
 
 
 def collect(wanted):

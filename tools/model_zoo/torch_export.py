@@ -15,7 +15,7 @@ def make(kind, name, build, inputs, opset=16, open_axes=None):
         with torch.no_grad():
             torch.onnx.export(module, arguments, str(path), opset_version=opset, input_names=names, dynamic_axes=axes)
         return [argument.numpy() for argument in arguments]
-    return Model(kind, name, export)
+    return Model(kind, name, export, (build, inputs, open_axes))
 
 
 def floats(*shape, seed=1):

@@ -26,7 +26,21 @@ static void members_without_a_name_are_refused(void **state) {
   expect_refused("{\"arget\":[]}", "unknown member 'arget'");
 }
 
+#define RULE(members)                                                                                                  \
+  "{\"target\": \"t\", \"description\": \"d\", \"library\": {\"files\": [\"embedded\"]}, \"rules\": [{\"name\": "      \
+  "\"t.mul\", "                                                                                                        \
+  "\"pattern\": \"mul:Mul(%a, %b)\", " members "}]}"
+
+static void rules_with_a_packed_function_have_operands_and_no_steps(void **state) {
+  (void)state;
+  expect_refused(RULE("\"packed\": 1"), "'packed' is not a text");
+  expect_refused(RULE("\"packed\": \"f\""), "the list 'operands' is missing");
+  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\", \"x\"]"), "operand 2 is no name of the pattern");
+  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\"], \"steps\": []"), "'steps' and 'result' mean nothing");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(members_without_a_name_are_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(members_without_a_name_are_refused),
+                                     cmocka_unit_test(rules_with_a_packed_function_have_operands_and_no_steps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

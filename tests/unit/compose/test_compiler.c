@@ -375,8 +375,8 @@ static void test_version(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   const char *first = NULL, *second = NULL;
-  byoc_test_ok(byoc_compiler_version(NULL, &diag, &first), &diag);
-  byoc_test_ok(byoc_compiler_version(NULL, &diag, &second), &diag);
+  byoc_test_ok(byoc_c_compiler_version(NULL, &diag, &first), &diag);
+  byoc_test_ok(byoc_c_compiler_version(NULL, &diag, &second), &diag);
   assert_true(strlen(first) > 3);
   assert_null(strchr(first, '\n'));
   assert_ptr_equal(first, second);
@@ -395,7 +395,7 @@ static void test_version_of_files(void **state) {
     snprintf(path, sizeof(path), "%s/cc%d", folder, i);
     byoc_test_ok(byoc_file_write(path, scripts[i], strlen(scripts[i]), &diag), &diag);
     assert_int_equal(chmod(path, 0755), 0);
-    byoc_test_ok(byoc_compiler_version(path, &diag, &versions[i]), &diag);
+    byoc_test_ok(byoc_c_compiler_version(path, &diag, &versions[i]), &diag);
     assert_true(byoc_starts_with(versions[i], "without a version, file "));
     for (int k = 0; k < i; ++k) assert_string_not_equal(versions[i], versions[k]);
   }

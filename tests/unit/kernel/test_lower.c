@@ -2,6 +2,7 @@
 // unfused kernels give the same numbers, interpreted and compiled.
 #include "tests/unit/kernel/kernel_support.h"
 
+#include "core/ir/loop_text.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 #include "core/kernel/lower.h"
@@ -14,9 +15,12 @@ static byoc_graph_module_t *parse(const char *text) {
   return module;
 }
 
+static int32_t vector_bytes; // that kernels are made for; 0: not said
+
 static byoc_graph_module_t *lowered(const char *text, bool fuse) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = parse(text);
+  module->vector_bytes = vector_bytes;
   byoc_kernel_options_t options = {.fuse = fuse};
   byoc_test_ok(byoc_kernel_lower_module(module, &options, &diag), &diag);
   byoc_test_ok(byoc_graph_verify(module, &diag), &diag);
@@ -266,6 +270,58 @@ static void all_ways_agree(void **state) {
   }
 }
 
+// The vectors that the local arrays of a kernel's sums take.
+static int64_t vectors_of_sums(const byoc_loop_kernel_t *kernel, int32_t bytes) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_loop_kernel_print(kernel, &text);
+  int64_t vectors = 0;
+  for (const char *at = text.data; (at = strstr(at, "local sum")) != NULL; ++at) {
+    const char *size = strchr(at, '['), *end = strchr(at, '\n');
+    if (at[strlen("local sum")] == 's') continue; // those of all rows
+    assert_true(size && size < end);
+    vectors += strtoll(size + 1, NULL, 10) * (int64_t)sizeof(float) / bytes;
+  }
+  byoc_string_deinit(&text);
+  return vectors;
+}
+
+// The sums of products fit into the processor's registers, and are the same whatever their width.
+static void tiles_fit_the_registers(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      MAIN("(%x : f32[9,70], %w : f32[70,37]) -> (%y : f32[9,37])", "%y = MatMul@13(%x, %w) : f32[9,37] return %y"),
+      MAIN("(%x : f32[1,5,6,7], %w : f32[9,5,3,3]) -> (%y : f32[1,9,6,7])",
+           "%y = Conv@11(%x, %w) {pads = [1, 1, 1, 1]} : f32[1,9,6,7] return %y"),
+      MAIN("(%x : f32[3,7,5], %w : f32[1,28,5], %r : f32[1,28,7]) -> (%y : f32[3,1,7,7])",
+           "%y = LSTM@14(%x, %w, %r) {hidden_size = 7} : f32[3,1,7,7] return %y"),
+  };
+  static const struct { int32_t bytes, most; } sets[] = {{64, 16}, {32, 12}, {16, 8}};
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    float results[3][512] = {{0}};
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]); ++k) {
+      vector_bytes = sets[k].bytes;
+      byoc_graph_module_t *module = lowered(texts[i], true);
+      int64_t found = 0;
+      for (size_t f = 0; f < module->functions.count; ++f) {
+        const byoc_loop_kernel_t *kernel = module->functions.data[f]->kernel;
+        const int64_t vectors = kernel ? vectors_of_sums(kernel, sets[k].bytes) : 0;
+        if (vectors > sets[k].most)
+          fail_msg("graph %zu: the sums take %lld of the registers of %d bytes", i, (long long)vectors, sets[k].bytes);
+        found += vectors;
+      }
+      assert_true(found > 0);
+      byoc_graph_module_destroy(module);
+      run_main(texts[i], true, false, results[k]);
+      for (int j = 0; j < 512; ++j)
+        if (!(fabsf(results[k][j] - results[0][j]) <= 1e-5f + 1e-5f * fabsf(results[0][j])))
+          fail_msg("graph %zu, %d bytes, element %d: %g, not %g", i, sets[k].bytes, j, (double)results[k][j],
+                   (double)results[0][j]);
+    }
+  }
+  vector_bytes = 0;
+}
+
 // Shapes known only at run time: their symbols are one more input, here for several sizes of one kernel.
 static void run_time_shapes(void **state) {
   (void)state;
@@ -337,6 +393,7 @@ int main(void) {
       cmocka_unit_test(producers_are_inlined_where_read_once),
       cmocka_unit_test(unknown_operators_are_named),
       cmocka_unit_test(all_ways_agree),
+      cmocka_unit_test(tiles_fit_the_registers),
       cmocka_unit_test(run_time_shapes),
       cmocka_unit_test(failing_allocations),
   };

@@ -104,6 +104,9 @@ static void test_flags(void **state) {
   assert_true(byoc_cpu_multiplies_bytes(BIT(AVX512VNNI)));
   assert_true(byoc_cpu_multiplies_bytes(BIT(AVXVNNI) | BIT(AVX2)));
   assert_false(byoc_cpu_multiplies_bytes(parse("x86-64-v4")));
+  assert_int_equal(byoc_cpu_vector_bytes(0), 16);
+  assert_int_equal(byoc_cpu_vector_bytes(parse("avx2")), 32);
+  assert_int_equal(byoc_cpu_vector_bytes(parse("x86-64-v4")), 64);
 }
 
 // ---- what a processor says ----

@@ -1,5 +1,5 @@
-// Checks the files that a subcommand is asked to write.
-#include "outputs.h"
+// Checks the files that a build is asked to write.
+#include "core/build/outputs.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool is_same_file(const char *a, const char *b) {
 }
 
 static byoc_status_t refuse_input(const byoc_output_t *output, const char *input, byoc_diag_t *diag) {
-  if (!is_same_file(output->path, input)) return BYOC_OK;
+  if (input == NULL || !is_same_file(output->path, input)) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would overwrite '%s', which is an input", output->option,
                          input);
 }
@@ -37,7 +37,7 @@ static byoc_status_t refuse_input(const byoc_output_t *output, const char *input
 // The data file of a host program is read with it.
 static byoc_status_t refuse_inputs(const byoc_output_t *output, const char *input, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(refuse_input(output, input, diag));
-  if (!byoc_ends_with(input, ".host")) return BYOC_OK;
+  if (input == NULL || !byoc_ends_with(input, ".host")) return BYOC_OK;
   char *data = byoc_host_data_path(input, byoc_allocator_system());
   byoc_status_t status = data != NULL ? refuse_input(output, data, diag) : byoc_diag_out_of_memory(diag);
   byoc_free(byoc_allocator_system(), data);

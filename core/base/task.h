@@ -1,0 +1,33 @@
+// For whom a thread works: who hears its log lines and its progress, and who may end its work. Without a task, log
+// lines go to standard error, and nobody ends anything. The threads that work for another thread enter its task; a
+// forked child has none.
+//
+//   byoc_task_t task = {.self = &build, .log_level = BYOC_LOG_WARNING, .log = take_line, .is_cancelled = is_cancelled};
+//   const byoc_task_t *before = byoc_task_enter(&task);
+//   ...
+//   byoc_task_enter(before);
+#ifndef BYOC_CORE_BASE_TASK_H_
+#define BYOC_CORE_BASE_TASK_H_
+
+#include "core/base/diag.h"
+#include "core/base/log.h"
+
+// Functions may be NULL. They are called on the threads that work for the task, one at a time or at the same time.
+typedef struct byoc_task_t {
+  void *self;
+  byoc_log_level_t log_level;                                           // the least important lines that `log` hears
+  void (*log)(void *self, byoc_log_level_t level, const char *message); // NULL: they go where they go without a task
+  // As in core/base/log.h; `detail` may be NULL, and a `total` of 0 means unknown.
+  void (*progress)(void *self, const char *title, int64_t done, int64_t total, const char *detail);
+  bool (*is_cancelled)(void *self);
+} byoc_task_t;
+
+// The task must live until another one is entered. NULL: none. Returns the one before.
+const byoc_task_t *byoc_task_enter(const byoc_task_t *task);
+const byoc_task_t *byoc_task_current(void); // of this thread; NULL: none
+bool byoc_task_is_cancelled(void);
+// BYOC_CANCELLED if this thread's task is cancelled. Long work asks it between its steps; waiting for child processes
+// ends by itself.
+byoc_status_t byoc_task_check(byoc_diag_t *diag);
+
+#endif // BYOC_CORE_BASE_TASK_H_

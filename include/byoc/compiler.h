@@ -1,0 +1,191 @@
+// byoc/compiler.h - the compiler as a library: a model becomes an artifact, as a file or in memory.
+//
+//   byoc_compiler_t *compiler = NULL;
+//   if (byoc_compiler_create(NULL, &compiler, NULL) != BYOC_OK) return 1;
+//   const char *const targets[] = {"cutlass", "c"};
+//   const byoc_compiler_build_t build = {.struct_size = sizeof(build), .model_path = "model.onnx",
+//                                        .output = "model.so", .targets = targets, .target_count = 2};
+//   const byoc_compiler_result_t *result = NULL;
+//   if (byoc_compiler_build(compiler, &build, &result) != BYOC_OK) puts(result->diagnostics[0]->message);
+//   byoc_compiler_result_destroy(result);
+//   byoc_compiler_destroy(compiler);
+//
+// Link with -lbyoc: pkg-config has it as byoc-compiler, CMake's find_package(byoc) as byoc::compiler. What it makes is
+// described by byoc/artifact.h and needs neither this library nor any other.
+//
+// Versions: a struct begins with its size, as the side that fills it knows it. The library reads what both sides know;
+// new fields come at the end, and zero in them means what was done before they existed. Functions are added, never
+// changed, as long as the library's name (libbyoc.so.0) stays. This has nothing to do with the ABI of plugins.
+//
+// Threads: every function may be called from any thread. Builds of one compiler take turns; builds of several compilers
+// run at the same time. A build needs the stack of an ordinary thread, 8 MiB.
+//
+// The process: a build starts the C compiler, and children that measure. It installs no signal handlers and prints
+// nothing. Plugins run in this process, so one that crashes ends it. Environment variables count as for the byoc
+// command: BYOC_PLUGIN_PATH, BYOC_CACHE_DIR, BYOC_PLAN, BYOC_TARGET, TMPDIR.
+#ifndef BYOC_COMPILER_H_
+#define BYOC_COMPILER_H_
+
+#include <stdint.h>
+
+#include "byoc/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Makes a program that is built with default visibility hidden export nothing of this header by accident.
+#define BYOC_COMPILER_EXPORT __attribute__((visibility("default")))
+
+typedef struct byoc_compiler_t byoc_compiler_t;
+
+// ---- what is said ----
+
+enum {
+  BYOC_COMPILER_ERROR = 1,   // why a call failed; one for each call that fails, the last of its list
+  BYOC_COMPILER_WARNING = 2, // it works, but perhaps not as was meant
+  BYOC_COMPILER_NOTE = 3,    // the story of a build
+};
+
+// All texts are UTF-8 and never NULL; "" where there is nothing to say.
+typedef struct byoc_compiler_diagnostic_t {
+  uint32_t struct_size; // of the library
+  int32_t severity;     // BYOC_COMPILER_*
+  int32_t status;       // BYOC_* (byoc/status.h) of an error
+  int32_t line;         // of `file`, from 1; 0: none
+  int32_t column;       // from 1
+  uint32_t reserved;    // 0
+  const char *message;  // what: "operator 'Foo' of domain 'com.example' is not known"
+  const char *context;  // where, outermost first: "building model.onnx: reading node 'n1'"
+  const char *hint;     // how to mend it
+  const char *file;     // the text that it is about
+  const char *source;   // that line of it
+} byoc_compiler_diagnostic_t;
+
+// How far a build is. Texts live until the callback returns.
+typedef struct byoc_compiler_progress_t {
+  uint32_t struct_size; // of the library
+  uint32_t reserved;    // 0
+  const char *step;     // "read", "simplify", "place", "generate", "lower", "compose"; others may come
+  const char *title;    // of a long task within the step, or ""
+  const char *detail;   // what it does now, or ""
+  int64_t done, total;  // of that task; a total of 0: not known
+} byoc_compiler_progress_t;
+
+// ---- compilers ----
+
+typedef struct byoc_compiler_options_t {
+  uint32_t struct_size;       // sizeof(byoc_compiler_options_t) of the caller
+  uint32_t reserved;          // 0
+  const char *const *plugins; // files of plugins to load in addition to those that are found
+  uint64_t plugin_count;
+  const char *const *preferred; // files or folders whose plugins win over others that announce the same target
+  uint64_t preferred_count;
+  const char *plugin_folder; // of the installed plugins; NULL: byoc/plugins beside the library
+} byoc_compiler_options_t;
+
+// The library's version, "0.1.0". Static storage.
+BYOC_COMPILER_EXPORT const char *byoc_compiler_version(void);
+
+typedef struct byoc_compiler_result_t byoc_compiler_result_t;
+
+// Finds the plugins; their code runs when one of their targets is first asked for. `options` may be NULL. `out_result`
+// may be NULL too; otherwise it is as for byoc_compiler_build, and has the diagnostics only. BYOC_NOT_FOUND,
+// BYOC_INVALID_DATA, BYOC_PERMISSION, BYOC_VERSION or BYOC_TOOL if a plugin that `options` names cannot be used,
+// BYOC_INVALID_ARGUMENT, BYOC_OUT_OF_MEMORY; *out_compiler is then NULL.
+BYOC_COMPILER_EXPORT int32_t byoc_compiler_create(const byoc_compiler_options_t *options,
+                                                  byoc_compiler_t **out_compiler,
+                                                  const byoc_compiler_result_t **out_result);
+// No build may be running. Accepts NULL.
+BYOC_COMPILER_EXPORT void byoc_compiler_destroy(byoc_compiler_t *compiler);
+
+// ---- builds ----
+
+// A symbolic dimension of the inputs gets a value. One that is given several values stays open, and the model is
+// compiled for each of them too, as by byoc build --dim NAME=1,128.
+typedef struct byoc_compiler_dim_t {
+  const char *name;
+  int64_t value; // from 0
+} byoc_compiler_dim_t;
+
+// An output that may be written over an input. A star in both names stands for any text, the same in both.
+typedef struct byoc_compiler_alias_t {
+  const char *output, *input;
+} byoc_compiler_alias_t;
+
+// All zeros but for struct_size and the model: the defaults. The library reads it during the call only.
+typedef struct byoc_compiler_build_t {
+  uint32_t struct_size; // sizeof(byoc_compiler_build_t) of the caller
+  int32_t thread_count; // of the artifact's contexts; costs are measured with as many. 0: all processors, costs with 1
+  // The model: a file (ONNX, or a .byoc or .host text), or ONNX in memory.
+  const char *model_path; // NULL: it is in memory
+  const void *model_data;
+  uint64_t model_size_bytes;
+  const char *data_folder; // of a model in memory, where its external data is; NULL: it has none
+  const char *name;        // in the artifact, a C identifier; NULL: that of the model's file, or "model"
+  // Where the artifact goes. Its header is written beside it, model.so and model.h; both appear when they are whole, or
+  // not at all. NULL: the result has them.
+  const char *output;
+  const char *const *targets; // "cutlass -tune=1", in order of preference, as for byoc build; none: what it takes then
+  uint64_t target_count;
+  const byoc_compiler_dim_t *dims;
+  uint64_t dim_count;
+  const byoc_compiler_alias_t *aliases;
+  uint64_t alias_count;
+  const char *const *disabled_passes;
+  uint64_t disabled_pass_count;
+  const char *plan; // "collage", "greedy" or a saved plan, FILE.json; NULL: $BYOC_PLAN, collage where targets are named
+  const char *cost; // where collage gets costs: "measure" or "estimate"; NULL: measure
+  double cost_budget_s;    // time for measuring; 0: 60
+  const char *layout;      // between regions: "blocked" where it pays, or "plain"; NULL: blocked
+  const char *stream_axis; // "NAME" or "NAME:parts": compute part by part along this dimension; NULL: do not
+  int32_t queue_count;     // of each device, for the parts; 0: 1
+  // 0 or 1:
+  uint32_t profile;    // the artifact has a profile entry
+  uint32_t trace;      // and a trace entry
+  uint32_t fallback;   // and a plan without devices
+  uint32_t huge_pages; // weights are copied to huge pages when a context is made
+  int32_t verbosity;   // the least severe diagnostics to keep: BYOC_COMPILER_*; 0: warnings
+  // Callbacks; any may be NULL. They are called during byoc_compiler_build, one at a time, mostly on its thread, and
+  // may call byoc_compiler_cancel, but no other function with this compiler.
+  void *self;
+  // When a step begins, and from time to time during long ones. If it returns anything but 0, the build is cancelled.
+  int32_t (*progress)(void *self, const byoc_compiler_progress_t *progress);
+  // Each diagnostic as soon as it is known. It lives as long as the result.
+  void (*diagnostic)(void *self, const byoc_compiler_diagnostic_t *diagnostic);
+} byoc_compiler_build_t;
+
+// What a call made and what it said. Texts and bytes live until it is destroyed.
+struct byoc_compiler_result_t {
+  uint32_t struct_size;                                 // of the library
+  int32_t status;                                       // what the call returned
+  const byoc_compiler_diagnostic_t *const *diagnostics; // in the order in which they came
+  uint64_t diagnostic_count;
+  // The artifact and its header, if they went to no file; NULL and 0 otherwise.
+  const void *artifact;
+  uint64_t artifact_size_bytes;
+  const char *header; // ended by a NUL
+  uint64_t header_size_bytes;
+  // What was placed where, and why: the JSON that byoc build --save-plan writes and `plan` of a build reads. "" if the
+  // build did not come that far.
+  const char *plan;
+  const char *placement; // in one line: "cutlass 119 operators in 54 regions, c 3 operators"
+};
+
+// Compiles a model. *out_result is NULL only with BYOC_OUT_OF_MEMORY; after any other failure it has the diagnostics,
+// the last of which is the error: BYOC_INVALID_ARGUMENT for wrong options, BYOC_NOT_FOUND for a missing file,
+// BYOC_INVALID_DATA for a damaged model, BYOC_UNSUPPORTED for what no target can do, BYOC_TOOL if the C compiler fails,
+// BYOC_CANCELLED, BYOC_IO, BYOC_OUT_OF_MEMORY, or what a plugin returned. The caller destroys it.
+BYOC_COMPILER_EXPORT int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build_t *build,
+                                                 const byoc_compiler_result_t **out_result);
+BYOC_COMPILER_EXPORT void byoc_compiler_result_destroy(const byoc_compiler_result_t *result); // accepts NULL
+
+// Makes the builds that this compiler runs or has waiting return BYOC_CANCELLED, usually within a tenth of a second: at
+// their next step, or as soon as a running C compiler or measurement is ended. Nothing is left behind. Later builds are
+// not concerned. Safe in a signal handler.
+BYOC_COMPILER_EXPORT void byoc_compiler_cancel(byoc_compiler_t *compiler);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // BYOC_COMPILER_H_

@@ -1,0 +1,19 @@
+// Rules of a table whose match becomes one call by the packed convention (byoc/call.h): for functions that read the
+// shapes of each call, where the model leaves sizes open.
+#ifndef BYOC_SHIM_PACKED_H_
+#define BYOC_SHIM_PACKED_H_
+
+#include "expr.h"
+
+// The function that the rule calls so; NULL if the rule has steps instead.
+const char *byoc_shim_packed_symbol(const json_t *rule);
+
+// Checks "packed" and "operands". Returns false with scope->error.
+bool byoc_shim_check_packed(byoc_shim_scope_t *scope, const json_t *rule);
+
+// Answers the function by a call of the symbol, or declines it if its parameters do not come in the order of
+// "operands".
+int32_t byoc_shim_bind_packed(const byoc_shim_scope_t *scope, const json_t *rule, byoc_codegen_t *codegen,
+                              byoc_function_t *function);
+
+#endif // BYOC_SHIM_PACKED_H_
