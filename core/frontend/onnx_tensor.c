@@ -7,8 +7,8 @@
 enum { VIEW_SIZE_MIN = 64 * 1024 };
 
 const char *byoc_onnx_type_name(int32_t onnx_type) {
-  static const char *const younger[] = {"float4e2m1", "float8e8m0", "uint2", "int2"};
-  if (onnx_type >= 23 && onnx_type <= 26) return younger[onnx_type - 23];
+  static const char *const younger[] = {"float6e2m3", "float6e3m2"};
+  if (onnx_type >= 27 && onnx_type <= 28) return younger[onnx_type - 27];
   const byoc_dtype_t dtype = byoc_dtype_from_onnx(onnx_type);
   return dtype == BYOC_DTYPE_NONE ? "undefined" : byoc_dtype_name(dtype);
 }

@@ -92,10 +92,12 @@ static int64_t packed_count(const byoc_onnx_reader_t *reader, const Onnx__Tensor
   return count;
 }
 
-// The number of words that the field must hold: complex numbers are pairs, 4-bit numbers come two per int32.
+// The number of words that the field must hold: complex numbers are pairs, numbers of 4 and 2 bits come two and four
+// per int32.
 static int64_t expected_words(byoc_dtype_t dtype, int64_t count) {
   if (dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_C128) return count * 2;
-  if (byoc_dtype_bits(dtype) == 4) return count / 2 + count % 2;
+  const int64_t bits = byoc_dtype_bits(dtype);
+  if (bits < 8) return count / (8 / bits) + (count % (8 / bits) != 0);
   return count;
 }
 
@@ -167,6 +169,7 @@ byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__Tenso
 static bool store_word(byoc_dtype_t dtype, uint64_t word, int64_t index, void *to) {
   const int64_t value = (int64_t)word;
   switch (byoc_dtype_bits(dtype)) {
+  case 2: // already four
   case 4: // already a pair
   case 8:
     if (dtype == BYOC_DTYPE_BOOL) {

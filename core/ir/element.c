@@ -9,6 +9,7 @@ typedef enum float_specials_t {
   SPECIALS_IEEE, // an exponent of all ones is infinity or NaN
   SPECIALS_FN,   // no infinity; NaN has all bits set
   SPECIALS_FNUZ, // no infinity, no negative zero; NaN is a lone sign bit
+  SPECIALS_NONE, // numbers alone
 } float_specials_t;
 
 typedef struct float_format_t {
@@ -28,6 +29,8 @@ static float_format_t float_format(byoc_dtype_t dtype) {
     return (float_format_t){4, 3, 8, SPECIALS_FNUZ};
   case BYOC_DTYPE_F8E5M2:
     return (float_format_t){5, 2, 15, SPECIALS_IEEE};
+  case BYOC_DTYPE_F4E2M1:
+    return (float_format_t){2, 1, 1, SPECIALS_NONE};
   default:
     return (float_format_t){5, 2, 16, SPECIALS_FNUZ};
   }
@@ -60,8 +63,11 @@ static uint32_t small_float_encode(float_format_t format, double value) {
   uint32_t quiet = format.specials == SPECIALS_FNUZ ? sign_bit
                    : format.specials == SPECIALS_FN ? sign | (sign_bit - 1)
                                                     : sign | infinity | 1U << (format.mantissa_bits - 1);
+  if (format.specials == SPECIALS_NONE) quiet = sign_bit;
   if (isnan(value)) return quiet;
-  uint32_t overflow = format.specials == SPECIALS_IEEE ? sign | infinity : quiet;
+  uint32_t overflow = format.specials == SPECIALS_IEEE   ? sign | infinity
+                      : format.specials == SPECIALS_NONE ? sign | (sign_bit - 1)
+                                                         : quiet;
   if (isinf(value)) return overflow;
   int exponent = 0;
   double fraction = fabs(value);
@@ -76,7 +82,7 @@ static uint32_t small_float_encode(float_format_t format, double value) {
   uint64_t bits = ((uint64_t)field << format.mantissa_bits) + mantissa;
   uint64_t limit = format.specials == SPECIALS_IEEE ? infinity
                    : format.specials == SPECIALS_FN ? infinity | ((1U << format.mantissa_bits) - 1)
-                                                    : sign_bit;
+                                                    : sign_bit; // and those without specials
   if (bits >= limit) return overflow;
   if (bits == 0 && format.specials == SPECIALS_FNUZ) return 0;
   return sign | (uint32_t)bits;
@@ -102,6 +108,20 @@ static size_t stride_of(byoc_dtype_t dtype) {
   return byoc_dtype_is_complex(dtype) ? 2 : 1;
 }
 
+// f8e8m0: 2^(bits - 127), and NaN for 255.
+static double power_decode(uint32_t bits) {
+  return bits == 255 ? NAN : ldexp(1, (int)bits - 127);
+}
+
+static uint32_t power_encode(double value) {
+  int exponent = 0;
+  if (isnan(value) || isinf(value)) return 255;
+  const double fraction = frexp(fabs(value), &exponent); // [0.5, 1) * 2^exponent
+  if (fraction == 0) return 0;
+  const int field = (fraction > 0.5 ? exponent : exponent - 1) + 127;
+  return field < 0 ? 0 : field > 254 ? 254 : (uint32_t)field;
+}
+
 static uint32_t load_small(byoc_dtype_t dtype, const void *data, size_t index) {
   if (byoc_dtype_bits(dtype) == 8) return ((const uint8_t *)data)[index];
   uint16_t bits = 0;
@@ -109,9 +129,22 @@ static uint32_t load_small(byoc_dtype_t dtype, const void *data, size_t index) {
   return bits;
 }
 
-static int64_t load_nibble(byoc_dtype_t dtype, const void *data, size_t index) {
-  int64_t nibble = ((const uint8_t *)data)[index / 2] >> (index % 2 * 4) & 15;
-  return dtype == BYOC_DTYPE_I4 && nibble >= 8 ? nibble - 16 : nibble;
+// Bits of an element of a type that is packed.
+static uint32_t load_packed(byoc_dtype_t dtype, const void *data, size_t index) {
+  const uint32_t bits = byoc_dtype_bits(dtype), each = 8 / bits;
+  return (uint32_t)((const uint8_t *)data)[index / each] >> (index % each * bits) & ((1U << bits) - 1);
+}
+
+static void store_packed(byoc_dtype_t dtype, void *data, size_t index, uint32_t value) {
+  const uint32_t bits = byoc_dtype_bits(dtype), each = 8 / bits, ones = (1U << bits) - 1;
+  const uint32_t shift = (uint32_t)(index % each) * bits;
+  uint8_t *byte = &((uint8_t *)data)[index / each];
+  *byte = (uint8_t)((*byte & ~(ones << shift)) | (value & ones) << shift);
+}
+
+static int64_t load_packed_integer(byoc_dtype_t dtype, const void *data, size_t index) {
+  const int64_t value = load_packed(dtype, data, index), half = INT64_C(1) << (byoc_dtype_bits(dtype) - 1);
+  return byoc_dtype_is_signed_integer(dtype) && value >= half ? value - 2 * half : value;
 }
 
 double byoc_element_f64(byoc_dtype_t dtype, const void *data, size_t index) {
@@ -124,9 +157,15 @@ double byoc_element_f64(byoc_dtype_t dtype, const void *data, size_t index) {
   }
     PLAIN_TYPES(LOAD_F64)
 #undef LOAD_F64
+  case BYOC_DTYPE_U2:
+  case BYOC_DTYPE_I2:
   case BYOC_DTYPE_U4:
   case BYOC_DTYPE_I4:
-    return (double)load_nibble(dtype, data, index);
+    return (double)load_packed_integer(dtype, data, index);
+  case BYOC_DTYPE_F4E2M1:
+    return small_float_decode(float_format(dtype), load_packed(dtype, data, index));
+  case BYOC_DTYPE_F8E8M0:
+    return power_decode(load_small(dtype, data, index));
   default:
     return byoc_dtype_is_float(dtype) ? small_float_decode(float_format(dtype), load_small(dtype, data, index)) : 0;
   }
@@ -158,9 +197,11 @@ int64_t byoc_element_i64(byoc_dtype_t dtype, const void *data, size_t index) {
     LOAD_I64(U64, uint64_t)
     LOAD_I64(BOOL, uint8_t)
 #undef LOAD_I64
+  case BYOC_DTYPE_U2:
+  case BYOC_DTYPE_I2:
   case BYOC_DTYPE_U4:
   case BYOC_DTYPE_I4:
-    return load_nibble(dtype, data, index);
+    return load_packed_integer(dtype, data, index);
   default:
     return 0;
   }
@@ -199,8 +240,11 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
   } else if (dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64) {
     store_f64(dtype, data, index, value);
   } else if (byoc_dtype_is_float(dtype)) {
-    uint16_t bits = (uint16_t)small_float_encode(float_format(dtype), value);
-    if (byoc_dtype_bits(dtype) == 8) {
+    uint16_t bits =
+        (uint16_t)(dtype == BYOC_DTYPE_F8E8M0 ? power_encode(value) : small_float_encode(float_format(dtype), value));
+    if (byoc_dtype_bits(dtype) < 8) {
+      store_packed(dtype, data, index, bits);
+    } else if (byoc_dtype_bits(dtype) == 8) {
       ((uint8_t *)data)[index] = (uint8_t)bits;
     } else {
       memcpy((char *)data + index * 2, &bits, 2);
@@ -212,8 +256,7 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
     byoc_element_set_i64(dtype, data, index, rounded >= 18446744073709551616.0 ? -1 : (int64_t)(uint64_t)rounded);
   } else if (byoc_dtype_is_integer(dtype)) {
     uint32_t bits = byoc_dtype_bits(dtype);
-    bool is_signed =
-        dtype == BYOC_DTYPE_I4 || (dtype >= BYOC_DTYPE_I8 && dtype <= BYOC_DTYPE_I64 && dtype != BYOC_DTYPE_U16);
+    bool is_signed = byoc_dtype_is_signed_integer(dtype);
     double least = is_signed ? -ldexp(1, (int)bits - 1) : 0;
     double most = ldexp(1, is_signed ? (int)bits - 1 : (int)bits) - (bits < 64 ? 1 : 0);
     byoc_element_set_i64(dtype, data, index, clamp_i64(nearbyint(clamp_f64(value, least, most))));
@@ -226,10 +269,8 @@ void byoc_element_set_i64(byoc_dtype_t dtype, void *data, size_t index, int64_t 
     byoc_element_set_f64(dtype, data, index, (double)value);
   } else if (dtype == BYOC_DTYPE_BOOL) {
     ((uint8_t *)data)[index] = value != 0;
-  } else if (byoc_dtype_bits(dtype) == 4) {
-    uint8_t *byte = &((uint8_t *)data)[index / 2];
-    unsigned shift = (unsigned)(index % 2 * 4);
-    *byte = (uint8_t)((*byte & ~(15U << shift)) | ((uint64_t)value & 15) << shift);
+  } else if (byoc_dtype_bits(dtype) < 8) {
+    store_packed(dtype, data, index, (uint32_t)value);
   } else {
     size_t size = byoc_dtype_bits(dtype) / 8;
     const char *bytes = (const char *)&value;

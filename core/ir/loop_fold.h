@@ -20,6 +20,8 @@ static inline bool byoc_loop_is_float(byoc_dtype_t dtype) {
   case BYOC_DTYPE_F8E4M3FNUZ:
   case BYOC_DTYPE_F8E5M2:
   case BYOC_DTYPE_F8E5M2FNUZ:
+  case BYOC_DTYPE_F4E2M1:
+  case BYOC_DTYPE_F8E8M0:
     return true;
   default:
     return false;
@@ -27,11 +29,11 @@ static inline bool byoc_loop_is_float(byoc_dtype_t dtype) {
 }
 static inline bool byoc_loop_is_signed(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64 ||
-         dtype == BYOC_DTYPE_I4;
+         dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I2;
 }
 static inline bool byoc_loop_is_integer(byoc_dtype_t dtype) {
   return byoc_loop_is_signed(dtype) || dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_U16 || dtype == BYOC_DTYPE_U32 ||
-         dtype == BYOC_DTYPE_U64 || dtype == BYOC_DTYPE_U4;
+         dtype == BYOC_DTYPE_U64 || dtype == BYOC_DTYPE_U4 || dtype == BYOC_DTYPE_U2;
 }
 // Types that expressions may have: numeric types and bool.
 static inline bool byoc_loop_is_scalar(byoc_dtype_t dtype) {

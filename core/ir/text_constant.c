@@ -62,17 +62,24 @@ static bool element_reads_back(const byoc_constant_t *constant, size_t index) {
   return memcmp(again, (const char *)constant->data + index * size, size) == 0;
 }
 
+// What the last byte of a packed type holds behind the last element is content too.
+static bool is_rest_zero(const byoc_constant_t *constant, size_t count) {
+  const size_t used = count * byoc_dtype_bits(constant->type->dtype);
+  return used % 8 == 0 || ((const uint8_t *)constant->data)[used / 8] >> used % 8 == 0;
+}
+
 static bool is_uniform(const byoc_constant_t *constant, size_t count) {
   byoc_dtype_t dtype = constant->type->dtype;
   size_t size = byoc_dtype_bits(dtype) / 8;
   const char *bytes = constant->data;
   if (dtype == BYOC_DTYPE_STRING || !element_reads_back(constant, 0)) return false;
   if (size > 0) return memcmp(bytes, bytes + size, (count - 1) * size) == 0;
+  const double first = byoc_element_f64(dtype, bytes, 0);
   for (size_t i = 1; i < count; ++i) {
-    if (byoc_element_i64(dtype, bytes, i) != byoc_element_i64(dtype, bytes, 0)) return false;
+    const double value = byoc_element_f64(dtype, bytes, i);
+    if (value != first || signbit(value) != signbit(first)) return false;
   }
-  // The unused half of the last byte is content too.
-  return count % 2 == 0 || (((const uint8_t *)bytes)[count / 2] & 0xF0) == 0;
+  return is_rest_zero(constant, count);
 }
 
 static bool is_listed(const byoc_constant_t *constant, size_t count) {
@@ -81,8 +88,7 @@ static bool is_listed(const byoc_constant_t *constant, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!element_reads_back(constant, i)) return false;
   }
-  bool packed = byoc_dtype_bits(constant->type->dtype) == 4;
-  return !packed || count % 2 == 0 || (((const uint8_t *)constant->data)[count / 2] & 0xF0) == 0;
+  return is_rest_zero(constant, count);
 }
 
 void byoc_constant_print_data(const byoc_constant_t *constant, const byoc_print_options_t *options,
@@ -113,7 +119,7 @@ void byoc_constant_print_data(const byoc_constant_t *constant, const byoc_print_
 static bool parse_float(byoc_lexer_t *lexer, byoc_dtype_t dtype, double *out) {
   byoc_lexer_t ahead = byoc_lexer_ahead(lexer);
   bool negative = byoc_lexer_accept(&ahead, BYOC_TOKEN_MINUS);
-  bool single = (dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_C64) &&
+  bool single = (dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_F8E8M0) &&
                 (byoc_lexer_is(&ahead, BYOC_TOKEN_FLOAT) || byoc_lexer_is(&ahead, BYOC_TOKEN_INTEGER));
   float exact = ahead.token.single;
   size_t offset = lexer->token.offset;
@@ -130,8 +136,7 @@ static bool parse_integer(byoc_lexer_t *lexer, byoc_dtype_t dtype, int64_t *out)
     return byoc_lexer_expect(lexer, BYOC_TOKEN_INTEGER);
   }
   uint32_t bits = byoc_dtype_bits(dtype);
-  bool is_signed = dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 ||
-                   dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+  bool is_signed = byoc_dtype_is_signed_integer(dtype);
   int64_t most = is_signed ? (int64_t)((UINT64_C(1) << (bits - 1)) - 1) : (int64_t)((UINT64_C(1) << bits) - 1);
   return byoc_lexer_expect_i64_in(lexer, is_signed ? -most - 1 : 0, most, out);
 }

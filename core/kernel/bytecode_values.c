@@ -261,6 +261,10 @@ static float round_narrow(byoc_dtype_t dtype, float x) {
     return byoc_f32_from_f8(byoc_f8_from_f32(x, 2, 15, 0, 0), 2, 15, 0, 0);
   case BYOC_DTYPE_F8E5M2FNUZ:
     return byoc_f32_from_f8(byoc_f8_from_f32(x, 2, 16, 1, 1), 2, 16, 1, 1);
+  case BYOC_DTYPE_F4E2M1:
+    return byoc_f32_from_f4(byoc_f4_from_f32(x));
+  case BYOC_DTYPE_F8E8M0:
+    return byoc_f32_from_e8m0(byoc_e8m0_from_f32(x));
   default:
     return x;
   }
@@ -279,6 +283,8 @@ static void float_to_int(const byoc_code_t *code, int64_t *d, const void *a, int
   const double *x64 = a;
   bool from_double = code->from == BYOC_DTYPE_F64;
   switch (code->dtype) {
+    SATURATE(I2, i2)
+    SATURATE(U2, u2)
     SATURATE(I4, i4)
     SATURATE(U4, u4)
     SATURATE(I8, i8)
@@ -356,7 +362,8 @@ void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64
   X(F8E4M3FN, uint8_t, float, byoc_f32_from_f8(x, 3, 7, 1, 0), byoc_f8_from_f32(x, 3, 7, 1, 0))                        \
   X(F8E4M3FNUZ, uint8_t, float, byoc_f32_from_f8(x, 3, 8, 1, 1), byoc_f8_from_f32(x, 3, 8, 1, 1))                      \
   X(F8E5M2, uint8_t, float, byoc_f32_from_f8(x, 2, 15, 0, 0), byoc_f8_from_f32(x, 2, 15, 0, 0))                        \
-  X(F8E5M2FNUZ, uint8_t, float, byoc_f32_from_f8(x, 2, 16, 1, 1), byoc_f8_from_f32(x, 2, 16, 1, 1))
+  X(F8E5M2FNUZ, uint8_t, float, byoc_f32_from_f8(x, 2, 16, 1, 1), byoc_f8_from_f32(x, 2, 16, 1, 1))                    \
+  X(F8E8M0, uint8_t, float, byoc_f32_from_e8m0(x), byoc_e8m0_from_f32(x))
 
 #define LOAD_RAMP(NAME, E, R, from, to)                                                                                \
   case BYOC_DTYPE_##NAME: {                                                                                            \
@@ -384,6 +391,15 @@ void byoc_code_load_ramp(byoc_dtype_t dtype, const void *data, int64_t first, in
     return;
   case BYOC_DTYPE_I4:
     LANES((int64_t *)dst)[l] = byoc_load_i4(data, first + l * step);
+    return;
+  case BYOC_DTYPE_U2:
+    LANES((int64_t *)dst)[l] = byoc_load_u2(data, first + l * step);
+    return;
+  case BYOC_DTYPE_I2:
+    LANES((int64_t *)dst)[l] = byoc_load_i2(data, first + l * step);
+    return;
+  case BYOC_DTYPE_F4E2M1:
+    LANES((float *)dst)[l] = byoc_f32_from_f4(byoc_load_u4(data, first + l * step));
     return;
   }
 }
@@ -420,6 +436,13 @@ void byoc_code_store_ramp(byoc_dtype_t dtype, void *data, int64_t first, int64_t
   case BYOC_DTYPE_U4:
   case BYOC_DTYPE_I4:
     LANES byoc_store_4(data, first + l * step, (int)((const int64_t *)value)[l * value_step]);
+    return;
+  case BYOC_DTYPE_U2:
+  case BYOC_DTYPE_I2:
+    LANES byoc_store_2(data, first + l * step, (int)((const int64_t *)value)[l * value_step]);
+    return;
+  case BYOC_DTYPE_F4E2M1:
+    LANES byoc_store_4(data, first + l * step, byoc_f4_from_f32(((const float *)value)[l * value_step]));
     return;
   }
 }

@@ -25,9 +25,11 @@ const char *byoc_c_value_type(byoc_dtype_t dtype) {
     return "bool";
   case BYOC_DTYPE_I8:
   case BYOC_DTYPE_I4:
+  case BYOC_DTYPE_I2:
     return "int8_t";
   case BYOC_DTYPE_U8:
   case BYOC_DTYPE_U4:
+  case BYOC_DTYPE_U2:
     return "uint8_t";
   case BYOC_DTYPE_I16:
     return "int16_t";
@@ -57,25 +59,45 @@ const char *byoc_c_storage_type(byoc_dtype_t dtype) {
   case BYOC_DTYPE_F8E4M3FNUZ:
   case BYOC_DTYPE_F8E5M2:
   case BYOC_DTYPE_F8E5M2FNUZ:
+  case BYOC_DTYPE_F8E8M0:
+  case BYOC_DTYPE_F4E2M1:
+  case BYOC_DTYPE_I2:
     return "uint8_t";
   default:
     return byoc_c_value_type(dtype);
   }
 }
 
-// mantissa, bias, finite, fnuz: the last arguments of byoc_f32_from_f8 and byoc_f8_from_f32
-static const char *f8_layout(byoc_dtype_t dtype) {
+// How floats that kernels hold as f32 are stored: the helpers that convert them, and the last arguments of those.
+typedef struct narrow_t {
+  const char *to_f32, *from_f32, *arguments;
+} narrow_t;
+
+static narrow_t narrow_of(byoc_dtype_t dtype) {
+  narrow_t f8 = {"byoc_f32_from_f8", "byoc_f8_from_f32", NULL}; // mantissa, bias, finite, fnuz
   switch (dtype) {
+  case BYOC_DTYPE_F16:
+    return (narrow_t){"byoc_f32_from_f16", "byoc_f16_from_f32", ""};
+  case BYOC_DTYPE_BF16:
+    return (narrow_t){"byoc_f32_from_bf16", "byoc_bf16_from_f32", ""};
+  case BYOC_DTYPE_F4E2M1:
+    return (narrow_t){"byoc_f32_from_f4", "byoc_f4_from_f32", ""};
+  case BYOC_DTYPE_F8E8M0:
+    return (narrow_t){"byoc_f32_from_e8m0", "byoc_e8m0_from_f32", ""};
   case BYOC_DTYPE_F8E4M3FN:
-    return "3, 7, 1, 0";
+    f8.arguments = ", 3, 7, 1, 0";
+    return f8;
   case BYOC_DTYPE_F8E4M3FNUZ:
-    return "3, 8, 1, 1";
+    f8.arguments = ", 3, 8, 1, 1";
+    return f8;
   case BYOC_DTYPE_F8E5M2:
-    return "2, 15, 0, 0";
+    f8.arguments = ", 2, 15, 0, 0";
+    return f8;
   case BYOC_DTYPE_F8E5M2FNUZ:
-    return "2, 16, 1, 1";
+    f8.arguments = ", 2, 16, 1, 1";
+    return f8;
   default:
-    return NULL;
+    return (narrow_t){NULL, NULL, ""};
   }
 }
 
@@ -419,62 +441,61 @@ static void emit_float_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr,
 
 // ---- loads and casts ----
 
+// byoc_load_u4(buffer, index)
+static void emit_packed_load(byoc_emitter_t *emitter, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index) {
+  const char *helper = buffer->dtype == BYOC_DTYPE_I4   ? "byoc_load_i4"
+                       : buffer->dtype == BYOC_DTYPE_I2 ? "byoc_load_i2"
+                       : buffer->dtype == BYOC_DTYPE_U2 ? "byoc_load_u2"
+                                                        : "byoc_load_u4";
+  byoc_emit_helper(emitter, helper);
+  byoc_string_appendf(emitter->out, "(%s, ", buffer->name);
+  byoc_emit_expr(emitter, index, BYOC_C_CONDITIONAL);
+  text(emitter, ")");
+}
+
 static void emit_load(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   const byoc_loop_buffer_t *buffer = expr->load.buffer;
   byoc_string_t *out = emitter->out;
-  bool is_local = buffer->kind == BYOC_LOOP_BUFFER_LOCAL, is_bool = buffer->dtype == BYOC_DTYPE_BOOL;
-  const char *close = "", *f8 = f8_layout(buffer->dtype);
-  if (!is_local && (buffer->dtype == BYOC_DTYPE_U4 || buffer->dtype == BYOC_DTYPE_I4)) {
-    byoc_emit_helper(emitter, buffer->dtype == BYOC_DTYPE_U4 ? "byoc_load_u4" : "byoc_load_i4");
-    byoc_string_appendf(out, "(%s, ", buffer->name);
+  const bool is_local = buffer->kind == BYOC_LOOP_BUFFER_LOCAL;
+  const bool is_bool = !is_local && buffer->dtype == BYOC_DTYPE_BOOL;
+  const narrow_t narrow = is_local ? (narrow_t){NULL, NULL, ""} : narrow_of(buffer->dtype);
+  if (narrow.to_f32 != NULL) {
+    byoc_emit_helper(emitter, narrow.to_f32);
+    text(emitter, "(");
+  } else if (is_bool && least > BYOC_C_COMPARISON) {
+    text(emitter, "(");
+  }
+  if (!is_local && byoc_dtype_bits(buffer->dtype) < 8) {
+    emit_packed_load(emitter, buffer, expr->load.index);
+  } else {
+    byoc_string_appendf(out, "%s[", buffer->name);
     byoc_emit_expr(emitter, expr->load.index, BYOC_C_CONDITIONAL);
-    text(emitter, ")");
-    return;
+    text(emitter, "]");
   }
-  if (!is_local && (buffer->dtype == BYOC_DTYPE_F16 || buffer->dtype == BYOC_DTYPE_BF16)) {
-    byoc_emit_helper(emitter, buffer->dtype == BYOC_DTYPE_F16 ? "byoc_f32_from_f16" : "byoc_f32_from_bf16");
-    text(emitter, "(");
-    close = ")";
-  } else if (!is_local && f8) {
-    byoc_emit_helper(emitter, "byoc_f32_from_f8");
-    text(emitter, "(");
-  } else if (!is_local && is_bool && least > BYOC_C_COMPARISON) {
-    text(emitter, "(");
-  }
-  byoc_string_appendf(out, "%s[", buffer->name);
-  byoc_emit_expr(emitter, expr->load.index, BYOC_C_CONDITIONAL);
-  text(emitter, "]");
-  if (!is_local && is_bool) text(emitter, least > BYOC_C_COMPARISON ? " != 0)" : " != 0");
-  if (!is_local && f8) byoc_string_appendf(out, ", %s)", f8);
-  text(emitter, close);
+  if (is_bool) text(emitter, least > BYOC_C_COMPARISON ? " != 0)" : " != 0");
+  if (narrow.to_f32 != NULL) byoc_string_appendf(out, "%s)", narrow.arguments);
 }
 
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
-  const char *f8 = f8_layout(dtype);
-  bool half = dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16;
-  if (half)
-    byoc_emit_helper(emitter, dtype == BYOC_DTYPE_F16 ? "byoc_f16_from_f32" : "byoc_bf16_from_f32");
-  else if (f8)
-    byoc_emit_helper(emitter, "byoc_f8_from_f32");
-  if (half || f8) text(emitter, "(");
+  const narrow_t narrow = narrow_of(dtype);
+  if (narrow.from_f32 != NULL) {
+    byoc_emit_helper(emitter, narrow.from_f32);
+    text(emitter, "(");
+  }
   byoc_emit_expr(emitter, value, BYOC_C_CONDITIONAL);
-  if (f8) byoc_string_appendf(emitter->out, ", %s", f8);
-  if (half || f8) text(emitter, ")");
+  if (narrow.from_f32 != NULL) byoc_string_appendf(emitter->out, "%s)", narrow.arguments);
 }
 
 static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   byoc_dtype_t from = expr->cast->dtype, to = expr->dtype;
   byoc_string_t *out = emitter->out;
   if (byoc_loop_is_float(to) && to != BYOC_DTYPE_F32 && to != BYOC_DTYPE_F64) { // rounded as by a store
-    const char *f8 = f8_layout(to);
-    byoc_emit_helper(emitter, to == BYOC_DTYPE_F16    ? "byoc_f32_from_f16"
-                              : to == BYOC_DTYPE_BF16 ? "byoc_f32_from_bf16"
-                                                      : "byoc_f32_from_f8");
+    const narrow_t narrow = narrow_of(to);
+    byoc_emit_helper(emitter, narrow.to_f32);
     text(emitter, "(");
     byoc_loop_expr_t as_float = {.kind = BYOC_LOOP_CAST, .dtype = BYOC_DTYPE_F32, .cast = expr->cast};
     byoc_emit_stored(emitter, to, &as_float);
-    if (f8) byoc_string_appendf(out, ", %s", f8);
-    text(emitter, ")");
+    byoc_string_appendf(out, "%s)", narrow.arguments);
     return;
   }
   if (to == BYOC_DTYPE_BOOL) {
@@ -487,7 +508,9 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
   const char *type = byoc_c_value_type(to);
   bool narrow = byoc_dtype_bits(to) < 8 && from != to;
   if (narrow && !byoc_loop_is_float(from)) {
-    byoc_emit_helper(emitter, to == BYOC_DTYPE_I4 ? "byoc_i4_from_i64" : "byoc_u4_from_i64");
+    char name[48];
+    snprintf(name, sizeof(name), "byoc_%s_from_i64", byoc_dtype_name(to));
+    byoc_emit_helper(emitter, name);
     text(emitter, "(");
     byoc_emit_expr(emitter, expr->cast, BYOC_C_CONDITIONAL);
     text(emitter, ")");

@@ -290,7 +290,7 @@ static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, i
   if (is_store) {
     const byoc_loop_buffer_t *buffer = stmt->store.buffer;
     bool packed = buffer->kind != BYOC_LOOP_BUFFER_LOCAL && byoc_dtype_bits(buffer->dtype) < 8;
-    if (packed) byoc_emit_helper(emitter, "byoc_store_4");
+    if (packed) byoc_emit_helper(emitter, byoc_dtype_bits(buffer->dtype) == 2 ? "byoc_store_2" : "byoc_store_4");
     byoc_string_appendf(out, packed ? "(%s, " : "%s[", buffer->name);
     byoc_emit_expr(emitter, stmt->store.index, BYOC_C_CONDITIONAL);
     byoc_string_append(out, packed ? ", " : "] = ");

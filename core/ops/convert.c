@@ -45,6 +45,25 @@ static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtyp
   return byoc_loop_select(b, is_infinite, byoc_loop_const(b, x->dtype, NAN), x);
 }
 
+// To f8e8m0, whose elements are powers of two: x without its sign, rounded as round_mode says.
+static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x) {
+  enum { UP, DOWN, NEAREST } mode = (int)byoc_node_choice(node, "round_mode");
+  x = byoc_loop_unary(b, BYOC_LOOP_OP_ABS, byoc_emit_as(b, BYOC_DTYPE_F32, x));
+  if (!byoc_node_flag(node, "saturate") && mode != DOWN) { // what would be rounded to 2^128 is NaN
+    const byoc_loop_expr_t *most = byoc_loop_const(b, BYOC_DTYPE_F32, mode == UP ? 0x1p127 : 0x1.8p127);
+    const byoc_loop_expr_t *is_beyond = byoc_loop_binary(b, mode == UP ? BYOC_LOOP_OP_LT : BYOC_LOOP_OP_LE, most, x);
+    x = byoc_loop_select(b, is_beyond, byoc_loop_const(b, BYOC_DTYPE_F32, NAN), x);
+  }
+  if (mode == UP) return byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, x); // as stores do
+  // The power above x, or half of it, if x is below the limit.
+  const byoc_loop_expr_t *up = byoc_emit_as(b, BYOC_DTYPE_F32, byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, x));
+  const double part = mode == DOWN ? 1.0 : 0.75;
+  const byoc_loop_expr_t *limit = BYOC_LMUL(b, up, byoc_loop_const(b, BYOC_DTYPE_F32, part));
+  const byoc_loop_expr_t *half = BYOC_LMUL(b, up, byoc_loop_const(b, BYOC_DTYPE_F32, 0.5));
+  const byoc_loop_expr_t *is_below = byoc_loop_binary(b, BYOC_LOOP_OP_LT, x, limit);
+  return byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, byoc_loop_select(b, is_below, half, up));
+}
+
 static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -56,6 +75,7 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
     return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
   }
+  if (to == BYOC_DTYPE_F8E8M0) return emit_power(b, node, x);
   if (byoc_dtype_is_float8(to)) {
     const bool saturate = byoc_node_flag(node, "saturate");
     return byoc_emit_float8(b, to, saturate && node->since_version < 24 ? infinite_is_nan(b, to, x) : x, saturate);

@@ -11,6 +11,8 @@ byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
   case BYOC_DTYPE_F8E4M3FNUZ:
   case BYOC_DTYPE_F8E5M2:
   case BYOC_DTYPE_F8E5M2FNUZ:
+  case BYOC_DTYPE_F4E2M1:
+  case BYOC_DTYPE_F8E8M0:
     return BYOC_DTYPE_F32;
   default:
     return dtype;

@@ -1,6 +1,7 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 #include "core/ops/quantize.h"
 
+#include "core/ir/loop_fold.h"
 #include "core/ops/axes.h"
 #include "core/ops/util.h"
 
@@ -8,6 +9,10 @@
 
 static bool is_quantisable(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_I32;
+}
+
+static bool is_scale(byoc_dtype_t dtype) {
+  return is_quantisable(dtype) || dtype == BYOC_DTYPE_F8E8M0;
 }
 
 // ---- scales and zero points ----
@@ -62,7 +67,7 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
 byoc_status_t byoc_infer_quantize(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_quantisable, "a tensor of floats or i32"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_quantisable, "a scale"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_scale, "a scale"));
   const byoc_type_t *x = byoc_operand_type(node, 0), *zero = byoc_operand_type(node, 2);
   BYOC_RETURN_IF_ERROR(check_scale(infer, 1, x));
   BYOC_RETURN_IF_ERROR(check_scale(infer, 2, x));
@@ -81,8 +86,7 @@ byoc_status_t byoc_infer_quantize(byoc_infer_t *infer) {
 
 // The range of a quantised type, as floats.
 static void range_of(byoc_dtype_t dtype, double *low, double *high) {
-  bool is_signed = dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 ||
-                   dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+  bool is_signed = byoc_loop_is_signed(dtype);
   double values = 1.0;
   for (uint32_t i = 0; i < byoc_dtype_bits(dtype); ++i) values *= 2.0;
   *low = is_signed ? -values / 2 : 0.0;
@@ -94,6 +98,10 @@ static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype
                                               const byoc_loop_expr_t *scale, const byoc_loop_expr_t *zero,
                                               bool saturate) {
   x = BIN(DIV, x, byoc_emit_as(b, x->dtype, scale));
+  if (dtype == BYOC_DTYPE_F4E2M1) { // saturates by itself
+    if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
+    return byoc_emit_as(b, dtype, x);
+  }
   if (byoc_dtype_is_float8(dtype)) {
     if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
     return byoc_emit_float8(b, dtype, x, saturate);
@@ -120,18 +128,25 @@ static const byoc_loop_expr_t *point_quantize(byoc_lower_t *lower, const byoc_no
   return emit_quantised(b, dtype, byoc_emit_as(b, compute, x), scale, zero, saturate);
 }
 
+static bool is_float_scale(byoc_dtype_t dtype) {
+  return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_F8E8M0;
+}
+
 // ---- DequantizeLinear: (x - zero point) * scale ----
 byoc_status_t byoc_infer_dequantize(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_quantised, "a quantised tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float scale"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_float_scale, "a float scale"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   BYOC_RETURN_IF_ERROR(check_scale(infer, 1, x));
   BYOC_RETURN_IF_ERROR(check_scale(infer, 2, x));
   int64_t asked = byoc_node_int(node, "output_dtype");
   byoc_dtype_t dtype = asked ? byoc_dtype_from_onnx((int32_t)asked) : byoc_operand_type(node, 1)->dtype;
-  if (!byoc_dtype_is_float(dtype)) return byoc_infer_error(infer, "attribute 'output_dtype' is not a float type");
+  if (!byoc_dtype_is_float(dtype)) {
+    return byoc_infer_error(infer, asked ? "attribute 'output_dtype' is not a float type"
+                                         : "a scale of f8e8m0 needs the attribute 'output_dtype'");
+  }
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 
@@ -141,7 +156,7 @@ static const byoc_loop_expr_t *point_dequantize(byoc_lower_t *lower, const byoc_
   const byoc_loop_expr_t *x = byoc_lower_load(lower, node, 0, indices), *scale = load_scale(lower, node, 1, indices);
   const byoc_loop_expr_t *zero = byoc_has_operand(node, 2) ? load_scale(lower, node, 2, indices) : NULL;
   if (!x || !scale) return NULL;
-  byoc_dtype_t between = byoc_dtype_is_float8(x->dtype) ? BYOC_DTYPE_F32 : BYOC_DTYPE_I32;
+  byoc_dtype_t between = byoc_loop_is_float(x->dtype) ? BYOC_DTYPE_F32 : BYOC_DTYPE_I32;
   x = byoc_emit_as(b, between, x);
   if (zero) x = BYOC_LSUB(b, x, byoc_emit_as(b, between, zero));
   byoc_dtype_t compute = byoc_compute_dtype(scale->dtype);

@@ -68,8 +68,8 @@ bool byoc_dtype_is_byte(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
 }
 bool byoc_dtype_is_quantised(byoc_dtype_t dtype) {
-  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
-         dtype == BYOC_DTYPE_U4;
+  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) ||
+         (byoc_dtype_bits(dtype) > 0 && byoc_dtype_bits(dtype) < 8);
 }
 
 bool byoc_all_are(const byoc_value_t *value, int64_t expected) {

@@ -4,8 +4,9 @@
 //
 // A type crosses every boundary as uint32_t. The numbers are this project's own and never change; the ONNX column is
 // TensorProto.DataType of onnx.proto, the DLPack columns are DLDataType.code and .bits (a string travels as an opaque
-// handle: a pointer to a NUL-terminated UTF-8 text). 4-bit types are packed two to a byte, low half first. Pure
-// functions, callable from any thread.
+// handle: a pointer to a NUL-terminated UTF-8 text). Types of 4 and 2 bits are packed two and four to a byte, the first
+// element in the lowest bits. f4e2m1 has no infinity and no NaN; f8e8m0 holds powers of two, without zero and sign.
+// The types from f4e2m1 on are there since minor 5. Pure functions, callable from any thread.
 #ifndef BYOC_DTYPE_H_
 #define BYOC_DTYPE_H_
 
@@ -39,7 +40,11 @@ extern "C" {
   X(F8E5M2, 19, "f8e5m2", 8, 12, 19)                                                                                   \
   X(F8E5M2FNUZ, 20, "f8e5m2fnuz", 8, 13, 20)                                                                           \
   X(U4, 21, "u4", 4, 1, 21)                                                                                            \
-  X(I4, 22, "i4", 4, 0, 22)
+  X(I4, 22, "i4", 4, 0, 22)                                                                                            \
+  X(F4E2M1, 23, "f4e2m1", 4, 17, 23)                                                                                   \
+  X(F8E8M0, 24, "f8e8m0", 8, 14, 24)                                                                                   \
+  X(U2, 25, "u2", 2, 1, 25)                                                                                            \
+  X(I2, 26, "i2", 2, 0, 26)
 
 #define BYOC_DTYPE_CONSTANT(NAME, number, text, bits, dlpack, onnx) BYOC_DTYPE_##NAME = number,
 enum { BYOC_DTYPE_NONE = 0, BYOC_DTYPE_LIST(BYOC_DTYPE_CONSTANT) BYOC_DTYPE_COUNT };

@@ -111,6 +111,35 @@ static void test_elements_of_every_type(void **state) {
   }
 }
 
+// Types that are packed, in files as one byte for each element.
+static void test_17_packed_elements_in_npy_files(void **state) {
+  (void)state;
+  static const int8_t i4[] = {-8, 7, 3, -1, 0}, i2[] = {-2, 1, 0, -1, 1};
+  static const uint8_t f4[] = {1, 15, 8, 7, 2};
+  static const struct {
+    byoc_dtype_t dtype;
+    const char *descriptor, *printed, *wrong;
+    const void *values;
+  } cases[] = {
+      {BYOC_DTYPE_I4, "|i1", "y : i4[5] = -8 7 3 -1 0", "element 0 is no i2", i4},
+      {BYOC_DTYPE_I2, "|i1", "y : i2[5] = -2 1 0 -1 1", "element 0 is no u2", i2},
+      {BYOC_DTYPE_F4E2M1, "|u1", "y : f4e2m1[5] = 0.5 -6 -0 6 1", "element 1 is no u2", f4},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    write_identity("packed.onnx", cases[i].dtype, "5");
+    write_npy_of("packed.npy", cases[i].descriptor, 1, (const int64_t[]){5}, cases[i].values, 5);
+    byoc_test_shell(0, "byoc run packed.onnx --target c -i x=packed.npy --output-dir packed");
+    byoc_test_printed(cases[i].printed);
+    byoc_test_shell(0, "byoc run packed.onnx --evaluate -i x=packed/y.npy -e y=packed.npy");
+    write_identity("packed.onnx", i == 0 ? BYOC_DTYPE_I2 : BYOC_DTYPE_U2, "5");
+    byoc_test_shell(1, "byoc run packed.onnx --evaluate -i x=packed.npy");
+    byoc_test_printed(cases[i].wrong);
+  }
+  write_npy("wide.npy", 1, (const int64_t[]){5}, (const float[]){1, 2, 3, 4, 5});
+  byoc_test_shell(1, "byoc run packed.onnx --evaluate -i x=wide.npy");
+  byoc_test_printed("'x' is u2[5], wide.npy holds f32[5]");
+}
+
 // Texts as NumPy has them, "<U4": read, compared, saved, printed.
 static void test_texts_in_npy_files(void **state) {
   (void)state;
@@ -367,6 +396,7 @@ int main(void) {
       cmocka_unit_test(test_random_inputs),
       cmocka_unit_test(test_mismatch),
       cmocka_unit_test(test_elements_of_every_type),
+      cmocka_unit_test(test_17_packed_elements_in_npy_files),
       cmocka_unit_test(test_texts_in_npy_files),
       cmocka_unit_test(test_unknown_category),
       cmocka_unit_test(test_wrong_inputs),

@@ -21,16 +21,11 @@ static byoc_status_t read_tensor(const byoc_port_t *port, const char *path, byoc
   byoc_port_t item = *port;
   item.kinds = "t";
   byoc_npy_t array;
-  BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
-  byoc_status_t status = byoc_port_check_type(&item, &array, path, diag);
-  int64_t *dims = NULL;
-  if (status == BYOC_OK) {
-    dims = byoc_allocate(byoc_allocator_system(), BYOC_MAX_RANK, sizeof(*dims));
-    if (dims == NULL) status = byoc_diag_out_of_memory(diag);
-  }
-  if (status != BYOC_OK) {
+  BYOC_RETURN_IF_ERROR(byoc_port_read(&item, path, diag, &array));
+  int64_t *dims = byoc_allocate(byoc_allocator_system(), BYOC_MAX_RANK, sizeof(*dims));
+  if (dims == NULL) {
     byoc_npy_deinit(&array, byoc_allocator_system());
-    return status;
+    return byoc_diag_out_of_memory(diag);
   }
   memcpy(dims, array.dims, sizeof(array.dims));
   *out_value = (byoc_argument_t){.kind = BYOC_ARGUMENT_TENSOR,

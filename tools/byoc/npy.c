@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/visible.h"
+#include "core/ir/element.h"
 #include "npy_text.h"
 
 // X(NumPy's descriptor, BYOC_DTYPE_ suffix): if a type has several rows, the first is used for writing.
@@ -29,7 +30,13 @@
   X("|u1", F8E4M3FN)                                                                                                   \
   X("|u1", F8E4M3FNUZ)                                                                                                 \
   X("|u1", F8E5M2)                                                                                                     \
-  X("|u1", F8E5M2FNUZ)
+  X("|u1", F8E5M2FNUZ)                                                                                                 \
+  X("|u1", F8E8M0)                                                                                                     \
+  X("|i1", I4)                                                                                                         \
+  X("|u1", U4)                                                                                                         \
+  X("|i1", I2)                                                                                                         \
+  X("|u1", U2)                                                                                                         \
+  X("|u1", F4E2M1)
 
 static byoc_dtype_t parse_descriptor(const char *text) {
 #define NPY_TEST(descriptor, NAME)                                                                                     \
@@ -177,6 +184,41 @@ static byoc_status_t write_array(const char *path, const char *descriptor, int32
   return status;
 }
 
+// Bits of element `index` of a type that is packed; integers with their sign.
+static uint8_t unpack(byoc_dtype_t dtype, const uint8_t *data, uint64_t index) {
+  const uint32_t bits = byoc_dtype_bits(dtype), each = 8 / bits, half = 1U << (bits - 1);
+  const uint32_t value = (uint32_t)data[index / each] >> (index % each * bits) & (2 * half - 1);
+  return (uint8_t)(byoc_dtype_is_signed_integer(dtype) && value >= half ? value - 2 * half : value);
+}
+
+byoc_status_t byoc_npy_pack(byoc_npy_t *array, byoc_dtype_t dtype, byoc_diag_t *diag) {
+  const uint32_t bits = byoc_dtype_bits(dtype), each = 8 / bits, ones = (1U << bits) - 1;
+  uint8_t *bytes = array->data;
+  for (uint64_t i = 0; i < array->size_bytes; ++i) {
+    const uint32_t shift = (uint32_t)(i % each) * bits, value = bytes[i];
+    uint8_t *to = &bytes[i / each]; // at or before the byte that was read
+    *to = (uint8_t)((shift == 0 ? 0 : *to) | (value & ones) << shift);
+    if (unpack(dtype, bytes, i) != value) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "element %" PRIu64 " is no %s", i, byoc_dtype_name(dtype));
+    }
+  }
+  array->size_bytes = (array->size_bytes + each - 1) / each;
+  array->dtype = dtype;
+  return BYOC_OK;
+}
+
+static byoc_status_t write_packed(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims,
+                                  const void *data, byoc_diag_t *diag) {
+  uint64_t count = 1;
+  for (int32_t d = 0; d < rank; ++d) count *= (uint64_t)dims[d];
+  uint8_t *bytes = byoc_allocate(byoc_allocator_system(), (size_t)count, 1);
+  if (bytes == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint64_t i = 0; i < count; ++i) bytes[i] = unpack(dtype, data, i);
+  byoc_status_t status = write_array(path, descriptor_of(dtype), rank, dims, bytes, count, diag);
+  byoc_free(byoc_allocator_system(), bytes);
+  return status;
+}
+
 byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
                              uint64_t size_bytes, byoc_diag_t *diag) {
   if (dtype == BYOC_DTYPE_STRING) {
@@ -191,6 +233,7 @@ byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank,
     return status;
   }
   const char *descriptor = descriptor_of(dtype);
+  if (descriptor != NULL && byoc_dtype_bits(dtype) < 8) return write_packed(path, dtype, rank, dims, data, diag);
   if (descriptor == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: NumPy has no type for %s", path, byoc_dtype_name(dtype));
   }

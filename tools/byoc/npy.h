@@ -18,9 +18,11 @@ typedef struct byoc_npy_t {
 // Fortran order, big-endian data, structured and object types are refused, each with its own message.
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
 void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
-// Appears whole or not at all. Types that NumPy lacks (bf16, float8) are written as unsigned integers of their size;
-// BYOC_UNSUPPORTED for types of fewer than 8 bits. Of texts, `data` holds `const char *`, in which NULL is an empty
-// one.
+// Makes the bytes of an array elements of a type that is packed (i4, f4e2m1, i2): a byte holds one, in its low bits.
+byoc_status_t byoc_npy_pack(byoc_npy_t *array, byoc_dtype_t dtype, byoc_diag_t *diag);
+// Appears whole or not at all. Types that NumPy lacks (bf16, float8) are written as unsigned integers of their size,
+// those of fewer than 8 bits as bytes: numbers for integers, the bits of f4e2m1. Of texts, `data` holds `const char *`,
+// in which NULL is an empty one.
 byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
                              uint64_t size_bytes, byoc_diag_t *diag);
 

@@ -147,17 +147,29 @@ void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size) {
   if (used < size) snprintf(buffer + used, size - used, "]");
 }
 
-byoc_status_t byoc_port_check_type(const byoc_port_t *port, const byoc_npy_t *array, const char *path,
-                                   byoc_diag_t *diag) {
-  bool same = port->rank == array->rank || port->rank < 0;
-  for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == array->dims[d];
-  same = same && byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
-         (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
-  if (same) return BYOC_OK;
-  char wanted[128], got[128];
-  byoc_port_format(port, wanted, sizeof(wanted));
-  format_type(array->dtype, array->rank, array->dims, got, sizeof(got));
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, %s holds %s", port->name, wanted, path, got);
+// Files hold what NumPy has no type for as integers of as many bits, and what is packed as bytes.
+static bool takes_type(byoc_dtype_t dtype, byoc_dtype_t of_file) {
+  const uint32_t bits = byoc_dtype_bits(dtype);
+  if (bits < 8) return of_file == BYOC_DTYPE_I8 || of_file == BYOC_DTYPE_U8;
+  return dtype == of_file || (bits == byoc_dtype_bits(of_file) && dtype >= BYOC_DTYPE_BF16);
+}
+
+byoc_status_t byoc_port_read(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *out_array) {
+  BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, out_array));
+  bool same = port->rank == out_array->rank || port->rank < 0;
+  for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == out_array->dims[d];
+  byoc_status_t status = BYOC_OK;
+  if (!same || !takes_type(port->dtype, out_array->dtype)) {
+    char wanted[192], got[128];
+    byoc_port_format(port, wanted, sizeof(wanted));
+    format_type(out_array->dtype, out_array->rank, out_array->dims, got, sizeof(got));
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, %s holds %s", port->name, wanted, path, got);
+  } else if (byoc_dtype_bits(port->dtype) < 8) {
+    status = byoc_npy_pack(out_array, port->dtype, diag);
+    if (status != BYOC_OK) byoc_diag_context(diag, status, "%s", path);
+  }
+  if (status != BYOC_OK) byoc_npy_deinit(out_array, byoc_allocator_system());
+  return status;
 }
 
 // ---- shapes known at run time ----
@@ -303,9 +315,9 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
       port->filled = true;
       continue;
     }
-    BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
-    byoc_status_t status = byoc_port_check_type(port, &array, path, diag);
-    if (status == BYOC_OK && byoc_port_is_open(port)) {
+    BYOC_RETURN_IF_ERROR(byoc_port_read(port, path, diag, &array));
+    byoc_status_t status = BYOC_OK;
+    if (byoc_port_is_open(port)) {
       port->rank = array.rank;
       memcpy(port->dims, array.dims, sizeof(port->dims));
       status = byoc_ports_allocate(inputs, diag);

@@ -75,7 +75,8 @@ byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const
                               byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path);
 // "f32[N,4]"
 void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size);
-byoc_status_t byoc_port_check_type(const byoc_port_t *port, const byoc_npy_t *array, const char *path,
-                                   byoc_diag_t *diag);
+// Reads a tensor of the port's type, or of the items that it holds: BYOC_INVALID_DATA if the file has another type or
+// shape. byoc_npy_deinit (of the system's allocator) frees it.
+byoc_status_t byoc_port_read(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *out_array);
 
 #endif // BYOC_TOOLS_BYOC_TENSORS_H_

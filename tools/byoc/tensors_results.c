@@ -129,9 +129,8 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
       BYOC_RETURN_IF_ERROR(compare_container(port, path, rtol, atol, diag));
       continue;
     }
-    BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
-    byoc_status_t status = byoc_port_check_type(port, &array, path, diag);
-    if (status == BYOC_OK) status = compare_one(port, array.data, rtol, atol, diag);
+    BYOC_RETURN_IF_ERROR(byoc_port_read(port, path, diag, &array));
+    byoc_status_t status = compare_one(port, array.data, rtol, atol, diag);
     byoc_npy_deinit(&array, byoc_allocator_system());
     if (status != BYOC_OK) return status;
   }

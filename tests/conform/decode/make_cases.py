@@ -25,6 +25,10 @@ TYPES = {
     np.dtype("u2"): TensorProto.UINT16,
     np.dtype("i1"): TensorProto.INT8,
     np.dtype("u1"): TensorProto.UINT8,
+    np.dtype(ml_dtypes.float4_e2m1fn): TensorProto.FLOAT4E2M1,
+    np.dtype(ml_dtypes.float8_e8m0fnu): TensorProto.FLOAT8E8M0,
+    np.dtype(ml_dtypes.uint2): TensorProto.UINT2,
+    np.dtype(ml_dtypes.int2): TensorProto.INT2,
 }
 RANDOM = np.random.default_rng(17)
 
@@ -141,8 +145,43 @@ def bit_cast(case):
     case.nodes[-1].input.extend(["floats", "x6"])
 
 
+def narrow(case):
+    """Types of 4 and 2 bits, f4e2m1 and f8e8m0: casts to and from them, scales and numbers of quantised tensors."""
+    f4, e8, u2, i2 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.uint2, ml_dtypes.int2
+    sizes = [0, -0.0, 0.25, 0.26, 0.75, -0.74, 1.25, 1.75, 2.5, -3.5, 5, 5.1, 7, -1e9, np.inf, -np.inf, 1e-30, 0.5, 3]
+    x = np.array(sizes, "f4")
+    whole = np.array([-2, -1, 0, 1, 1, -2, -1], "f4")
+    for to in (f4, u2, i2):
+        operand = x if to is f4 else np.abs(whole) if to is u2 else whole
+        for source in ("f4", "f2", "f8"):
+            case.node("Cast", [operand.astype(source)], [to], to=TYPES[np.dtype(to)])
+            case.nodes.append(helper.make_node("Cast", [case.outputs[-1].name], [f"back{len(case.nodes)}"], to=TensorProto.FLOAT))
+            case.node("Neg", [], ["f4"])
+            case.nodes[-1].input.append(case.nodes[-2].output[0])
+    positive = np.array([1, 0.75, 3, 1.5, 1.49, 0.7, 1e-30, 2.0**127, 3e38, 2.0**-126, 6, 0.3, np.inf, np.nan], "f4")
+    for mode, saturate in itertools.product(("up", "down", "nearest"), (0, 1)):
+        case.node("Cast", [positive], [e8], to=TensorProto.FLOAT8E8M0, round_mode=mode, saturate=saturate)
+    # Cast again to what NumPy can compare.
+    for array in (numbers(3, 7).astype(f4), np.array([1, 0.5, 8, 2.0**-127, 2.0**127], e8), np.array([0, 1, 2, 3, 3], u2),
+                  np.array([[-2, -1, 0], [1, -1, 1]], i2)):
+        case.node("Cast", [array], ["f4"], to=TensorProto.FLOAT)
+        case.node("Identity", [array], [array.dtype])
+        case.node("Reshape", [array, np.array([-1])], [array.dtype])
+    # Blocks of one scale, as in the formats of the Open Compute Project: weights of f4e2m1, scales of f8e8m0.
+    weights = (numbers(4, 8) * 6).astype(f4)
+    scales = np.array([[1, 0.25], [2, 8], [0.5, 4], [1, 1]], e8)
+    case.node("DequantizeLinear", [weights, scales], ["f4"], axis=1, block_size=4, output_dtype=TensorProto.FLOAT)
+    case.node("DequantizeLinear", [weights, scales.astype("f4")], ["f4"], axis=1, block_size=4)
+    for dtype in (u2, i2):
+        low, high = (0, 3) if dtype is u2 else (-2, 1)
+        ints = RANDOM.integers(low, high + 1, (4, 6)).astype(dtype)
+        zero = RANDOM.integers(low, high + 1, (4, 2)).astype(dtype)
+        case.node("DequantizeLinear", [ints, np.abs(numbers(4, 2)) + 0.1, zero], ["f4"], axis=1, block_size=3)
+        case.node("QuantizeLinear", [numbers(3, 5) * 4, np.array(0.7, "f4"), np.array(1, dtype)], [dtype])
+
+
 def main():
-    for make in (tensor_scatter, swiglu, causal_conv, linear_attention, bit_cast):
+    for make in (tensor_scatter, swiglu, causal_conv, linear_attention, bit_cast, narrow):
         case = Case(make.__name__, open_dims=(0,) if make is bit_cast else ())
         make(case)
         case.write()

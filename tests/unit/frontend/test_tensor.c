@@ -180,7 +180,7 @@ static void refuses_wrong_data(void **state) {
   expect_tensor_error(model, BYOC_INVALID_DATA, "its shape takes 8 bytes, its raw data has 7");
   expect_tensor_error(make_model(1, "2", &tensor), BYOC_INVALID_DATA, "it holds no data");
   expect_tensor_error(make_model(1, "-2", &tensor), BYOC_INVALID_DATA, "dimension 0 is negative (-2)");
-  expect_tensor_error(make_model(23, "2", &tensor), BYOC_UNSUPPORTED, "element type 23 (float4e2m1)");
+  expect_tensor_error(make_model(27, "2", &tensor), BYOC_UNSUPPORTED, "element type 27 (float6e2m3)");
   expect_tensor_error(make_model(0, "2", &tensor), BYOC_UNSUPPORTED, "element type 0 (undefined)");
   expect_tensor_error(make_model(99, "2", &tensor), BYOC_UNSUPPORTED, "element type 99");
   model = make_model(7, "2", &tensor);

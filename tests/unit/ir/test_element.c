@@ -164,6 +164,35 @@ static void attributes_replace_and_compare(void **state) {
   byoc_arena_deinit(&arena);
 }
 
+// Each code of the formats of 2024 and later, to a number and back.
+static void test_17_every_code_of_narrow_formats(void **state) {
+  (void)state;
+  static const double f4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_F4E2M1, BYOC_DTYPE_F8E8M0, BYOC_DTYPE_U2, BYOC_DTYPE_I2};
+  for (size_t t = 0; t < sizeof(dtypes) / sizeof(dtypes[0]); ++t) {
+    uint8_t codes[256], again[256] = {0};
+    const size_t count = 256 * 8 / byoc_dtype_bits(dtypes[t]);
+    for (size_t i = 0; i < 256; ++i) codes[i] = (uint8_t)i;
+    for (size_t i = 0; i < count; ++i) {
+      byoc_element_set_f64(dtypes[t], again, i, byoc_element_f64(dtypes[t], codes, i));
+    }
+    assert_memory_equal(codes, again, 256);
+  }
+  for (size_t i = 0; i < 16; ++i) {
+    const uint8_t code = (uint8_t)i;
+    const double value = byoc_element_f64(BYOC_DTYPE_F4E2M1, &code, 0);
+    assert_true(value == (i < 8 ? f4[i] : -f4[i - 8]) && !signbit(value) == (i < 8));
+  }
+  const uint8_t pair = 0x1b, powers[] = {0, 127, 254, 255}; // 3, 2, 1, 0
+  assert_int_equal(byoc_element_i64(BYOC_DTYPE_U2, &pair, 0), 3);
+  assert_int_equal(byoc_element_i64(BYOC_DTYPE_I2, &pair, 0), -1);
+  assert_int_equal(byoc_element_i64(BYOC_DTYPE_I2, &pair, 1), -2);
+  assert_true(byoc_element_f64(BYOC_DTYPE_F8E8M0, powers, 0) == 0x1p-127);
+  assert_true(byoc_element_f64(BYOC_DTYPE_F8E8M0, powers, 1) == 1);
+  assert_true(byoc_element_f64(BYOC_DTYPE_F8E8M0, powers, 2) == 0x1p127);
+  assert_true(isnan(byoc_element_f64(BYOC_DTYPE_F8E8M0, powers, 3)));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_floats_round_trip),
@@ -175,6 +204,7 @@ int main(void) {
       cmocka_unit_test(base64_is_strict),
       cmocka_unit_test(types_know_their_size),
       cmocka_unit_test(attributes_replace_and_compare),
+      cmocka_unit_test(test_17_every_code_of_narrow_formats),
   };
   return cmocka_run_group_tests_name("ir element", tests, NULL, NULL);
 }
