@@ -140,15 +140,20 @@ static void emit_statement(const lanes_t *lanes, const byoc_loop_stmt_t *stmt, i
     byoc_emit_stmt(emitter, stmt, indent);
     return;
   }
+  // A vector that is read several times is loaded once.
+  const bool is_kept = !is_store && value->kind == BYOC_LOOP_LOAD;
   byoc_string_indent(emitter->out, indent);
   if (is_store)
     emit_place(lanes, "", stmt->store.buffer, stmt->store.index);
   else
-    byoc_string_appendf(emitter->out, "const %s %s", lanes->type, stmt->assign.variable->name);
+    byoc_string_appendf(emitter->out, "%s%s %s", is_kept ? "" : "const ", lanes->type, stmt->assign.variable->name);
   byoc_string_append(emitter->out, " = ");
   emit_value(lanes, value);
   if (!varies(lanes->loop, value)) byoc_string_appendf(emitter->out, " - (%s){0}", lanes->type);
   byoc_string_append(emitter->out, ";\n");
+  if (!is_kept) return;
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "BYOC_IN_REGISTER(%s);\n", stmt->assign.variable->name);
 }
 
 bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent) {
@@ -208,5 +213,12 @@ void byoc_emit_lanes_prelude(byoc_string_t *out) {
                           "typedef int32_t byoc_lanes_i32_t;\n"
                           "#define BYOC_LANES(type) 1\n"
                           "#define BYOC_LANES_OF_I32(words) (float)(words)\n"
+                          "#endif\n"
+                          "#if defined(__GNUC__) && defined(__AVX512F__)\n"
+                          "#define BYOC_IN_REGISTER(x) __asm__(\"\" : \"+v\"(x))\n"
+                          "#elif defined(__GNUC__) && defined(__SSE2__)\n"
+                          "#define BYOC_IN_REGISTER(x) __asm__(\"\" : \"+x\"(x))\n"
+                          "#else\n"
+                          "#define BYOC_IN_REGISTER(x) (void)(x)\n"
                           "#endif\n\n");
 }

@@ -10,8 +10,8 @@
 // one row is all there is room for. The tiles of a block share each panel while it is in the first-level cache. States
 // and gates of a block are on the stack, so that large ones leave room for fewer sequences.
 enum { MOST_TILE = 8, MOST_AVX2_TILE = 3, MOST_BLOCK = 8, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
-// A single sequence sums even and odd products apart: more sums are under way than a multiply-add takes cycles.
-enum { CHAINS_OF_ONE = 2 };
+// Few sequences sum even and odd products apart: more sums are under way than a multiply-add takes cycles.
+enum { MOST_CHAINS = 2 };
 
 // ---- types ----
 
@@ -68,7 +68,7 @@ typedef struct {
   int64_t block;          // sequences of an iteration
   int64_t tile, tiles;    // sequences of a tile, tiles of an iteration
   bool is_open;           // the number of sequences comes with the run
-  bool is_narrow;         // registers are 16 bytes wide
+  int64_t most;           // sequences whose sums registers have room for
   int64_t hidden, panels; // panels of a gate
   double clip;
   byoc_activation_t f[3];
@@ -170,13 +170,13 @@ typedef struct {
   const byoc_loop_buffer_t *state;
   const byoc_loop_expr_t *panel, *from; // where the panel begins, and the state of the first sequence
   int64_t rows, chains;
-  const byoc_loop_buffer_t *sums[MOST_TILE + CHAINS_OF_ONE];
+  const byoc_loop_buffer_t *sums[MOST_TILE + MOST_CHAINS];
 } tile_t;
 
 // sums[row][.] += state[row][k] * line k of the panel, for the k of so many chains
 static void add_products(const cell_t *s, const tile_t *tile, const byoc_loop_expr_t *k, int64_t chains) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *factors[MOST_TILE + CHAINS_OF_ONE], *lines[CHAINS_OF_ONE];
+  const byoc_loop_expr_t *factors[MOST_TILE + MOST_CHAINS], *lines[MOST_CHAINS];
   for (int64_t chain = 0; chain < chains; ++chain) {
     const byoc_loop_expr_t *at = BYOC_LADD(b, k, byoc_loop_int(b, chain));
     lines[chain] = byoc_loop_let(b, "line", BYOC_LADD(b, tile->panel, times(s, at, BYOC_STEPS_WIDTH)));
@@ -226,6 +226,11 @@ static void multiply_tile(const cell_t *s, tile_t *tile, const byoc_loop_expr_t 
   byoc_loop_end(b);
 }
 
+// How many sums a row of `rows` has registers for.
+static int64_t chains_of(const cell_t *s, int64_t rows) {
+  return rows * MOST_CHAINS <= s->most ? MOST_CHAINS : 1;
+}
+
 // gates[.][begin .. end) = R * state, for all sequences
 static void multiply(const cell_t *s, int64_t begin, int64_t end, const byoc_loop_buffer_t *state) {
   byoc_loop_builder_t *b = s->b;
@@ -241,8 +246,8 @@ static void multiply(const cell_t *s, int64_t begin, int64_t end, const byoc_loo
     first = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tile", first, count);
     first = byoc_loop_let(b, "row", times(s, first, s->tile));
   }
-  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = s->is_narrow ? 1 : CHAINS_OF_ONE};
-  tile_t all = {.state = state, .panel = panel, .rows = s->tile, .chains = 1};
+  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = chains_of(s, 1)};
+  tile_t all = {.state = state, .panel = panel, .rows = s->tile, .chains = chains_of(s, s->tile)};
   if (s->is_open && s->tile > 1) {
     const byoc_loop_expr_t *left = BYOC_LSUB(b, s->used, first);
     byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, left, byoc_loop_int(b, 1)));
@@ -449,8 +454,7 @@ static void choose_block(cell_t *s) {
     s->block = (count + blocks - 1) / blocks;
   }
   const int32_t bytes = byoc_lower_vector_bytes(s->lower);
-  const int64_t tile = bytes >= 64 ? MOST_TILE : bytes >= 32 ? MOST_AVX2_TILE : 1;
-  s->is_narrow = bytes < 32;
+  const int64_t tile = s->most = bytes >= 64 ? MOST_TILE : bytes >= 32 ? MOST_AVX2_TILE : 1;
   s->tiles = (s->block + tile - 1) / tile;
   s->tile = (s->block + s->tiles - 1) / s->tiles;
 }
