@@ -284,9 +284,6 @@ static byoc_status_t infer_multi_head(byoc_infer_t *infer) {
   const int64_t heads = byoc_node_int(node, "num_heads");
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, HEAD_BIAS));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, HEAD_BIAS, 1, &whole));
-  if (byoc_has_operand(node, HEAD_BIAS) && key->rank == 4) {
-    return byoc_infer_unsupported(infer, "a bias of keys that are split into heads is not supported");
-  }
   byoc_dim_t total = key->dims[key->rank - 2];
   if (byoc_has_operand(node, PAST_KEY) != byoc_has_operand(node, PAST_VALUE)) {
     return byoc_infer_error(infer, "operands 6 and 7, the past keys and values, must be given together");
@@ -322,9 +319,13 @@ static byoc_status_t expand_multi_head(byoc_node_t *node, byoc_diag_t *diag, boo
   if (byoc_has_operand(node, HEAD_BIAS)) {
     byoc_value_t *parts[3];
     int64_t sizes[3];
-    for (int i = 0; i < 3; ++i) sizes[i] = qkv[i]->type->dims[2].constant;
+    for (int i = 0; i < 3; ++i) {
+      const byoc_type_t *type = qkv[i]->type;
+      sizes[i] = type->rank == 3 ? type->dims[2].constant : split[2] * type->dims[3].constant;
+    }
     byoc_microsoft_split(&w, node->operands[HEAD_BIAS], sizes, parts);
-    for (int i = 0; i < 3; ++i) qkv[i] = byoc_write_plain(&w, "Add", qkv[i], parts[i]);
+    // Keys that are split into heads have got theirs before.
+    for (int i = 0; i < (is_split ? 1 : 3); ++i) qkv[i] = byoc_write_plain(&w, "Add", qkv[i], parts[i]);
   }
   if (is_split) qkv[0] = byoc_write_transpose(&w, byoc_write_reshape(&w, qkv[0], split, 4), swap, 4);
   byoc_value_t *past_key = byoc_operand(node, PAST_KEY), *mask = byoc_operand(node, PADDING);

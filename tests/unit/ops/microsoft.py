@@ -208,6 +208,7 @@ def attention():
     case("MultiHeadAttention", [query, query, query, None, None, None, Input(2, 2, 2, 2), Input(2, 2, 2, 2)], 3, num_heads=2,
          unidirectional=1)
     case("MultiHeadAttention", [query, Input(2, 2, 5, 2), Input(2, 2, 5, 2)], num_heads=2)
+    case("MultiHeadAttention", [query, Input(2, 2, 5, 2), Input(2, 2, 5, 2), Input(12)], num_heads=2, rows_only=True)
     case("MultiHeadAttention", [query, key, key, None, ints(4, 5)], num_heads=2, rows_only=True)
     places = np.array([[0, 2, 1], [3, 1, 0]], "int64")
     case("RotaryEmbedding", [Input(2, 3, 8), places, Input(5, 2), Input(5, 2)])
@@ -330,6 +331,29 @@ def to_second(x):
     return np.ascontiguousarray(np.moveaxis(x, -1, 1))
 
 
+def norm_of_groups(x, gamma, beta, skip=None, bias=None, swish=True):
+    if skip is not None:
+        x = x + skip.reshape(1, 1, 1, 4) + bias
+    groups = x.reshape(1, 2, 3, 2, 2)
+    mean = groups.mean((1, 2, 4), keepdims=True)
+    groups = (groups - mean) / np.sqrt(groups.var((1, 2, 4), keepdims=True) + 0.25)
+    y = groups.reshape(x.shape) * gamma + beta
+    return y / (1 + np.exp(-y)) if swish else y
+
+
+def plain():
+    case("CDist", [Input(3, 4), Input(2, 4)], metric="euclidean")
+    case("CDist", [Input(3, 4), Input(2, 4)], rows_only=True)
+    x, bias = Input(2, 3, 4), Input(4)
+    case("BiasAdd", [x, bias, x], instead=lambda x, b, z: x + b + z)
+    case("BiasSplitGelu", [x, bias], instead=lambda x, b: (x + b)[..., :2] * compute("Gelu", np.ascontiguousarray((x + b)[..., 2:])))
+    image, groups = Input(1, 2, 3, 4), {"groups": 2, "epsilon": 0.25}
+    case("GroupNorm", [image, bias, bias], instead=norm_of_groups, activation=1, **groups)
+    case("GroupNorm", [Input(1, 4, 2, 3), bias, bias], activation=0, channels_last=0, rows_only=True, **groups,
+         instead=lambda x, g, b: np.moveaxis(norm_of_groups(np.moveaxis(x, 1, -1), g, b, swish=False), -1, 1))
+    case("SkipGroupNorm", [image, bias, bias, Input(1, 4), bias], [True, False], instead=norm_of_groups, activation=1, **groups)
+
+
 def channels_last():
     x, w, bias, z = Input(1, 4, 5, 4), Input(6, 2, 3, 3), Input(6), Input(1, 2, 3, 6)
     at = {"group": 2, "kernel_shape": [3, 3]}
@@ -399,6 +423,7 @@ normalisations()
 products()
 attention()
 group_queries()
+plain()
 quantised()
 of_few_bits()
 channels_last()
