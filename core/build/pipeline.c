@@ -432,10 +432,11 @@ static byoc_status_t spread_over_ranks(pipeline_t *p) {
   return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
 }
 
-// What depends on constants only is computed before the copies are made, so that they share it.
+// What depends on constants only is computed before the copies are made, so that they share it. Where a rank depends on
+// a branch, the results then say so, whatever the model declares.
 static byoc_status_t add_variants(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
-                                          "remove-dead-code",
+                                          "remove-dead-code,sink-into-branches",
                                           p->module, &p->options->passes, p->diag));
   return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
 }

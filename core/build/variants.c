@@ -146,6 +146,26 @@ static byoc_status_t narrow_inputs(variants_t *v, byoc_block_t *block, byoc_map_
   return BYOC_OK;
 }
 
+// Leaves the types of our own operators, which are a part of them.
+static void forget_types(byoc_node_t *node) {
+  for (uint32_t b = 0; b < node->block_count; ++b) {
+    BYOC_FOR_EACH_NODE(inner, node->blocks[b]) forget_types(inner);
+  }
+  for (uint32_t r = 0; r < node->result_count && strcmp(node->domain, "byoc") != 0; ++r) {
+    node->results[r]->type = byoc_type_unknown();
+  }
+}
+
+// What was inferred or declared for open sizes need not hold for these: a Squeeze takes away a dimension that is 1.
+static byoc_status_t infer_copy(byoc_node_t *node, byoc_diag_t *diag) {
+  byoc_diag_t trial = {0};
+  byoc_status_t status = byoc_infer_nested(node, &trial);
+  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_adopt(diag, &trial);
+  forget_types(node);
+  return byoc_infer_nested(node, diag);
+}
+
 static byoc_status_t copy_nodes(variants_t *v, const byoc_block_t *from, byoc_block_t *to) {
   byoc_map_t map;
   byoc_pointer_map_init(&map, v->module->allocator);
@@ -164,7 +184,7 @@ static byoc_status_t copy_nodes(variants_t *v, const byoc_block_t *from, byoc_bl
   if (status == BYOC_OK) status = settle_block(v, to);
   for (byoc_node_t *node = last_view != NULL ? last_view->next : to->first; node != NULL && status == BYOC_OK;
        node = node->next) {
-    status = byoc_infer_nested(node, v->diag);
+    status = infer_copy(node, v->diag);
   }
   return status;
 }
@@ -210,16 +230,26 @@ static bool is_of_inputs(void *self, byoc_dim_t leaf) {
   return !byoc_dim_is_unknown(leaf) && find_dim(body, leaf.expr->symbol, &found);
 }
 
-// The type of a result behind the choice. A dimension that each case makes by itself is known there by another name.
-static const byoc_type_t *outer_type(variants_t *v, const byoc_type_t *type) {
-  if (!byoc_type_is_tensor(type) || type->rank == BYOC_RANK_UNKNOWN) return type;
+// The type behind the choice of what the open model gives as `open` and the variant as `fixed`. A dimension that each
+// case makes by itself is known there by another name.
+static const byoc_type_t *outer_type(variants_t *v, const byoc_value_t *open, const byoc_value_t *fixed) {
+  byoc_arena_t *arena = &v->module->arena;
+  const byoc_type_t *type = open->type, *other = fixed->type;
+  if (!byoc_type_is_tensor(type)) return type;
+  if (ranked(open) == NULL || ranked(fixed) == NULL || type->rank != other->rank) {
+    return byoc_type_tensor(arena, type->dtype, BYOC_RANK_UNKNOWN, NULL);
+  }
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < type->rank; ++d) {
     dims[d] = type->dims[d];
-    if (byoc_dim_walk(dims[d], is_of_inputs, v->main->body)) continue;
-    dims[d] = byoc_dim_unknown(&v->module->arena, v->module->next_id++, &v->failed);
+    const bool both_known = byoc_dim_is_constant(dims[d]) && byoc_dim_is_constant(other->dims[d]);
+    if (both_known ? dims[d].constant == other->dims[d].constant
+                   : byoc_dim_walk(dims[d], is_of_inputs, v->main->body)) {
+      continue;
+    }
+    dims[d] = byoc_dim_unknown(arena, v->module->next_id++, &v->failed);
   }
-  return v->failed ? NULL : byoc_type_tensor(&v->module->arena, type->dtype, type->rank, dims);
+  return v->failed ? NULL : byoc_type_tensor(arena, type->dtype, type->rank, dims);
 }
 
 // The results that a node of the block makes, each once; the others stay as they are.
@@ -234,12 +264,10 @@ static size_t list_results(const byoc_block_t *block, byoc_value_t **results) {
   return count;
 }
 
-static byoc_status_t replace_results(variants_t *v, byoc_block_t *block, byoc_value_t *const *results,
+static byoc_status_t replace_results(const variants_t *v, byoc_block_t *block, byoc_value_t *const *results,
                                      const byoc_node_t *choice) {
   for (uint32_t k = 0; k < choice->result_count; ++k) {
-    choice->results[k]->type = outer_type(v, results[k]->type);
     choice->results[k]->device = results[k]->device;
-    if (choice->results[k]->type == NULL) return byoc_diag_out_of_memory(v->diag);
     for (uint32_t r = 0; r < block->results.count; ++r) {
       if (block->results.data[r] != results[k]) continue;
       if (!byoc_block_set_result(block, r, choice->results[k])) return byoc_diag_out_of_memory(v->diag);
@@ -279,7 +307,12 @@ static byoc_status_t split(variants_t *v, byoc_block_t *block, const char *varia
     if (!byoc_block_add_result(rest, NULL, results[k])) return byoc_diag_out_of_memory(v->diag);
   }
   *out_rest = rest;
-  return copy_nodes(v, rest, fixed);
+  BYOC_RETURN_IF_ERROR(copy_nodes(v, rest, fixed));
+  for (size_t k = 0; k < count; ++k) {
+    choice->results[k]->type = outer_type(v, results[k], fixed->results.data[k]);
+    if (choice->results[k]->type == NULL) return byoc_diag_out_of_memory(v->diag);
+  }
+  return BYOC_OK;
 }
 
 static byoc_status_t add_all(variants_t *v) {

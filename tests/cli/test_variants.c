@@ -44,6 +44,32 @@ static const char control[] = "module {\n"
                               "  }\n"
                               "}\n";
 
+// The rank of %y depends on C: it is that of the model for 1 only. Squeeze leaves out S where it is 1.
+static const char ranks[] = "module {\n"
+                            "  constant @one : i64[1] = [1]\n"
+                            "  constant @shape : i64[2] = [-1, 4]\n"
+                            "  func @main(%x : f32[R,C,4]) -> (%y : f32[R,4]) {\n"
+                            "    %c = Shape@15(%x) {start = 1, end = 2} : i64[1]\n"
+                            "    %is = Equal@13(%c, @one) : bool[1]\n"
+                            "    %q = If@16(%is) [then_branch () -> (f32[?0,4]) {\n"
+                            "      %s = Reshape@14(%x, @shape) : f32[?0,4]\n"
+                            "      return %s\n"
+                            "    }, else_branch () -> (f32[R,C,4]) {\n"
+                            "      %e = Abs@13(%x) : f32[R,C,4]\n"
+                            "      return %e\n"
+                            "    }] : f32[*]\n"
+                            "    %y = Relu@14(%q) : f32[R,4]\n"
+                            "    return %y\n"
+                            "  }\n"
+                            "}\n";
+static const char squeezed[] = "module {\n"
+                               "  func @main(%x : f32[S,4]) -> (%y : f32[S,4]) {\n"
+                               "    %0 = Squeeze@13(%x) : f32[S,4]\n"
+                               "    %y = Neg@13(%0) : f32[S,4]\n"
+                               "    return %y\n"
+                               "  }\n"
+                               "}\n";
+
 static const char halves[] = "module {\n"
                              "  constant @shape : i64[2] = [-1, 2]\n"
                              "  func @main(%x : f32[N]) -> (%y : f32[floordiv(N, 2),2]) {\n"
@@ -90,6 +116,24 @@ static void test_control_flow_is_in_each_variant(void **state) {
   byoc_test_shell(0, "byoc build model.byoc -t c -o reference.so");
   byoc_test_shell(0, "byoc build model.byoc -t c --dim N=1,5 -o model.so");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) compare(dims[i], "--expect y=reference/y.npy");
+}
+
+static void test_ranks_may_differ_between_variants(void **state) {
+  (void)state;
+  static const char *const dims[] = {"--dim R=4 --dim C=2", "--dim R=4 --dim C=1", "--dim R=5 --dim C=2",
+                                     "--dim R=5 --dim C=1"};
+  write_model(ranks);
+  byoc_test_shell(0, "byoc build model.byoc -t c -o reference.so");
+  byoc_test_shell(0, "byoc build model.byoc -t c --dim R=4,3 --dim C=1,2 -o model.so");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) compare(dims[i], "--expect y=reference/y.npy");
+  write_model(squeezed);
+  byoc_test_shell(0, "byoc build model.byoc -t c --dim S=1,3 -o model.so");
+  byoc_test_shell(0, "byoc run model.so --random --dim S=1");
+  byoc_test_printed("y : f32[4] = ");
+  byoc_test_shell(0, "byoc run model.so --random --dim S=3");
+  byoc_test_printed("y : f32[3,4] = ");
+  byoc_test_shell(0, "byoc run model.so --random --dim S=2");
+  byoc_test_printed("y : f32[2,4] = ");
 }
 
 static json_int_t constants_of(const char *file) {
@@ -162,9 +206,11 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_size_gives_what_the_open_model_gives),
-      cmocka_unit_test(test_control_flow_is_in_each_variant), cmocka_unit_test(test_weights_are_shared),
-      cmocka_unit_test(test_explain_names_the_variants), cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_size_gives_what_the_open_model_gives),
+                                     cmocka_unit_test(test_control_flow_is_in_each_variant),
+                                     cmocka_unit_test(test_ranks_may_differ_between_variants),
+                                     cmocka_unit_test(test_weights_are_shared),
+                                     cmocka_unit_test(test_explain_names_the_variants),
+                                     cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
