@@ -16,6 +16,8 @@ install(FILES completions/_byoc DESTINATION share/zsh/site-functions)
 install(FILES completions/byoc.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES LICENSE THIRD-PARTY.md DESTINATION share/doc/byoc)
 install(DIRECTORY examples DESTINATION share/byoc USE_SOURCE_PERMISSIONS)
+# pip install PREFIX/share/byoc/python
+install(DIRECTORY python DESTINATION share/byoc PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE)
 install(TARGETS byoc_headers EXPORT byocTargets)
 install(EXPORT byocTargets NAMESPACE byoc:: DESTINATION ${byoc_package_dir})
 configure_package_config_file(

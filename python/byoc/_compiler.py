@@ -1,0 +1,309 @@
+"""Building models with libbyoc."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import tempfile
+import threading
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _native as native
+from ._errors import OK, BuildError, Error
+from ._model import Model
+
+_SEVERITIES = {native.ERROR: "error", native.WARNING: "warning", native.NOTE: "note"}
+
+
+class Diagnostic(NamedTuple):
+    """What the compiler says. Texts are "" where there is nothing to say."""
+
+    severity: str  # "error", "warning" or "note"
+    status: int
+    message: str
+    context: str  # where, outermost first
+    hint: str  # how to mend it
+    file: str
+    line: int
+    column: int
+    source: str  # that line of the file
+
+    def __str__(self) -> str:
+        where = f"{self.context}: " if self.context else ""
+        hint = f"\nhint: {self.hint}" if self.hint else ""
+        return f"{where}{self.message}{hint}"
+
+
+class Progress(NamedTuple):
+    """How far a build is."""
+
+    step: str  # "read", "simplify", "place", "generate", "lower", "compose"
+    title: str  # of a long task within the step, or ""
+    detail: str
+    done: int
+    total: int  # 0: not known
+
+
+class Build(NamedTuple):
+    """What a build made."""
+
+    path: Optional[str]  # of the artifact, if it was to be written
+    artifact: Optional[bytes]  # otherwise its bytes
+    header: Optional[str]  # and its header for C programs
+    plan: Dict[str, Any]  # what was placed where, and why
+    placement: str  # in one line
+    diagnostics: Tuple[Diagnostic, ...]
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes an artifact that was built in memory."""
+        if self.artifact is None:
+            raise ValueError(f"this artifact was written to {self.path}")
+        whole = os.fspath(path) + ".part"
+        with open(whole, "wb") as file:
+            file.write(self.artifact)
+        os.chmod(whole, 0o755)
+        os.replace(whole, path)
+
+    def load(self) -> Model:
+        """Loads the artifact."""
+        if self.path is not None:
+            return Model(self.path)
+        folder = tempfile.mkdtemp(prefix="byoc-")
+        path = os.path.join(folder, "model.so")
+        self.save(path)
+        return Model(path, folder=folder)
+
+
+# ---- the library ----
+
+_lock = threading.Lock()
+_library: Optional[ctypes.CDLL] = None
+
+
+def _find() -> ctypes.CDLL:
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libbyoc.so.0")
+    chosen = os.environ.get("BYOC_LIBRARY")
+    names = [chosen] if chosen else [own, "libbyoc.so.0"]
+    failures = []
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError as error:
+            failures.append(str(error))
+    raise Error(
+        f"building needs libbyoc ({failures[-1]}): install byoc, or name the file in BYOC_LIBRARY. "
+        "Loading and running artifacts does not need it",
+        2,
+    )
+
+
+def _load_library() -> ctypes.CDLL:
+    global _library
+    with _lock:
+        if _library is None:
+            library = _find()
+            result = ctypes.POINTER(native.byoc_compiler_result_t)
+            library.byoc_compiler_version.restype = ctypes.c_char_p
+            library.byoc_compiler_version.argtypes = []
+            library.byoc_compiler_create.restype = ctypes.c_int32
+            library.byoc_compiler_create.argtypes = [
+                ctypes.POINTER(native.byoc_compiler_options_t),
+                ctypes.POINTER(ctypes.c_void_p),
+                ctypes.POINTER(result),
+            ]
+            library.byoc_compiler_destroy.restype = None
+            library.byoc_compiler_destroy.argtypes = [ctypes.c_void_p]
+            library.byoc_compiler_build.restype = ctypes.c_int32
+            library.byoc_compiler_build.argtypes = [
+                ctypes.c_void_p,
+                ctypes.POINTER(native.byoc_compiler_build_t),
+                ctypes.POINTER(result),
+            ]
+            library.byoc_compiler_cancel.restype = None
+            library.byoc_compiler_cancel.argtypes = [ctypes.c_void_p]
+            library.byoc_compiler_result_destroy.restype = None
+            library.byoc_compiler_result_destroy.argtypes = [result]
+            _library = library
+    return _library
+
+
+def version() -> str:
+    """The version of libbyoc."""
+    return _load_library().byoc_compiler_version().decode()
+
+
+# ---- builds ----
+
+
+def _text(value: Any) -> Optional[bytes]:
+    return None if value is None else os.fsencode(value)
+
+
+def _texts(values: Iterable[Any]) -> Any:
+    encoded = [os.fsencode(value) for value in values]
+    return (ctypes.c_char_p * max(len(encoded), 1))(*encoded), len(encoded)
+
+
+def _diagnostic(said: Any) -> Diagnostic:
+    def text(value: bytes) -> str:
+        return value.decode(errors="replace")
+
+    return Diagnostic(
+        _SEVERITIES.get(said.severity, "note"),
+        said.status,
+        text(said.message),
+        text(said.context),
+        text(said.hint),
+        text(said.file),
+        said.line,
+        said.column,
+        text(said.source),
+    )
+
+
+def _take(library: ctypes.CDLL, result: Any) -> Tuple[Any, Tuple[Diagnostic, ...]]:
+    if not result:
+        raise MemoryError("libbyoc is out of memory")
+    shown = result.contents
+    return shown, tuple(_diagnostic(shown.diagnostics[i].contents) for i in range(shown.diagnostic_count))
+
+
+def _dims(dims: Mapping[str, Union[int, Sequence[int]]]) -> Any:
+    rows: List[Tuple[bytes, int]] = []
+    for name, values in dims.items():
+        for value in [values] if isinstance(values, int) else values:
+            rows.append((name.encode(), value))
+    structs = [native.byoc_compiler_dim_t(*row) for row in rows]
+    return (native.byoc_compiler_dim_t * max(len(rows), 1))(*structs), len(rows)
+
+
+def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int:
+    """Builds on another thread, so that Ctrl-C ends the build and not only the waiting."""
+    status: List[int] = []
+    done = threading.Event()  # joining the thread is not safe when it is interrupted (bpo-45274)
+    interrupts: List[BaseException] = []
+
+    def work() -> None:
+        try:
+            status.append(library.byoc_compiler_build(compiler, ctypes.byref(request), ctypes.byref(result)))
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="byoc.build").start()
+    while not done.is_set():
+        try:
+            while not done.wait(0.1):  # a signal that another thread received waits for this one to look
+                pass
+        except BaseException as interrupt:  # what the build uses must outlive it
+            interrupts.append(interrupt)
+            library.byoc_compiler_cancel(compiler)
+    if interrupts:
+        raise interrupts[0]
+    return status[0]
+
+
+def build(
+    model: Any,
+    output: Union[str, "os.PathLike[str]", None] = None,
+    *,
+    target: Union[str, Sequence[str], None] = None,
+    dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None,
+    alias: Optional[Mapping[str, str]] = None,
+    name: Optional[str] = None,
+    plan: Union[str, "os.PathLike[str]", None] = None,
+    cost: Optional[str] = None,
+    cost_budget: float = 0.0,
+    layout: Optional[str] = None,
+    threads: int = 0,
+    stream_axis: Optional[str] = None,
+    queues: int = 0,
+    profile: bool = False,
+    trace: bool = False,
+    fallback: bool = False,
+    huge_pages: bool = False,
+    disable_passes: Sequence[str] = (),
+    plugins: Sequence[Union[str, "os.PathLike[str]"]] = (),
+    data_folder: Union[str, "os.PathLike[str]", None] = None,
+    progress: Optional[Callable[[Progress], Any]] = None,
+    verbose: bool = False,
+) -> Build:
+    """Compiles a model: a path, the bytes of an ONNX model, or an onnx.ModelProto.
+
+    `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
+    order of preference; None: the best that are installed. `dims`: values of open dimensions; several values for one
+    make variants, and leave it open. `alias`: outputs that may be written over inputs. `plan`: "greedy", "collage" (least
+    measured cost) or a saved plan. `progress` is called as the build goes on, on another thread; if it returns False or raises, the
+    build ends. The other options are those of byoc build. Raises BuildError.
+    """
+    library = _load_library()
+    keep: List[Any] = []
+    request = native.byoc_compiler_build_t(struct_size=ctypes.sizeof(native.byoc_compiler_build_t))
+    if isinstance(model, (str, os.PathLike)):
+        request.model_path = _text(model)
+    else:
+        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
+        buffer = ctypes.create_string_buffer(data, max(len(data), 1))
+        request.model_data, request.model_size_bytes = ctypes.addressof(buffer), len(data)
+        keep.append(buffer)
+    request.output, request.name, request.data_folder = _text(output), _text(name), _text(data_folder)
+    if target is not None:
+        request.targets, request.target_count = _texts([target] if isinstance(target, str) else target)
+    request.dims, request.dim_count = _dims(dims or {})
+    pairs = [native.byoc_compiler_alias_t(out.encode(), into.encode()) for out, into in (alias or {}).items()]
+    request.aliases = (native.byoc_compiler_alias_t * max(len(pairs), 1))(*pairs)
+    request.alias_count = len(pairs)
+    request.disabled_passes, request.disabled_pass_count = _texts(disable_passes)
+    request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
+    request.cost_budget_s, request.thread_count, request.queue_count = cost_budget, threads, queues
+    request.stream_axis = _text(stream_axis)
+    request.profile, request.trace, request.fallback = profile, trace, fallback
+    request.huge_pages = huge_pages
+    request.verbosity = native.NOTE if verbose else native.WARNING
+    raised: List[BaseException] = []
+
+    def step(_: Any, at: Any) -> int:
+        try:
+            seen = at.contents
+            texts = (seen.step.decode(), seen.title.decode(), seen.detail.decode())
+            return 1 if progress is not None and progress(Progress(*texts, seen.done, seen.total)) is False else 0
+        except BaseException as failure:  # it cannot pass through C
+            raised.append(failure)
+            return 1
+
+    if progress is not None:
+        request.progress = native.PROGRESS(step)
+    compiler = ctypes.c_void_p()
+    result = ctypes.POINTER(native.byoc_compiler_result_t)()
+    paths, count = _texts(plugins)
+    options = native.byoc_compiler_options_t(
+        struct_size=ctypes.sizeof(native.byoc_compiler_options_t), plugins=paths, plugin_count=count
+    )
+    status = library.byoc_compiler_create(ctypes.byref(options), ctypes.byref(compiler), ctypes.byref(result))
+    try:
+        _, said = _take(library, result)
+    finally:
+        library.byoc_compiler_result_destroy(result)
+    if status != OK:
+        raise BuildError(str(said[-1]), status, said)
+    result = ctypes.POINTER(native.byoc_compiler_result_t)()
+    try:
+        status = _wait(library, compiler, request, result)
+        shown, more = _take(library, result)
+        said += more
+        if raised:
+            raise raised[0]
+        if status != OK:
+            raise BuildError(str(said[-1]), status, said)
+        in_memory = output is None
+        return Build(
+            None if in_memory else os.fspath(output),  # type: ignore[arg-type]
+            ctypes.string_at(shown.artifact, shown.artifact_size_bytes) if in_memory else None,
+            shown.header.decode() if in_memory else None,
+            json.loads(shown.plan.decode()) if shown.plan else {},
+            shown.placement.decode(),
+            said,
+        )
+    finally:
+        library.byoc_compiler_result_destroy(result)
+        library.byoc_compiler_destroy(compiler)

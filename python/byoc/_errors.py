@@ -1,0 +1,31 @@
+"""What goes wrong, as exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+if TYPE_CHECKING:
+    from ._compiler import Diagnostic
+
+OK, OUT_OF_MEMORY, CANCELLED = 0, 6, 12
+
+
+class Error(RuntimeError):
+    """A model could not be loaded, built or run. `status` is its number in byoc/status.h."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class BuildError(Error):
+    """A model could not be built. `diagnostics` has all that was said, the error last."""
+
+    def __init__(self, message: str, status: int, diagnostics: "Sequence[Diagnostic]") -> None:
+        super().__init__(message, status)
+        self.diagnostics = tuple(diagnostics)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody ended the build."""
+        return self.status == CANCELLED

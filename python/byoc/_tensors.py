@@ -1,0 +1,226 @@
+"""Values of callers as addresses that an artifact reads and writes, without copies where their layout allows it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from . import _native as native
+
+try:
+    import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # narrow floats come as unsigned integers of their width then
+    ml_dtypes = None  # type: ignore[assignment,unused-ignore]
+
+
+class ElementType(NamedTuple):
+    """A row of byoc/dtype.h."""
+
+    name: str
+    numpy: Any  # what arrays of it are
+    raw: Any  # the unsigned integer that stands for it too; None: nothing does
+    dlpack: int  # DLDataType.code
+    bits: int
+    packed: bool  # two elements in a byte
+
+
+def _narrow(name: str, raw: Any) -> Any:
+    return np.dtype(getattr(ml_dtypes, name)) if ml_dtypes is not None else np.dtype(raw)
+
+
+def _row(name: str, dtype: Any, dlpack: int, raw: Any = None, packed: bool = False) -> ElementType:
+    dtype = np.dtype(dtype)
+    bits = 4 if packed else dtype.itemsize * 8
+    return ElementType(name, dtype, np.dtype(raw) if raw is not None else None, dlpack, bits, packed)
+
+
+STRING = 8
+ELEMENT_TYPES = {
+    1: _row("f32", np.float32, 2),
+    2: _row("u8", np.uint8, 1),
+    3: _row("i8", np.int8, 0),
+    4: _row("u16", np.uint16, 1),
+    5: _row("i16", np.int16, 0),
+    6: _row("i32", np.int32, 0),
+    7: _row("i64", np.int64, 0),
+    STRING: _row("string", object, 255),
+    9: _row("bool", np.bool_, 6),
+    10: _row("f16", np.float16, 2),
+    11: _row("f64", np.float64, 2),
+    12: _row("u32", np.uint32, 1),
+    13: _row("u64", np.uint64, 1),
+    14: _row("c64", np.complex64, 5),
+    15: _row("c128", np.complex128, 5),
+    16: _row("bf16", _narrow("bfloat16", np.uint16), 4, np.uint16),
+    17: _row("f8e4m3fn", _narrow("float8_e4m3fn", np.uint8), 10, np.uint8),
+    18: _row("f8e4m3fnuz", _narrow("float8_e4m3fnuz", np.uint8), 11, np.uint8),
+    19: _row("f8e5m2", _narrow("float8_e5m2", np.uint8), 12, np.uint8),
+    20: _row("f8e5m2fnuz", _narrow("float8_e5m2fnuz", np.uint8), 13, np.uint8),
+    21: _row("u4", np.uint8, 255, packed=True),
+    22: _row("i4", np.int8, 255, packed=True),
+}
+
+
+def element_type(number: int) -> ElementType:
+    if number not in ELEMENT_TYPES:
+        raise TypeError(f"element type {number} is not known to this version of the package")
+    return ELEMENT_TYPES[number]
+
+
+def _holds(dtype: Any, kind: ElementType) -> bool:
+    return dtype == kind.numpy or (kind.raw is not None and dtype == kind.raw)
+
+
+class Memory(NamedTuple):
+    """Bytes of a tensor. `keep` is what they live in."""
+
+    address: int
+    shape: Tuple[int, ...]
+    size_bytes: int
+    keep: Any
+
+
+_nothing = ctypes.create_string_buffer(64)  # what tensors without elements point to
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+CPU, CUDA_HOST = 1, 3  # devices whose memory the processor reads
+
+
+def _count(shape: Tuple[int, ...]) -> int:
+    count = 1
+    for dim in shape:
+        count *= dim
+    return count
+
+
+def _is_dense(shape: Tuple[int, ...], strides: Any) -> bool:
+    expected = 1
+    for axis in reversed(range(len(shape))):
+        if shape[axis] != 1 and strides[axis] != expected:
+            return False
+        expected *= shape[axis]
+    return True
+
+
+def _from_dlpack(value: Any, kind: ElementType, what: str) -> Optional[Memory]:
+    """The memory of a tensor of another library; None if its layout is not dense."""
+    device = int(value.__dlpack_device__()[0])
+    if device not in (CPU, CUDA_HOST):
+        raise TypeError(f"{what} is on a device; move it to the CPU first")
+    capsule = value.__dlpack__()
+    tensor = native.DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    code, bits, lanes = tensor.code & 0xFF, tensor.code >> 8 & 0xFF, tensor.code >> 16
+    is_same = code == kind.dlpack or (code, kind.name) == (1, "bool")
+    if not is_same or bits != kind.bits or lanes != 1:
+        raise TypeError(f"{what} takes {kind.name}, not DLPack's type {code} of {bits} bits")
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    if tensor.strides and _count(shape) > 0 and not _is_dense(shape, tensor.strides):
+        return None
+    address = (tensor.data or 0) + tensor.byte_offset
+    if _count(shape) == 0:
+        address = ctypes.addressof(_nothing)
+    if kind.bits and address % max(kind.bits // 8, 1) != 0:
+        return None
+    return Memory(address, shape, _count(shape) * kind.bits // 8, capsule)
+
+
+def _strings(value: Any) -> Memory:
+    array = np.asarray(value, dtype=object)
+    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel()]
+    pointers = (ctypes.c_char_p * max(len(texts), 1))(*texts)
+    return Memory(ctypes.addressof(pointers), array.shape, len(texts) * 8, (texts, pointers))
+
+
+def _pack(array: np.ndarray) -> np.ndarray:
+    """One element in a byte → two, the low half first."""
+    flat: np.ndarray = (array.ravel().view(np.uint8) & 0xF).astype(np.uint8)
+    if flat.size % 2 != 0:
+        flat = np.append(flat, np.uint8(0))
+    return np.ascontiguousarray(flat[0::2] | flat[1::2] << 4)
+
+
+def unpack(packed: np.ndarray, kind: ElementType, shape: Tuple[int, ...]) -> np.ndarray:
+    """Two elements in a byte → one."""
+    flat: np.ndarray = np.empty(packed.size * 2, np.uint8)
+    flat[0::2] = packed & 0xF
+    flat[1::2] = packed >> 4
+    if kind.name == "i4":
+        flat = (flat ^ 8) - np.uint8(8)
+    return flat[: _count(shape)].view(kind.numpy).reshape(shape)
+
+
+def _of_array(array: np.ndarray) -> Memory:
+    address = array.ctypes.data if array.size > 0 else ctypes.addressof(_nothing)
+    return Memory(address, array.shape, array.nbytes, array)
+
+
+def read(value: Any, dtype: int, what: str) -> Memory:
+    """What an input points to: the memory of `value` if it is dense, or else a copy. Types are not converted, but numbers
+    and lists take the type that is wanted."""
+    kind = element_type(dtype)
+    if dtype == STRING:
+        return _strings(value)
+    if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__") and not kind.packed:
+        memory = _from_dlpack(value, kind, what)
+        if memory is not None:
+            return memory
+        value = np.from_dlpack(value)
+    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value, kind.numpy)
+    if not _holds(array.dtype, kind):
+        raise TypeError(f"{what} takes {kind.name} ({kind.numpy}), not {array.dtype}")
+    if kind.packed:
+        return _of_array(_pack(array))._replace(shape=array.shape)
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        array = np.array(array, order="C")
+    return _of_array(array)
+
+
+def write(value: Any, dtype: int, what: str) -> Memory:
+    """What an output is written to: dense memory of the caller."""
+    kind = element_type(dtype)
+    if dtype == STRING or kind.packed:
+        raise TypeError(f"{what} is {kind.name}, which cannot be written into memory of the caller")
+    if not isinstance(value, np.ndarray):
+        memory = _from_dlpack(value, kind, what) if hasattr(value, "__dlpack__") else None
+        if memory is None:
+            raise TypeError(f"{what} needs a dense array that can be written to")
+        return memory
+    if not _holds(value.dtype, kind):
+        raise TypeError(f"{what} is {kind.name} ({kind.numpy}), not {value.dtype}")
+    if not (value.flags.c_contiguous and value.flags.aligned and value.flags.writeable):
+        raise TypeError(f"{what} needs a dense array that can be written to")
+    return _of_array(value)
+
+
+def empty(dtype: int, shape: Tuple[int, ...]) -> np.ndarray:
+    """Where an artifact writes a tensor: texts as pointers, packed types as bytes (see `finish`)."""
+    kind = element_type(dtype)
+    if dtype == STRING:
+        return np.zeros(shape, np.uint64)
+    if kind.packed:
+        return np.zeros((_count(shape) + 1) // 2, np.uint8)
+    return np.empty(shape, kind.numpy)
+
+
+def finish(array: np.ndarray, dtype: int, shape: Tuple[int, ...]) -> np.ndarray:
+    """What the caller gets of it."""
+    kind = element_type(dtype)
+    if dtype == STRING:
+        texts = np.empty(array.size, object)
+        for i, pointer in enumerate(array.ravel()):
+            texts[i] = ctypes.string_at(int(pointer)).decode()
+        return texts.reshape(shape)
+    return unpack(array, kind, shape) if kind.packed else array
+
+
+def copy_out(argument: native.byoc_argument_t) -> np.ndarray:
+    """A copy of a tensor that belongs to a context."""
+    shape = tuple(argument.dims[i] for i in range(argument.rank))
+    array = empty(argument.dtype, shape)
+    if array.nbytes > 0:
+        ctypes.memmove(array.ctypes.data, argument.data, array.nbytes)
+    return finish(array, argument.dtype, shape)

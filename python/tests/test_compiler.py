@@ -1,0 +1,107 @@
+"""byoc.build: from files and memory, to files and memory; what it says, and how it ends."""
+
+import os
+import signal
+import stat
+import threading
+import time
+
+import byoc
+import numpy as np
+from support import InFolder, linear, make, needs_onnx, onnx, unary
+
+X = np.array([[1, -2, 3, 4], [0, 1, 0, -1]], np.float32)
+
+
+@needs_onnx
+class Build(InFolder):
+    def test_version(self):
+        self.assertEqual(byoc.version(), byoc.__version__)
+
+    def test_file_to_file(self):
+        with open(self.path("m.onnx"), "wb") as file:
+            file.write(linear())
+        built = byoc.build(self.path("m.onnx"), self.path("m.so"), target="c -O=1")
+        self.assertEqual(built.path, self.path("m.so"))
+        self.assertIsNone(built.artifact)
+        self.assertTrue(os.path.exists(self.path("m.h")))
+        self.assertEqual(built.plan["format"], "byoc plan")
+        self.assertRegex(built.placement, "^c [12] operators?$")
+        self.assertEqual(built.diagnostics, ())
+        self.assertEqual(byoc.load(self.path("m.so"))(X).shape, (2, 3))
+
+    def test_memory_to_memory(self):
+        built = byoc.build(linear(), name="line", target=["c"])
+        self.assertIn("line_run", built.header)
+        expected = built.load()(X)
+        built.save(self.path("line.so"))
+        np.testing.assert_array_equal(byoc.load(self.path("line.so"))(X), expected)
+
+    def test_model_proto(self):
+        model = onnx.load_from_string(unary("Neg", onnx.TensorProto.FLOAT, (2, 4)))
+        np.testing.assert_array_equal(byoc.build(model, target="c").load()(X), -X)
+
+    def test_variants(self):
+        built = byoc.build(linear("rows"), dims={"rows": [1, 2]}, target="c")
+        self.assertEqual({block["name"] for block in built.plan["blocks"] if "rows=" in block["name"]} != set(), True)
+        self.assertEqual(built.load()(X).shape, (2, 3))
+        self.assertEqual(built.load()(np.ones((5, 4), np.float32)).shape, (5, 3))
+
+    def test_errors(self):
+        with self.assertRaises(byoc.BuildError) as caught:
+            byoc.build(linear(), target="cutlas")
+        self.assertIn("cutlas", str(caught.exception))
+        self.assertIn("cutlass", caught.exception.diagnostics[-1].hint)
+        self.assertEqual(caught.exception.diagnostics[-1].severity, "error")
+        with self.assertRaisesRegex(byoc.BuildError, "nowhere.onnx"):
+            byoc.build("nowhere.onnx")
+        with self.assertRaisesRegex(byoc.BuildError, "nowhere.so"):
+            byoc.build(linear(), plugins=["nowhere.so"])
+        with self.assertRaises(byoc.BuildError):
+            byoc.build(b"damage")
+        node = onnx.helper.make_node("Foo", ["x"], ["y"], domain="com.example")
+        model = make([node], [("x", 1, [2])], [("y", 1, [2])])
+        with self.assertRaisesRegex(byoc.BuildError, "Foo"):
+            byoc.build(model)
+
+    def test_notes(self):
+        built = byoc.build(linear(), target="c", verbose=True)
+        self.assertTrue(any(said.message.startswith("placed c") for said in built.diagnostics))
+
+    def test_progress(self):
+        steps = []
+        byoc.build(linear(), target="c", progress=lambda at: steps.append(at.step))
+        self.assertEqual(steps, ["read", "simplify", "place", "generate", "lower", "compose"])
+        with self.assertRaises(byoc.BuildError) as caught:
+            byoc.build(linear(), target="c", progress=lambda at: at.step != "lower")
+        self.assertTrue(caught.exception.cancelled)
+
+        def fail(at):
+            raise KeyError(at.step)
+
+        with self.assertRaisesRegex(KeyError, "read"):
+            byoc.build(linear(), target="c", progress=fail)
+
+    def test_interrupt(self):
+        """Ctrl-C ends a C compiler that would take a minute."""
+        slow = self.path("slow-cc")
+        with open(slow, "w") as file:
+            file.write(
+                f'#!/bin/sh\ncase " $* " in *" -c "*) echo > {self.path("started")}; exec sleep 60 ;; esac\nexec cc "$@"\n'
+            )
+        os.chmod(slow, stat.S_IRWXU)
+
+        def interrupt():
+            for _ in range(600):
+                if os.path.exists(self.path("started")):
+                    break
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        threading.Thread(target=interrupt).start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            byoc.build(unary("Neg", onnx.TensorProto.DOUBLE, (7, 7)), target=f"c -cc={slow}")
+        self.assertLess(time.monotonic() - start, 45)

@@ -1,0 +1,293 @@
+"""byoc.load: runs against ONNX Runtime, without copies, with open shapes, contexts and threads."""
+
+import gc
+import threading
+import unittest
+
+import byoc
+import numpy as np
+from support import InFolder, linear, make, needs_onnx, onnx, unary
+
+try:
+    import onnxruntime
+except ImportError:
+    onnxruntime = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if onnx is not None:
+    from onnx import TensorProto, helper
+
+RANDOM = np.random.default_rng(7)
+
+
+def array(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+class Foreign:
+    """A tensor of another library: all that it offers is DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@needs_onnx
+class Static(InFolder):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = byoc.build(linear(), target="c", profile=True)
+        cls.model = cls.built.load()
+
+    def test_what_it_says_of_itself(self):
+        (x,), (y,) = self.model.inputs, self.model.outputs
+        self.assertEqual((x.name, x.dtype, x.shape, x.kind), ("x", "f32", (2, 4), "t"))
+        self.assertEqual((y.name, y.shape), ("y", (2, 3)))
+        self.assertFalse(self.model.is_dynamic)
+        self.assertIn("targets", self.model.metadata)
+        self.assertIn("x: f32[2, 4]", repr(self.model))
+
+    @unittest.skipIf(onnxruntime is None, "this python has no onnxruntime")
+    def test_against_onnxruntime(self):
+        x = array(2, 4)
+        (expected,) = onnxruntime.InferenceSession(linear(), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+        np.testing.assert_allclose(self.model(x), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(self.model(x=x), self.model(x))
+        np.testing.assert_array_equal(self.model.run({"x": x})["y"], self.model(x))
+
+    def test_inputs_that_are_not_dense(self):
+        x = array(4, 2)
+        np.testing.assert_array_equal(self.model(x.T), self.model(np.ascontiguousarray(x.T)))
+        np.testing.assert_array_equal(self.model(Foreign(x.T)), self.model(x.T))
+        self.assertEqual(self.model([[1, 2, 3, 4]] * 2).shape, (2, 3))
+
+    def test_dlpack_is_read_in_place(self):
+        x = array(2, 4)
+        memory = byoc._tensors.read(Foreign(x), 1, "x")
+        self.assertEqual(memory.address, x.ctypes.data)
+        np.testing.assert_array_equal(self.model(Foreign(x)), self.model(x))
+
+    def test_results_in_given_memory(self):
+        x, y = array(2, 4), np.zeros((2, 3), np.float32)
+        results = self.model.run(x, outputs={"y": y})
+        self.assertIs(results["y"], y)
+        np.testing.assert_array_equal(y, self.model(x))
+        z = np.zeros((2, 3), np.float32)
+        self.model.run(x, outputs={"y": Foreign(z)})
+        np.testing.assert_array_equal(z, y)
+
+    def test_refusals(self):
+        x = array(2, 4)
+        for error, what, call in [
+            (TypeError, "input 'x' takes f32 .*not float64", lambda: self.model(x.astype(np.float64))),
+            (TypeError, "not DLPack's type 2 of 64 bits", lambda: self.model(Foreign(x.astype(np.float64)))),
+            (ValueError, r"shape \[2, 4\], not \[3, 4\]", lambda: self.model(array(3, 4))),
+            (TypeError, "'x' is not given", lambda: self.model()),
+            (TypeError, "no input 'z'", lambda: self.model(z=x)),
+            (TypeError, "takes 1 inputs, not 2", lambda: self.model(x, x)),
+            (TypeError, "given twice", lambda: self.model(x, x=x)),
+            (TypeError, "no output 'z'", lambda: self.model.run(x, outputs={"z": x})),
+            (ValueError, "output 'y' has shape", lambda: self.model.run(x, outputs={"y": x})),
+            (TypeError, "dense array", lambda: self.model.run(x, outputs={"y": array(3, 2).T})),
+        ]:
+            with self.assertRaisesRegex(error, what):
+                call()
+
+    def test_profile(self):
+        rows = self.model.context().profile(array(2, 4))
+        self.assertGreater(len(rows), 0)
+        self.assertTrue(all(row.nanoseconds >= 0 for row in rows))
+        plain = byoc.build(linear(), target="c").load()
+        with self.assertRaisesRegex(byoc.Error, "profile=True"):
+            plain.context().profile(array(2, 4))
+
+    def test_threads(self):
+        inputs = [array(2, 4) for _ in range(4)]
+        expected = [self.model(x) for x in inputs]
+        failures = []
+
+        def work(i):
+            context = self.model.context(threads=1)
+            for _ in range(200):
+                if not np.array_equal(context.run(inputs[i])["y"], expected[i]):
+                    failures.append(i)
+                if not np.array_equal(self.model(inputs[i]), expected[i]):
+                    failures.append(i)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_files_that_change(self):
+        """A file that is built again under its name is loaded again, while the old one is still open."""
+        path = self.path("m.so")
+        x = array(2, 4)
+        byoc.build(unary("Neg", TensorProto.FLOAT, (2, 4)), path, target="c")
+        old = byoc.load(path)
+        byoc.build(unary("Abs", TensorProto.FLOAT, (2, 4)), path, target="c")
+        new = byoc.load(path)
+        np.testing.assert_array_equal(new(x), abs(x))
+        np.testing.assert_array_equal(old(x), -x)
+        del old, new
+        gc.collect()
+        np.testing.assert_array_equal(byoc.load(path)(x), abs(x))
+
+    def test_closed_when_nobody_uses_it(self):
+        path = self.path("closed.so")
+        byoc.build(unary("Neg", TensorProto.FLOAT, (2, 4)), path, target="c")
+        model = byoc.load(path)
+        model(array(2, 4))
+        context = model.context()
+        real = model.path
+
+        def is_open():
+            gc.collect()
+            with open("/proc/self/maps") as file:
+                return real in file.read()
+
+        self.assertTrue(is_open())
+        del model
+        self.assertTrue(is_open())
+        context.run(array(2, 4))
+        del context
+        self.assertFalse(is_open())
+
+    def test_no_artifact(self):
+        with open(self.path("text.so"), "w") as file:
+            file.write("text")
+        with self.assertRaisesRegex(byoc.Error, "cannot be loaded"):
+            byoc.load(self.path("text.so"))
+        with self.assertRaises(FileNotFoundError):
+            byoc.load(self.path("nowhere.so"))
+
+    @unittest.skipIf(torch is None, "this python has no torch")
+    def test_torch(self):
+        x = torch.randn(2, 4)
+        y = torch.zeros(2, 3)
+        self.model.run(x, outputs={"y": y})
+        np.testing.assert_array_equal(y.numpy(), self.model(x.numpy()))
+
+
+@needs_onnx
+class Types(unittest.TestCase):
+    def test_numbers(self):
+        for number, dtype in [
+            (TensorProto.INT8, np.int8),
+            (TensorProto.INT32, np.int32),
+            (TensorProto.INT64, np.int64),
+            (TensorProto.FLOAT16, np.float16),
+            (TensorProto.DOUBLE, np.float64),
+        ]:
+            x = RANDOM.integers(-50, 50, (2, 3)).astype(dtype)
+            np.testing.assert_array_equal(byoc.build(unary("Neg", number), target="c").load()(x), -x)
+
+    def test_bool(self):
+        x = np.array([[True, False, True]] * 2)
+        np.testing.assert_array_equal(byoc.build(unary("Not", TensorProto.BOOL), target="c").load()(x), ~x)
+
+    def test_bf16_and_i4(self):
+        """bf16 comes as ml_dtypes has it, or as u16; one number of 4 bits is one element."""
+        nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.BFLOAT16)]
+        model = byoc.build(
+            make(nodes, [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.BFLOAT16, [3])], opset=21), target="c"
+        ).load()
+        y = model(np.array([1, -2, 0.5], np.float32))
+        np.testing.assert_array_equal(y.view(np.uint16), [0x3F80, 0xC000, 0x3F00])
+        nodes = [
+            helper.make_node("Cast", ["x"], ["i"], to=TensorProto.FLOAT),
+            helper.make_node("Neg", ["i"], ["n"]),
+            helper.make_node("Cast", ["n"], ["y"], to=TensorProto.INT4),
+        ]
+        model = byoc.build(
+            make(nodes, [("x", TensorProto.INT4, [3])], [("y", TensorProto.INT4, [3])], opset=21), target="c"
+        ).load()
+        np.testing.assert_array_equal(model(np.array([1, -2, 7], np.int8)), [-1, 2, -7])
+
+    def test_strings(self):
+        nodes = [helper.make_node("StringConcat", ["x", "x"], ["y"])]
+        model = byoc.build(
+            make(nodes, [("x", TensorProto.STRING, [2])], [("y", TensorProto.STRING, [2])], opset=20), target="c"
+        ).load()
+        self.assertEqual(list(model(["a", "ü"])), ["aa", "üü"])
+
+
+@needs_onnx
+class Dynamic(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = byoc.build(linear("rows"), target="c", profile=True).load()
+
+    def test_shapes(self):
+        self.assertEqual(self.model.inputs[0].shape, ("rows", 4))
+        self.assertTrue(self.model.is_dynamic)
+        whole = array(9, 4)
+        expected = self.model(whole)
+        for rows in (1, 3, 9, 0):
+            y = self.model(whole[:rows])
+            self.assertEqual(y.shape, (rows, 3))
+            np.testing.assert_allclose(y, expected[:rows], rtol=1e-6, atol=1e-6)
+
+    def test_results_stay(self):
+        """Each run has results of its own."""
+        context = self.model.context()
+        x = array(3, 4)
+        first = context.run(x)["y"]
+        kept = first.copy()
+        context.run(array(3, 4))
+        np.testing.assert_array_equal(first, kept)
+
+    def test_given_memory(self):
+        x, y = array(3, 4), np.zeros((3, 3), np.float32)
+        self.assertIs(self.model.run(x, outputs={"y": y})["y"], y)
+        np.testing.assert_array_equal(y, self.model(x))
+        large = np.zeros((5, 3), np.float32)
+        part = self.model.run(x, outputs={"y": large})["y"]
+        self.assertEqual(part.shape, (3, 3))
+        self.assertTrue(np.shares_memory(part, large))
+        np.testing.assert_array_equal(part, y)
+        with self.assertRaisesRegex(byoc.Error, "y"):
+            self.model.run(x, outputs={"y": np.zeros((1, 3), np.float32)})
+
+    def test_refusals(self):
+        with self.assertRaises(byoc.Error) as caught:
+            self.model(array(2, 5))
+        self.assertIn("x", str(caught.exception))
+        with self.assertRaisesRegex(TypeError, "takes f32"):
+            self.model(np.zeros((2, 4)))
+
+    def test_profile(self):
+        self.assertGreater(len(self.model.context().profile(array(2, 4))), 0)
+
+    def test_sequences_and_optionals(self):
+        tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [None])
+        sequence = helper.make_sequence_type_proto(tensor)
+        graph = helper.make_graph(
+            [helper.make_node("SequenceInsert", ["s", "x"], ["t"])],
+            "test",
+            [helper.make_value_info("s", sequence), helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+            [helper.make_value_info("t", sequence)],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        model = byoc.build(model, target="c").load()
+        self.assertEqual([info.kind for info in model.inputs], ["st", "t"])
+        items = [array(2), array(3)]
+        results = model(items, array(1))
+        self.assertEqual([len(item) for item in results], [2, 3, 1])
+        np.testing.assert_array_equal(results[1], items[1])
+        with self.assertRaisesRegex(TypeError, "is a sequence"):
+            model(array(2), array(1))
+
+
+if __name__ == "__main__":
+    unittest.main()
