@@ -81,7 +81,7 @@ static void test_misuse(void **state) {
       {"byoc build tiny.onnx --dim N", "--dim takes NAME=VALUE", ""},
       {"byoc build tiny.onnx --dim N=x", "--dim takes NAME=VALUE", ""},
       {"byoc run tiny.onnx --rtol tiny", "--rtol takes a number, not 'tiny'", ""},
-      {"byoc run tiny.onnx --input x.npy", "--input takes NAME=FILE.npy", ""},
+      {"byoc run tiny.onnx --random --expect y.npy", "--expect takes NAME=FILE, not 'y.npy'", ""},
       {"byoc run tiny.onnx --input 'in/x=x.npy'", "the model has no input 'in/x'", "'in/x:0'"},
       {"byoc run tiny.onnx", "input 'in/x:0' (f32[2,4]) is missing", "--random"},
       {"byoc bench tiny.so --runs 0", "--runs", ""},
@@ -316,7 +316,7 @@ static void test_bench(void **state) {
               json_real_value(json_object_get(result, "median_ms")));
   json_decref(result);
   byoc_test_shell(1, "byoc bench vision.onnx");
-  byoc_test_shell(1, "byoc bench bench.so --input nothing=x.npy");
+  byoc_test_shell(2, "byoc bench bench.so --input nothing=x.npy");
   byoc_test_printed("nothing");
 }
 
@@ -350,13 +350,15 @@ static void test_reader_leaves(void **state) {
 static void test_output_endings(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  static const char *const cases[][2] = {{"m.a", "names a static library"},   {"m.o", "names an object file"},
-                                         {"m.c", "names C source"},           {"m.dll", "names a Windows library"},
-                                         {"m.lib", "names a static library"}, {"m.onnx", "names a model"}};
+  static const char *const cases[][2] = {{"m.obj", "names an object file"},
+                                         {"m.c", "names C source"},
+                                         {"m.dll", "names a Windows library"},
+                                         {"m.lib", "names a static library of Windows"},
+                                         {"m.onnx", "names a model"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(2, "byoc build vision.onnx -o %s", cases[i][0]);
     byoc_test_printed(cases[i][1]);
-    byoc_test_printed("byoc build writes only shared objects");
+    byoc_test_printed("byoc build writes shared objects (.so), static libraries (.a) and objects (.o)");
     byoc_test_printed("hint: name it m.so");
     assert_false(byoc_file_exists(cases[i][0]));
     assert_false(byoc_file_exists("m.h"));

@@ -51,7 +51,7 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   // A program that loads the artifact checks its file only if it is asked to.
   result->load_ms = milliseconds_since(start_ns) - (double)run.artifact.check_ns / 1e6;
   result->threads = (int32_t)options->thread_count;
-  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, NULL, diag);
   if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   const byoc_foreign_t outer = byoc_artifact_run_enter(&run);

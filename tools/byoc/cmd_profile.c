@@ -37,7 +37,7 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   byoc_profile_t result = {0};
   byoc_status_t status = BYOC_OK;
-  if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, NULL, diag);
   if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   if (status == BYOC_OK) {

@@ -8,6 +8,8 @@
 #include "core/base/log.h"
 #include "core/build/outputs.h"
 #include "core/runtime/artifact_file.h"
+#include "image.h"
+#include "ranking.h"
 #include "ranks.h"
 #include "session.h"
 #include "trace.h"
@@ -18,6 +20,10 @@ typedef struct run_options_t {
   const char *file, *output_directory;
   const char *trace;            // a file, or "-"; NULL: none
   int64_t seed, max_iterations; // 0: no limit
+  int64_t top;                  // largest elements to print; 0: none
+  const char *labels;           // a file with their names; NULL: none
+  const char *mean, *scale;     // of pictures, as words; NULL: the default
+  byoc_image_options_t image;
   double rtol, atol;
   bool evaluate, random;
   byoc_text_items_t files;                 // one, or one for each rank
@@ -32,7 +38,7 @@ static void log_copied_bytes(uint64_t bytes) {
 }
 
 static byoc_status_t prepare_inputs(byoc_ports_t *inputs, const run_options_t *options, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_ports_read(inputs, &options->inputs, diag));
+  BYOC_RETURN_IF_ERROR(byoc_ports_read(inputs, &options->inputs, &options->image, diag));
   BYOC_RETURN_IF_ERROR(byoc_ports_set_dims(inputs, &options->session.dims, diag));
   if (options->random) BYOC_RETURN_IF_ERROR(byoc_ports_randomise(inputs, (uint64_t)options->seed, diag));
   return byoc_ports_check_filled(inputs, diag);
@@ -42,7 +48,11 @@ static byoc_status_t finish(const byoc_ports_t *outputs, const run_options_t *op
   if (options->output_directory != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_ports_save(outputs, options->output_directory, diag));
   }
-  if (options->expected.count == 0) byoc_ports_print(outputs);
+  if (options->top > 0) {
+    BYOC_RETURN_IF_ERROR(byoc_ranking_print(outputs, (size_t)options->top, options->labels, diag));
+  } else if (options->expected.count == 0) {
+    byoc_ports_print(outputs);
+  }
   return byoc_ports_compare(outputs, &options->expected, options->rtol, options->atol, diag);
 }
 
@@ -266,10 +276,28 @@ static int run_ranks(run_options_t *options, byoc_diag_t *diag) {
   return status == BYOC_OK ? code : byoc_report(diag, status);
 }
 
+// Reads the words of options that the table of options leaves as they are.
+static byoc_status_t read_words(run_options_t *options, byoc_diag_t *diag) {
+  if (options->labels != NULL && options->top == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--labels goes with --top");
+  }
+  if (options->mean != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_image_channels(options->mean, "mean", diag, options->image.mean));
+  }
+  if (options->scale == NULL) return BYOC_OK;
+  return byoc_image_channels(options->scale, "scale", diag, options->image.scale);
+}
+
 int byoc_main_run(int argc, char **argv) {
-  run_options_t options = {.rtol = 1e-3, .atol = 1e-4};
+  run_options_t options = {.rtol = 1e-3, .atol = 1e-4, .image = BYOC_IMAGE_DEFAULTS};
   const byoc_option_row_t rows[] = {
-      {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values"},
+      {"input", 'i', BYOC_OPT_LIST, &options.inputs, "[NAME=]FILE",
+       "an input's values: .npy, .pb (a TensorProto), .raw (elements only), .png, .jpg; or .npz for all inputs"},
+      {"mean", 0, BYOC_OPT_TEXT, &options.mean, "X[,Y,Z]",
+       "of pictures, whose bytes become (byte - mean) * scale (default 0; three numbers: red, green, blue)"},
+      {"scale", 0, BYOC_OPT_TEXT, &options.scale, "X[,Y,Z]", "of pictures (default 1/255)"},
+      {"top", 0, BYOC_OPT_COUNT, &options.top, "N", "print the N largest elements of each row of the outputs"},
+      {"labels", 0, BYOC_OPT_TEXT, &options.labels, "FILE", "with --top: their names, one in each line"},
       {"random", 0, BYOC_OPT_FLAG, &options.random, "", "draw the inputs that are not given"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of --random (default 0)"},
       {"expect", 'e', BYOC_OPT_LIST, &options.expected, "NAME=FILE.npy", "what an output must be"},
@@ -298,7 +326,7 @@ int byoc_main_run(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc run",
-      .synopsis = "ARTIFACT|MODEL ... [--input NAME=FILE.npy] [--expect NAME=FILE.npy] [options]",
+      .synopsis = "ARTIFACT|MODEL ... [--input [NAME=]FILE] [--expect NAME=FILE.npy] [options]",
       .summary = "run an artifact or a model once, and compare its results",
       .operands = operands,
       .more_operands = is_for_ranks(argc, argv) ? &options.files : NULL,
@@ -322,6 +350,7 @@ int byoc_main_run(int argc, char **argv) {
   byoc_session_t session = {0};
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
+  if (status == BYOC_OK && !done) status = read_words(&options, &diag);
   if (status == BYOC_OK && !done && usage.more_operands != NULL) return run_ranks(&options, &diag);
   if (status == BYOC_OK && !done) {
     status = run(&session, &options, &diag);

@@ -111,8 +111,8 @@ static byoc_status_t parse_header(const char *header, byoc_npy_t *array, size_t 
   return parse_shape(find_key(header, "shape"), array, diag);
 }
 
-static byoc_status_t parse_file(const byoc_file_view_t *view, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                byoc_npy_t *array) {
+static byoc_status_t parse_bytes(const byoc_bytes_t *view, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                 byoc_npy_t *array) {
   const uint8_t *bytes = view->data;
   if (view->size_bytes < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0) return damaged("no NumPy magic", diag);
   size_t prefix = bytes[6] == 1 ? 10 : 12;
@@ -151,15 +151,22 @@ static byoc_status_t parse_file(const byoc_file_view_t *view, byoc_allocator_t a
   return BYOC_OK;
 }
 
+byoc_status_t byoc_npy_parse(const void *data, size_t size_bytes, byoc_allocator_t allocator, byoc_diag_t *diag,
+                             byoc_npy_t *out_array) {
+  const byoc_bytes_t bytes = {.data = data, .size_bytes = size_bytes};
+  *out_array = (byoc_npy_t){0};
+  byoc_status_t status = parse_bytes(&bytes, allocator, diag, out_array);
+  if (status != BYOC_OK) byoc_npy_deinit(out_array, allocator);
+  return status;
+}
+
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array) {
   *out_array = (byoc_npy_t){0};
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
-  byoc_status_t status = parse_file(&view, allocator, diag, out_array);
+  byoc_status_t status = byoc_npy_parse(view.data, view.size_bytes, allocator, diag, out_array);
   byoc_file_view_close(&view);
-  if (status == BYOC_OK) return BYOC_OK;
-  byoc_npy_deinit(out_array, allocator);
-  return byoc_diag_context(diag, status, "%s", path);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "%s", path);
 }
 
 void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator) {

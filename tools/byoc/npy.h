@@ -17,6 +17,9 @@ typedef struct byoc_npy_t {
 
 // Fortran order, big-endian data, structured and object types are refused, each with its own message.
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
+// The same for a file's content in memory.
+byoc_status_t byoc_npy_parse(const void *data, size_t size_bytes, byoc_allocator_t allocator, byoc_diag_t *diag,
+                             byoc_npy_t *out_array);
 void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
 // Makes the bytes of an array elements of a type that is packed (i4, f4e2m1, i2): a byte holds one, in its low bits.
 byoc_status_t byoc_npy_pack(byoc_npy_t *array, byoc_dtype_t dtype, byoc_diag_t *diag);

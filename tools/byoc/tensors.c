@@ -10,7 +10,7 @@
 #include "containers.h"
 #include "core/base/file.h"
 #include "dim_option.h"
-#include "npy.h"
+#include "input_file.h"
 #include "port_memory.h"
 
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag) {
@@ -106,7 +106,7 @@ byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const
   }
   const char *equals = strchr(item, '=');
   if (equals == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes NAME=FILE.npy, not '%s'", option, item);
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes NAME=FILE, not '%s'", option, item);
   }
   byoc_status_t status =
       byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the model has no %s '%.*s'", kind, (int)(equals - item), item);
@@ -150,26 +150,31 @@ void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size) {
 // Files hold what NumPy has no type for as integers of as many bits, and what is packed as bytes.
 static bool takes_type(byoc_dtype_t dtype, byoc_dtype_t of_file) {
   const uint32_t bits = byoc_dtype_bits(dtype);
+  if (dtype == of_file) return true;
   if (bits < 8) return of_file == BYOC_DTYPE_I8 || of_file == BYOC_DTYPE_U8;
-  return dtype == of_file || (bits == byoc_dtype_bits(of_file) && dtype >= BYOC_DTYPE_BF16);
+  return bits == byoc_dtype_bits(of_file) && dtype >= BYOC_DTYPE_BF16;
+}
+
+byoc_status_t byoc_port_settle(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *array) {
+  bool same = port->rank == array->rank || port->rank < 0;
+  for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == array->dims[d];
+  byoc_status_t status = BYOC_OK;
+  if (!same || !takes_type(port->dtype, array->dtype)) {
+    char wanted[192], got[128];
+    byoc_port_format(port, wanted, sizeof(wanted));
+    format_type(array->dtype, array->rank, array->dims, got, sizeof(got));
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, %s holds %s", port->name, wanted, path, got);
+  } else if (byoc_dtype_bits(port->dtype) < 8 && array->dtype != port->dtype) {
+    status = byoc_npy_pack(array, port->dtype, diag);
+    if (status != BYOC_OK) byoc_diag_context(diag, status, "%s", path);
+  }
+  if (status != BYOC_OK) byoc_npy_deinit(array, byoc_allocator_system());
+  return status;
 }
 
 byoc_status_t byoc_port_read(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *out_array) {
   BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, out_array));
-  bool same = port->rank == out_array->rank || port->rank < 0;
-  for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == out_array->dims[d];
-  byoc_status_t status = BYOC_OK;
-  if (!same || !takes_type(port->dtype, out_array->dtype)) {
-    char wanted[192], got[128];
-    byoc_port_format(port, wanted, sizeof(wanted));
-    format_type(out_array->dtype, out_array->rank, out_array->dims, got, sizeof(got));
-    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, %s holds %s", port->name, wanted, path, got);
-  } else if (byoc_dtype_bits(port->dtype) < 8) {
-    status = byoc_npy_pack(out_array, port->dtype, diag);
-    if (status != BYOC_OK) byoc_diag_context(diag, status, "%s", path);
-  }
-  if (status != BYOC_OK) byoc_npy_deinit(out_array, byoc_allocator_system());
-  return status;
+  return byoc_port_settle(port, path, diag, out_array);
 }
 
 // ---- shapes known at run time ----
@@ -301,35 +306,92 @@ byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *argume
 
 // ---- filling ----
 
-byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag) {
+static byoc_status_t check_unfilled(const byoc_port_t *port, byoc_diag_t *diag) {
+  if (!port->filled) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--input gives '%s' twice", port->name);
+}
+
+// Takes the array's data, as far as they have to live as long as the port.
+static byoc_status_t fill(byoc_ports_t *inputs, byoc_port_t *port, byoc_npy_t *array, const char *path,
+                          byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_port_settle(port, path, diag, array));
+  if (byoc_port_is_open(port)) {
+    port->rank = array->rank;
+    memcpy(port->dims, array->dims, sizeof(port->dims));
+    BYOC_RETURN_IF_ERROR(byoc_ports_allocate(inputs, diag));
+  }
+  if (array->size_bytes > 0) memcpy(port->data, array->data, array->size_bytes);
+  if (array->dtype == BYOC_DTYPE_STRING) {
+    port->texts = array->data;
+    array->data = NULL;
+  }
+  port->filled = true;
+  return BYOC_OK;
+}
+
+typedef struct npz_reader_t {
+  byoc_ports_t *inputs;
+  const char *path;
+  size_t count;
+} npz_reader_t;
+
+// Arrays that the model does not take are left aside: files of others often hold expected results, too.
+static byoc_status_t read_npz_array(void *self, const char *name, byoc_npy_t *array, byoc_diag_t *diag) {
+  npz_reader_t *reader = self;
+  for (size_t i = 0; i < reader->inputs->count; ++i) {
+    byoc_port_t *port = &reader->inputs->items[i];
+    if (strcmp(port->name, name) != 0 || byoc_port_is_container(port)) continue;
+    ++reader->count;
+    BYOC_RETURN_IF_ERROR(check_unfilled(port, diag));
+    return fill(reader->inputs, port, array, reader->path, diag);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_npz(byoc_ports_t *inputs, const char *path, byoc_diag_t *diag) {
+  npz_reader_t reader = {.inputs = inputs, .path = path};
+  BYOC_RETURN_IF_ERROR(byoc_npz_visit(path, byoc_allocator_system(), read_npz_array, &reader, diag));
+  if (reader.count > 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s holds no array that is called as an input of the model", path);
+}
+
+// The input of an item: the one that it names, or the only one there is.
+static byoc_status_t find_input(const byoc_ports_t *inputs, const char *item, byoc_diag_t *diag, byoc_port_t **out_port,
+                                const char **out_path) {
+  const bool may_be_path = strchr(item, '=') == NULL || byoc_file_exists(item);
+  *out_path = item;
+  *out_port = NULL;
+  if (may_be_path && byoc_ends_with(item, ".npz")) return BYOC_OK; // names its inputs itself
+  if (may_be_path && inputs->count == 1) {
+    *out_port = &inputs->items[0];
+    return BYOC_OK;
+  }
+  return byoc_ports_find(inputs, item, "input", "input", diag, out_port, out_path);
+}
+
+byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items,
+                              const struct byoc_image_options_t *image, byoc_diag_t *diag) {
+  static const byoc_image_options_t by_default = BYOC_IMAGE_DEFAULTS;
   for (size_t i = 0; i < items->count; ++i) {
     byoc_port_t *port = NULL;
     const char *path = NULL;
     byoc_npy_t array;
-    BYOC_RETURN_IF_ERROR(byoc_ports_find(inputs, items->items[i], "input", "input", diag, &port, &path));
-    if (port->filled) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--input gives '%s' twice", port->name);
+    BYOC_RETURN_IF_ERROR(find_input(inputs, items->items[i], diag, &port, &path));
+    if (port == NULL) {
+      BYOC_RETURN_IF_ERROR(read_npz(inputs, path, diag));
+      continue;
     }
+    BYOC_RETURN_IF_ERROR(check_unfilled(port, diag));
     if (byoc_port_is_container(port)) {
       BYOC_RETURN_IF_ERROR(byoc_container_read(port, path, diag, &port->read));
       port->filled = true;
       continue;
     }
-    BYOC_RETURN_IF_ERROR(byoc_port_read(port, path, diag, &array));
-    byoc_status_t status = BYOC_OK;
-    if (byoc_port_is_open(port)) {
-      port->rank = array.rank;
-      memcpy(port->dims, array.dims, sizeof(port->dims));
-      status = byoc_ports_allocate(inputs, diag);
-    }
-    if (status == BYOC_OK && array.size_bytes > 0) memcpy(port->data, array.data, array.size_bytes);
-    if (status == BYOC_OK && array.dtype == BYOC_DTYPE_STRING) {
-      port->texts = array.data;
-      array.data = NULL;
-    }
+    BYOC_RETURN_IF_ERROR(
+        byoc_input_file_read(path, port, image != NULL ? image : &by_default, byoc_allocator_system(), diag, &array));
+    byoc_status_t status = fill(inputs, port, &array, path, diag);
     byoc_npy_deinit(&array, byoc_allocator_system());
     if (status != BYOC_OK) return status;
-    port->filled = true;
   }
   return BYOC_OK;
 }

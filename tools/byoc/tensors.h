@@ -50,9 +50,13 @@ byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *co
                                      byoc_diag_t *diag);
 void byoc_ports_deinit(byoc_ports_t *ports);
 
-// Fills inputs from NAME=FILE.npy items, or NAME=FOLDER for those that are no tensors (containers.h). An unknown name
-// is an error, and so is another shape or type, which the message gives beside the expected one.
-byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
+// Fills inputs from NAME=FILE items (input_file.h has the forms), or NAME=FOLDER for those that are no tensors
+// (containers.h); a single input needs no NAME, and a .npz file without one has an array for each input. `image`: how
+// pictures become numbers; NULL: the default. An unknown name is an error, and so is another shape or type, which the
+// message gives beside the expected one.
+struct byoc_image_options_t;
+byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items,
+                              const struct byoc_image_options_t *image, byoc_diag_t *diag);
 // Fills what is not filled yet with seeded random numbers: floats in [0, 1), bytes from 0 to 127, wider integers 0
 // or 1, which are valid as indices, kinds and masks of any model. An error asks for the value of a dimension that is
 // not known.
@@ -78,5 +82,7 @@ void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size);
 // Reads a tensor of the port's type, or of the items that it holds: BYOC_INVALID_DATA if the file has another type or
 // shape. byoc_npy_deinit (of the system's allocator) frees it.
 byoc_status_t byoc_port_read(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *out_array);
+// The same for an array that was read from `path` already. It is freed if it does not fit.
+byoc_status_t byoc_port_settle(const byoc_port_t *port, const char *path, byoc_diag_t *diag, byoc_npy_t *array);
 
 #endif // BYOC_TOOLS_BYOC_TENSORS_H_

@@ -1,0 +1,194 @@
+// Reads pictures: decodes them to bytes, then lays these out as an input wants them.
+#include "image.h"
+
+#include <setjmp.h>
+#include <stdio.h> // jpeglib.h needs FILE
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jpeglib.h>
+#include <png.h>
+
+#include "core/base/file.h"
+
+// Decoded: rows of pixels, one or three bytes each.
+typedef struct picture_t {
+  uint8_t *bytes; // from the allocator
+  size_t width, height, channels;
+} picture_t;
+
+static bool ends_in(const char *path, const char *ending) {
+  const size_t size = strlen(path), length = strlen(ending);
+  return size > length && strcasecmp(path + size - length, ending) == 0;
+}
+
+bool byoc_image_is_meant(const char *path) {
+  return ends_in(path, ".png") || ends_in(path, ".jpg") || ends_in(path, ".jpeg");
+}
+
+byoc_status_t byoc_image_channels(const char *text, const char *option, byoc_diag_t *diag, double *out_channels) {
+  size_t count = 0;
+  const char *at = text;
+  for (bool more = true; more && count < 3; ++count) {
+    char *end = NULL;
+    out_channels[count] = strtod(at, &end);
+    if (end == at) break;
+    more = *end == ',';
+    at = end + more;
+    if (!more && *end == '\0' && (count == 0 || count == 2)) {
+      if (count == 0) out_channels[1] = out_channels[2] = out_channels[0];
+      return BYOC_OK;
+    }
+  }
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes a number, or three (red,green,blue), not '%s'",
+                         option, text);
+}
+
+// ---- decoding ----
+
+static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  size_t size = picture->channels;
+  if (!byoc_size_mul(size, picture->width, &size) || !byoc_size_mul(size, picture->height, &size)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the picture is larger than any memory");
+  }
+  picture->bytes = byoc_allocate(allocator, size, 1);
+  return picture->bytes != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t decode_png(const byoc_file_view_t *file, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                picture_t *picture) {
+  png_image image = {.version = PNG_IMAGE_VERSION};
+  if (!png_image_begin_read_from_memory(&image, file->data, file->size_bytes)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", image.message);
+  }
+  image.format = picture->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  picture->width = image.width;
+  picture->height = image.height;
+  byoc_status_t status = make_room(picture, allocator, diag);
+  static const png_color background = {0, 0, 0}; // behind what is transparent
+  if (status == BYOC_OK && !png_image_finish_read(&image, &background, picture->bytes, 0, NULL)) {
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", image.message);
+  }
+  png_image_free(&image);
+  return status;
+}
+
+typedef struct jpeg_failure_t {
+  struct jpeg_error_mgr manager; // first, because libjpeg hands back a pointer to it
+  jmp_buf back;
+  char message[JMSG_LENGTH_MAX];
+} jpeg_failure_t;
+
+static void fail_jpeg(j_common_ptr decoder) {
+  jpeg_failure_t *failure = (jpeg_failure_t *)decoder->err;
+  decoder->err->format_message(decoder, failure->message);
+  longjmp(failure->back, 1);
+}
+
+static void ignore_message(j_common_ptr decoder) {
+  (void)decoder;
+}
+
+// Everything that a jump leaves behind belongs to the decoder or to `picture`.
+static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                 picture_t *picture) {
+  struct jpeg_decompress_struct decoder;
+  jpeg_failure_t failure;
+  decoder.err = jpeg_std_error(&failure.manager);
+  failure.manager.error_exit = fail_jpeg;
+  failure.manager.output_message = ignore_message;
+  if (setjmp(failure.back) != 0) {
+    jpeg_destroy_decompress(&decoder);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "not a JPEG file that can be read: %s", failure.message);
+  }
+  jpeg_create_decompress(&decoder);
+  jpeg_mem_src(&decoder, file->data, (unsigned long)file->size_bytes);
+  (void)jpeg_read_header(&decoder, TRUE);
+  decoder.out_color_space = picture->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  (void)jpeg_start_decompress(&decoder);
+  picture->width = decoder.output_width;
+  picture->height = decoder.output_height;
+  byoc_status_t status = make_room(picture, allocator, diag);
+  while (status == BYOC_OK && decoder.output_scanline < decoder.output_height) {
+    JSAMPROW row = picture->bytes + (size_t)decoder.output_scanline * picture->width * picture->channels;
+    (void)jpeg_read_scanlines(&decoder, &row, 1);
+  }
+  jpeg_destroy_decompress(&decoder); // also ends a decompression that is not finished
+  return status;
+}
+
+// ---- layout ----
+
+typedef struct image_layout_t {
+  int32_t rank, channel_axis; // -1: there is none
+  size_t channels;
+} image_layout_t;
+
+static bool is_count_of_channels(int64_t dim) {
+  return dim == 1 || dim == 3;
+}
+
+static byoc_status_t find_layout(const byoc_port_t *port, byoc_diag_t *diag, image_layout_t *out) {
+  const int32_t rank = port->rank;
+  *out = (image_layout_t){.rank = rank, .channel_axis = -1, .channels = 1};
+  if ((port->dtype == BYOC_DTYPE_F32 || port->dtype == BYOC_DTYPE_U8) && rank >= 2 && rank <= 4) {
+    if (rank == 2) return BYOC_OK;
+    if (is_count_of_channels(port->dims[rank - 3])) {
+      out->channel_axis = rank - 3;
+    } else if (is_count_of_channels(port->dims[rank - 1])) {
+      out->channel_axis = rank - 1;
+    }
+    if (out->channel_axis >= 0) {
+      out->channels = (size_t)port->dims[out->channel_axis];
+      return BYOC_OK;
+    }
+  }
+  char type[192];
+  byoc_port_format(port, type, sizeof(type));
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a picture does not fit '%s', which is %s", port->name, type);
+  byoc_diag_hint(diag,
+                 "pictures are for f32 and u8 of [N,C,H,W], [N,H,W,C], the same without N, or [H,W], with C 1 or 3");
+  return status;
+}
+
+static byoc_status_t lay_out(const picture_t *picture, const image_layout_t *layout, const byoc_port_t *port,
+                             const byoc_image_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,
+                             byoc_npy_t *out) {
+  const size_t pixels = picture->width * picture->height, channels = layout->channels;
+  const bool is_float = port->dtype == BYOC_DTYPE_F32, is_planar = layout->channel_axis == layout->rank - 3;
+  const int32_t height_axis = layout->rank - (layout->channel_axis == layout->rank - 1 ? 3 : 2);
+  *out = (byoc_npy_t){.dtype = port->dtype, .rank = layout->rank, .dims = {1, 1, 1, 1}};
+  if (layout->channel_axis >= 0) out->dims[layout->channel_axis] = (int64_t)channels;
+  out->dims[height_axis] = (int64_t)picture->height;
+  out->dims[height_axis + 1] = (int64_t)picture->width;
+  out->size_bytes = pixels * channels * (is_float ? sizeof(float) : 1);
+  out->data = byoc_allocate(allocator, pixels * channels, is_float ? sizeof(float) : 1);
+  if (out->data == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t p = 0; p < pixels; ++p) {
+    for (size_t c = 0; c < channels; ++c) {
+      const uint8_t byte = picture->bytes[p * channels + c];
+      const size_t at = is_planar ? c * pixels + p : p * channels + c;
+      if (is_float) ((float *)out->data)[at] = (float)((byte - options->mean[c]) * options->scale[c]);
+      if (!is_float) ((uint8_t *)out->data)[at] = byte;
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_image_read(const char *path, const byoc_port_t *port, const byoc_image_options_t *options,
+                              byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array) {
+  image_layout_t layout;
+  byoc_file_view_t file;
+  *out_array = (byoc_npy_t){0};
+  BYOC_RETURN_IF_ERROR(find_layout(port, diag, &layout));
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &file));
+  picture_t picture = {.channels = layout.channels};
+  byoc_status_t status = ends_in(path, ".png") ? decode_png(&file, allocator, diag, &picture)
+                                               : decode_jpeg(&file, allocator, diag, &picture);
+  byoc_file_view_close(&file);
+  if (status == BYOC_OK) status = lay_out(&picture, &layout, port, options, allocator, diag, out_array);
+  byoc_free(allocator, picture.bytes);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "%s", path);
+}
