@@ -1,5 +1,5 @@
-// Recurrent networks: RNN, GRU, LSTM with all their attributes. They are rewritten into one product of all inputs with
-// the input weights, and the steps (core/ops/recurrent_steps.c).
+// Recurrent networks: RNN, GRU, LSTM with all their attributes, and LSTM on bytes. They are rewritten into one product
+// of all inputs with the input weights, and the steps (core/ops/recurrent_steps.c).
 #include "core/ops/recurrent.h"
 
 #include "core/ops/write.h"
@@ -125,46 +125,157 @@ static byoc_value_t *write_bias(byoc_writer_t *w, byoc_value_t *bias, int64_t di
   return byoc_write_reshape(w, of_inputs, flat, 1);
 }
 
-static byoc_value_t *operand_as(byoc_writer_t *w, uint32_t index, byoc_dtype_t dtype) {
-  return byoc_has_operand(w->node, index) ? byoc_write_cast(w, w->node->operands[index], dtype) : NULL;
+// The operands of a recurrent network where ONNX has them; those that are left out are NULL.
+static void read_operands(const byoc_node_t *node, byoc_value_t *in[IN_P + 1]) {
+  for (uint32_t i = 0; i <= IN_P; ++i) in[i] = byoc_has_operand(node, i) ? node->operands[i] : NULL;
+}
+
+static byoc_value_t *as_type(byoc_writer_t *w, byoc_value_t *x, byoc_dtype_t dtype) {
+  return x ? byoc_write_cast(w, x, dtype) : NULL;
 }
 
 // LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
+static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t *const in[IN_P + 1],
+                                 const byoc_attribute_t *attributes, size_t attribute_count) {
+  static const char *const names[] = {"RNNSteps", "GRUSteps", "LSTMSteps"};
+  byoc_node_t *node = w->node;
+  if (w->failed) return byoc_diag_failure(w->diag);
+  const byoc_dtype_t given = in[IN_X]->type->dtype, dtype = byoc_compute_dtype(given);
+  const int64_t directions = byoc_node_choice(node, "direction") == BYOC_DIRECTION_BOTH ? 2 : 1;
+  const int64_t gates = byoc_net_gates(net), hidden = in[IN_R]->type->dims[2].constant;
+  byoc_value_t *operands[BYOC_STEPS_OPERANDS] = {NULL}, *bias = as_type(w, in[IN_B], dtype);
+  byoc_value_t *products =
+      write_products(w, as_type(w, in[IN_X], dtype), as_type(w, in[IN_W], dtype), directions * gates * hidden);
+  if (bias) {
+    const bool linear = net == BYOC_NET_GRU && byoc_node_flag(node, "linear_before_reset");
+    bias = write_bias(w, bias, directions, gates * hidden, linear, &operands[BYOC_STEPS_BIAS]);
+    products = byoc_write_node(w, "", "Add", products, bias, NULL, NULL, 0);
+  }
+  operands[BYOC_STEPS_PRODUCTS] = products;
+  operands[BYOC_STEPS_PANELS] = write_panels(w, as_type(w, in[IN_R], dtype), directions, gates, hidden);
+  operands[BYOC_STEPS_PEEPHOLES] = as_type(w, in[IN_P], dtype);
+  operands[BYOC_STEPS_LENGTHS] = in[IN_LENGTHS];
+  operands[BYOC_STEPS_H] = as_type(w, in[IN_H], dtype);
+  operands[BYOC_STEPS_C] = as_type(w, in[IN_C], dtype);
+  uint32_t count = BYOC_STEPS_OPERANDS;
+  while (count > 0 && !operands[count - 1]) --count;
+  byoc_node_t *made =
+      byoc_write_many(w, "byoc", names[net], operands, count, node->result_count, attributes, attribute_count);
+  if (!made || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(w->diag);
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    byoc_value_t *value = byoc_write_cast(w, made->results[i], given);
+    if (!value || !byoc_value_replace_uses(node->results[i], value)) return byoc_diag_failure(w->diag);
+    byoc_value_set_name(value, node->results[i]->name);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t expand_recurrent(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *in[IN_P + 1];
   *out_changed = false;
   for (uint32_t i = IN_X; i <= IN_R; ++i) {
     if (!byoc_is_ranked(node->operands[i]->type)) return BYOC_OK;
   }
-  static const char *const names[] = {"RNNSteps", "GRUSteps", "LSTMSteps"};
-  byoc_writer_t w = {.node = node, .diag = diag};
-  const byoc_net_t net = byoc_net_of(node);
-  const byoc_dtype_t given = node->operands[IN_X]->type->dtype, dtype = byoc_compute_dtype(given);
+  read_operands(node, in);
+  BYOC_RETURN_IF_ERROR(write_steps(&w, byoc_net_of(node), in, node->attributes.items, node->attributes.count));
+  *out_changed = true;
+  return BYOC_OK;
+}
+
+// ---- DynamicQuantizeLSTM of com.microsoft ----
+
+enum { IN_W_SCALE = IN_P + 1, IN_W_ZERO, IN_R_SCALE, IN_R_ZERO };
+
+static bool is_f32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32;
+}
+
+// Scales or zero points: one for each direction, or one for each of the columns too.
+static byoc_status_t need_columns(const byoc_infer_t *infer, uint32_t index, const byoc_dim_t dims[2]) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 1, 2));
+  if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", index);
+  return byoc_infer_need_dims(infer, index, type->rank, dims);
+}
+
+static byoc_status_t infer_dynamic(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
   const int64_t directions = byoc_node_choice(node, "direction") == BYOC_DIRECTION_BOTH ? 2 : 1;
-  const int64_t gates = byoc_net_gates(net), hidden = node->operands[IN_R]->type->dims[2].constant;
-  byoc_value_t *operands[BYOC_STEPS_OPERANDS] = {NULL}, *bias = operand_as(&w, IN_B, dtype);
-  byoc_value_t *products =
-      write_products(&w, operand_as(&w, IN_X, dtype), operand_as(&w, IN_W, dtype), directions * gates * hidden);
-  if (bias) {
-    const bool linear = net == BYOC_NET_GRU && byoc_node_flag(node, "linear_before_reset");
-    bias = write_bias(&w, bias, directions, gates * hidden, linear, &operands[BYOC_STEPS_BIAS]);
-    products = byoc_write_node(&w, "", "Add", products, bias, NULL, NULL, 0);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, IN_X, is_f32, "a tensor of f32"));
+  for (uint32_t i = IN_X; i <= IN_R; ++i) {
+    if (i != IN_X) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_byte, "a tensor of bytes"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
+    if (!byoc_is_ranked(byoc_operand_type(node, i))) {
+      return byoc_infer_unsupported(infer, "operand %u: its rank must be known", i);
+    }
   }
-  operands[BYOC_STEPS_PRODUCTS] = products;
-  operands[BYOC_STEPS_PANELS] = write_panels(&w, operand_as(&w, IN_R, dtype), directions, gates, hidden);
-  operands[BYOC_STEPS_PEEPHOLES] = operand_as(&w, IN_P, dtype);
-  operands[BYOC_STEPS_LENGTHS] = byoc_has_operand(node, IN_LENGTHS) ? node->operands[IN_LENGTHS] : NULL;
-  operands[BYOC_STEPS_H] = operand_as(&w, IN_H, dtype);
-  operands[BYOC_STEPS_C] = operand_as(&w, IN_C, dtype);
-  uint32_t count = BYOC_STEPS_OPERANDS;
-  while (count > 0 && !operands[count - 1]) --count;
-  byoc_node_t *made = byoc_write_many(&w, "byoc", names[net], operands, count, node->result_count,
-                                      node->attributes.items, node->attributes.count);
-  if (!made || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(diag);
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    byoc_value_t *value = byoc_write_cast(&w, made->results[i], given);
-    if (!value || !byoc_value_replace_uses(node->results[i], value)) return byoc_diag_failure(diag);
-    byoc_value_set_name(value, node->results[i]->name);
+  const byoc_type_t *x = byoc_operand_type(node, IN_X), *r = byoc_operand_type(node, IN_R);
+  const byoc_dim_t hidden = r->dims[1], count = byoc_dim_constant(directions);
+  if (!byoc_dim_is_constant(hidden) || hidden.constant < 1 || hidden.constant > INT32_MAX / 8) {
+    return byoc_infer_unsupported(infer, "a hidden size that is not constant, or too large, is not supported");
   }
+  const int64_t asked = byoc_node_int(node, "hidden_size");
+  if (asked != 0 && asked != hidden.constant) {
+    return byoc_infer_error(infer, "attribute 'hidden_size': expected %lld as in operand 2, got %lld",
+                            (long long)hidden.constant, (long long)asked);
+  }
+  const byoc_dim_t columns[2] = {count, byoc_dim_constant(4 * hidden.constant)};
+  const byoc_dim_t bias[2] = {count, byoc_dim_constant(8 * hidden.constant)};
+  for (uint32_t i = IN_W; i <= IN_R; ++i) {
+    const uint32_t scale = i == IN_W ? IN_W_SCALE : IN_R_SCALE;
+    const byoc_dim_t wanted[3] = {count, i == IN_W ? x->dims[2] : hidden, columns[1]};
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 3, wanted));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, scale, is_f32, "scales of f32"));
+    BYOC_RETURN_IF_ERROR(need_columns(infer, scale, columns));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, scale + 1, byoc_dtype_is_byte, "zero points"));
+    BYOC_RETURN_IF_ERROR(need_columns(infer, scale + 1, columns));
+    if (byoc_operand_type(node, scale + 1)->dtype == byoc_operand_type(node, i)->dtype) continue;
+    return byoc_infer_error(infer, "operand %u: expected the type of operand %u", scale + 1, i);
+  }
+  for (uint32_t i = IN_B; i <= IN_P; ++i) {
+    if (i != IN_LENGTHS) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+  }
+  if (byoc_has_operand(node, IN_LENGTHS)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, IN_LENGTHS, is_i32, "lengths of i32"));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 2, bias));
+  return byoc_recurrent_infer(infer, x, hidden, IN_P);
+}
+
+// [directions, rows, columns] of bytes → floats [directions, columns, rows]
+static byoc_value_t *write_floats(byoc_writer_t *w, uint32_t index, uint32_t scale) {
+  static const int64_t turn[] = {0, 2, 1}, behind[] = {1, 2};
+  byoc_value_t *numbers[2] = {w->node->operands[scale], w->node->operands[scale + 1]};
+  for (int i = 0; i < 2; ++i) {
+    const bool is_one = numbers[i] && numbers[i]->type->rank == 1;
+    byoc_value_t *axes = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, is_one ? 2 : 1, behind);
+    numbers[i] = byoc_write_cast(w, byoc_write_plain(w, "Unsqueeze", numbers[i], axes), BYOC_DTYPE_F32);
+  }
+  byoc_value_t *x = byoc_write_cast(w, w->node->operands[index], BYOC_DTYPE_F32);
+  x = byoc_write_plain(w, "Mul", byoc_write_plain(w, "Sub", x, numbers[1]), numbers[0]);
+  return byoc_write_transpose(w, x, turn, 3);
+}
+
+// Products are computed on floats, which the input and each state were rounded to; ONNX Runtime rounds the states of as
+// many sequences together as one of its threads has, we those of each by themselves.
+static byoc_status_t expand_dynamic(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *in[IN_P + 1];
+  *out_changed = false;
+  read_operands(node, in);
+  byoc_node_t *bytes = byoc_write_many(&w, "", "DynamicQuantizeLinear", in, 1, 3, NULL, 0);
+  if (!bytes) return byoc_diag_failure(diag);
+  byoc_value_t *const *made = bytes->results;
+  in[IN_X] = byoc_write_node(&w, "", "DequantizeLinear", made[0], made[1], made[2], NULL, 0);
+  in[IN_W] = write_floats(&w, IN_W, IN_W_SCALE);
+  in[IN_R] = write_floats(&w, IN_R, IN_R_SCALE);
+  const size_t count = node->attributes.count;
+  byoc_attribute_t *attributes = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_attribute_t, count + 1);
+  if (!attributes) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) attributes[i] = node->attributes.items[i];
+  attributes[count] = byoc_write_int("rounds_state", 1);
+  BYOC_RETURN_IF_ERROR(write_steps(&w, BYOC_NET_LSTM, in, attributes, count + 1));
   *out_changed = true;
   return BYOC_OK;
 }
@@ -194,8 +305,25 @@ static const byoc_op_attribute_t lstm_attributes[] = {
   }
 
 const byoc_op_t byoc_ops_recurrent[] = {
-    ROW(rnn_attributes, RNN, 7, 6, 2),   ROW(rnn_attributes, RNN, 14, 6, 2),   ROW(rnn_attributes, RNN, 22, 6, 2),
-    ROW(gru_attributes, GRU, 7, 6, 2),   ROW(gru_attributes, GRU, 14, 6, 2),   ROW(gru_attributes, GRU, 22, 6, 2),
-    ROW(lstm_attributes, LSTM, 7, 8, 3), ROW(lstm_attributes, LSTM, 14, 8, 3), ROW(lstm_attributes, LSTM, 22, 8, 3),
+    ROW(rnn_attributes, RNN, 7, 6, 2),
+    ROW(rnn_attributes, RNN, 14, 6, 2),
+    ROW(rnn_attributes, RNN, 22, 6, 2),
+    ROW(gru_attributes, GRU, 7, 6, 2),
+    ROW(gru_attributes, GRU, 14, 6, 2),
+    ROW(gru_attributes, GRU, 22, 6, 2),
+    ROW(lstm_attributes, LSTM, 7, 8, 3),
+    ROW(lstm_attributes, LSTM, 14, 8, 3),
+    ROW(lstm_attributes, LSTM, 22, 8, 3),
+    {.domain = "com.microsoft",
+     .name = "DynamicQuantizeLSTM",
+     .since_version = 1,
+     .min_inputs = 3,
+     .max_inputs = IN_R_ZERO + 1,
+     .min_outputs = 0,
+     .max_outputs = 3,
+     .traits = BYOC_OP_HEAVY | BYOC_OP_LIMITS,
+     .attributes = lstm_attributes,
+     .infer = infer_dynamic,
+     .expand = expand_dynamic},
 };
 const size_t byoc_ops_recurrent_count = sizeof byoc_ops_recurrent / sizeof *byoc_ops_recurrent;

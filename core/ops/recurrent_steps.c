@@ -73,6 +73,7 @@ typedef struct {
   double clip;
   byoc_activation_t f[3];
   const byoc_loop_buffer_t *weights, *h, *c, *gates, *reset;
+  const byoc_loop_buffer_t *rounded; // the state as bytes would hold it; NULL: products take the state itself
   const byoc_loop_expr_t *direction, *first, *used; // of an iteration: its first sequence, how many there are
   const byoc_loop_expr_t *length;                   // of the one sequence; NULL: all have the same
   const byoc_loop_expr_t *time, *row, *batch;       // the current ones; `row` counts from `first`
@@ -353,10 +354,37 @@ static const byoc_loop_expr_t *peeking(const cell_t *s, int64_t index, int64_t p
   return activated(s, 0, BYOC_LADD(b, sum, BYOC_LMUL(b, byoc_emit_as(b, s->dtype, p), c)));
 }
 
+// The state that products take. Bytes hold each sequence's by DynamicQuantizeLinear, if the node says so.
+static const byoc_loop_buffer_t *state_of_products(cell_t *s) {
+  byoc_loop_builder_t *b = s->b;
+  if (!s->rounded) return s->h;
+  open_rows(s, true);
+  const byoc_loop_expr_t *least = byoc_loop_mutable(b, "least", NUM(0.0)),
+                         *most = byoc_loop_mutable(b, "most", NUM(0.0));
+  const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", byoc_loop_int(b, 0), byoc_loop_int(b, s->hidden));
+  const byoc_loop_expr_t *x = byoc_loop_let(b, "x", load_state(s, s->h, k));
+  byoc_loop_assign(b, least, BYOC_LMIN(b, least, x));
+  byoc_loop_assign(b, most, BYOC_LMAX(b, most, x));
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *scale = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, BYOC_LSUB(b, most, least), NUM(255.0));
+  const byoc_loop_expr_t *is_zero = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, scale, NUM(0.0));
+  scale = byoc_loop_let(b, "scale", byoc_loop_select(b, is_zero, NUM(1.0), scale));
+  const byoc_loop_expr_t *zero = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, BYOC_LSUB(b, NUM(0.0), least), scale);
+  zero = byoc_loop_let(b, "zero", byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, zero));
+  const byoc_loop_expr_t *j = open_hidden(s);
+  const byoc_loop_expr_t *quotient = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, load_state(s, s->h, j), scale);
+  const byoc_loop_expr_t *byte = BYOC_LADD(b, byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, quotient), zero);
+  byte = BYOC_LMAX(b, NUM(0.0), BYOC_LMIN(b, NUM(255.0), byte));
+  byoc_loop_store(b, s->rounded, state_at(s, j), BYOC_LMUL(b, BYOC_LSUB(b, byte, zero), scale));
+  byoc_loop_end(b);
+  close_rows(s);
+  return s->rounded;
+}
+
 // c = f(forget) * c + f(input) * g(cell); h = f(output) * h(c). Gates lie in the order input, output, forget, cell.
 static void step_lstm(cell_t *s) {
   byoc_loop_builder_t *b = s->b;
-  multiply(s, 0, 4, s->h);
+  multiply(s, 0, 4, state_of_products(s));
   open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s);
   const byoc_loop_expr_t *old = byoc_loop_let(b, "old", load_state(s, s->c, j));
@@ -416,6 +444,9 @@ static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
   if (s->net == BYOC_NET_LSTM) {
     s->c = byoc_loop_allocate(b, "c", s->dtype, rows_of(s) * s->hidden);
     start_state(s, s->c, BYOC_STEPS_C);
+    if (byoc_node_flag(s->node, "rounds_state")) {
+      s->rounded = byoc_loop_allocate(b, "rounded", s->dtype, rows_of(s) * s->hidden);
+    }
   }
   if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS)) {
     // Clamped, because a kernel that is measured alone runs without the check of lengths.
@@ -505,6 +536,7 @@ static const byoc_op_attribute_t gru_attributes[] = {
 static const byoc_op_attribute_t lstm_attributes[] = {
     BYOC_RECURRENT_ATTRIBUTES(0),
     {BYOC_ATTR_INT("input_forget", 0)},
+    {BYOC_ATTR_INT("rounds_state", 0)},
     BYOC_ATTR_END,
 };
 

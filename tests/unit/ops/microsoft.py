@@ -354,6 +354,19 @@ def plain():
     case("SkipGroupNorm", [image, bias, bias, Input(1, 4), bias], [True, False], instead=norm_of_groups, activation=1, **groups)
 
 
+def recurrent():
+    w, r, bias = Input(1, 4, 20, dtype="int8"), Input(1, 5, 20, dtype="int8"), Input(1, 40)
+    zero = np.array([0], "int8")
+    scales, zeros = np.array([np.arange(20) / 4096 + 0.001], "float32"), np.zeros((1, 20), "int8")
+    case("DynamicQuantizeLSTM", [Input(3, 1, 4), w, r, bias, None, None, None, None, floats(0.005), zero, floats(0.004), zero], 3,
+         hidden_size=5)
+    case("DynamicQuantizeLSTM", [Input(3, 1, 4), w, r, bias, np.array([3], "int32"), Input(1, 1, 5), Input(1, 1, 5), Input(1, 15),
+                                 scales, zeros, scales, zeros], 3, hidden_size=5, direction="reverse", rows_only=True)
+    case("DynamicQuantizeLSTM", [Input(3, 1, 4), Input(2, 4, 20, dtype="uint8"), Input(2, 5, 20, dtype="uint8"), None, None, None,
+                                 None, None, floats(0.005, 0.003), np.array([128, 100], "uint8"), floats(0.004, 0.002),
+                                 np.array([120, 128], "uint8")], hidden_size=5, direction="bidirectional", rows_only=True)
+
+
 def channels_last():
     x, w, bias, z = Input(1, 4, 5, 4), Input(6, 2, 3, 3), Input(6), Input(1, 2, 3, 6)
     at = {"group": 2, "kernel_shape": [3, 3]}
@@ -424,6 +437,7 @@ products()
 attention()
 group_queries()
 plain()
+recurrent()
 quantised()
 of_few_bits()
 channels_last()
