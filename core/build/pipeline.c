@@ -476,6 +476,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   passes.targets = options->targets;
   size_t sunk = 0;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("choose-ranks"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("sink-into-branches"), module, &passes, diag, &sunk);
   if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);

@@ -135,6 +135,7 @@ byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_CONTAINER, node, &i));
   i->symbol = node->op;
   if (byoc_node_takes(node, "axis")) i->axis = byoc_node_int(node, "axis");
+  if (byoc_node_takes(node, "rank")) i->axis = byoc_node_int(node, "rank");
   if (byoc_node_takes(node, "keepdims")) i->flag = byoc_node_int(node, "keepdims");
   if (byoc_node_takes(node, "new_axis")) i->flag = byoc_node_int(node, "new_axis");
   for (uint32_t k = 0; k < node->operand_count; ++k) {

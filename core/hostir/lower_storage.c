@@ -26,7 +26,7 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 #undef BYOC_CONTAINER_NAME
   };
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {
-    if (byoc_node_is_onnx(node, operators[i])) return true;
+    if (byoc_node_is_onnx(node, operators[i]) || byoc_node_is(node, "byoc", operators[i])) return true;
   }
   return false;
 }

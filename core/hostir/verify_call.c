@@ -182,7 +182,8 @@ static const struct {
 } containers[] = {
     {"SequenceEmpty", 0, 0}, {"SequenceConstruct", 0, ANY}, {"SequenceInsert", 2, 3},     {"SequenceErase", 1, 2},
     {"SequenceAt", 2, 2},    {"SequenceLength", 1, 1},      {"ConcatFromSequence", 1, 1}, {"SplitToSequence", 1, 2},
-    {"Optional", 0, 1},      {"OptionalHasElement", 0, 1},  {"OptionalGetElement", 1, 1},
+    {"Optional", 0, 1},      {"OptionalHasElement", 0, 1},  {"OptionalGetElement", 1, 1}, {"RankIs", 1, 1},
+    {"AsRank", 1, 1},
 };
 
 static byoc_status_t check_container(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {

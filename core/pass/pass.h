@@ -51,6 +51,7 @@ typedef struct byoc_pass_t {
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
     "all of the above, fold-quantised, split-recurrent and, for targets, recognise-attention, until nothing changes "  \
     "(8 rounds at most)")                                                                                              \
+  X(choose_ranks, "choose-ranks", FUNCTIONS, "branch by the rank of tensors whose rank is known at run time only")     \
   X(sink_into_branches, "sink-into-branches", FUNCTIONS,                                                               \
     "move what depends on the rank of an If's result into its branches, where that differs between them")              \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \

@@ -300,12 +300,30 @@ static byoc_status_t sink(byoc_node_t *node, size_t *copy_count, byoc_diag_t *di
   return status;
 }
 
+// Neither branch of an If can run, so the branch that the If stands in cannot run either, and it refuses. False if
+// there is none, or if that was the last one that could.
+static bool refuse_around(const byoc_node_t *node, const byoc_diag_t *fault, byoc_diag_t *diag, byoc_status_t *status) {
+  byoc_block_t *branch = node->block;
+  const byoc_node_t *owner = branch->owner;
+  if (!owner || !byoc_node_is_onnx(owner, "If")) return false;
+  const int b = byoc_node_find_block(owner, branch_names[0]) == branch ? 0 : 1;
+  if (byoc_refusal_of(byoc_node_find_block(owner, branch_names[1 - b])))
+    return refuse_around(owner, fault, diag, status);
+  *status = byoc_refuse_branch(branch, branch_names[b], fault, diag);
+  return true;
+}
+
 byoc_status_t byoc_pass_sink_into_branches(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   size_t copy_count = 0;
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_open(function)) continue;
     for (byoc_node_t *node; (node = find_if(function->body)) != NULL;) {
-      BYOC_RETURN_IF_ERROR(sink(node, &copy_count, diag));
+      byoc_diag_t fault = {0};
+      byoc_status_t status = sink(node, &copy_count, &fault);
+      if (status == BYOC_INVALID_DATA && !refuse_around(node, &fault, diag, &status)) {
+        return byoc_diag_adopt(diag, &fault);
+      }
+      if (status != BYOC_OK) return status == fault.status ? byoc_diag_adopt(diag, &fault) : status;
       BYOC_RETURN_IF_ERROR(byoc_infer_function(function, diag));
       // What follows has dimensions that are now made inside the branches; those of the results take their place.
       BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag));

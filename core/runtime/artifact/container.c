@@ -234,3 +234,19 @@ int32_t byoc_optional_get_element(byoc_frame_t *frame, const byoc_container_call
   if (optional->count == 0) return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the optional is empty");
   return put(frame, call, byoc_cell_retain(optional->items[0]));
 }
+
+// ---- tensors whose rank is known only now ----
+
+int32_t byoc_rank_is(byoc_frame_t *frame, const byoc_container_call_t *call) {
+  return byoc_frame_set_bool(frame, call->result, (int64_t)operand(frame, call, 0)->rank == call->axis);
+}
+
+int32_t byoc_as_rank(byoc_frame_t *frame, const byoc_container_call_t *call) {
+  byoc_cell_t *cell = operand(frame, call, 0);
+  if ((int64_t)cell->rank == call->axis) return put(frame, call, byoc_cell_retain(cell));
+  return byoc_frame_fail(
+      frame, BYOC_INVALID_ARGUMENT,
+      "a tensor whose rank the model leaves open has %u dimensions, and what follows does not take so "
+      "many",
+      (unsigned)cell->rank);
+}

@@ -9,7 +9,7 @@
 typedef struct byoc_container_call_t {
   uint32_t result, operand_count;
   const uint32_t *operands;
-  int64_t axis; // ConcatFromSequence, SplitToSequence
+  int64_t axis; // ConcatFromSequence, SplitToSequence; RankIs, AsRank: the rank
   int64_t flag; // ConcatFromSequence: new_axis; SplitToSequence: keepdims
 } byoc_container_call_t;
 
@@ -25,7 +25,9 @@ typedef struct byoc_container_call_t {
   X("SplitToSequence", byoc_sequence_split)                                                                            \
   X("Optional", byoc_optional_make)                                                                                    \
   X("OptionalHasElement", byoc_optional_has_element)                                                                   \
-  X("OptionalGetElement", byoc_optional_get_element)
+  X("OptionalGetElement", byoc_optional_get_element)                                                                   \
+  X("RankIs", byoc_rank_is)                                                                                            \
+  X("AsRank", byoc_as_rank)
 
 typedef int32_t (*byoc_container_function_t)(byoc_frame_t *frame, const byoc_container_call_t *call);
 
