@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/build/choice.h"
 #include "core/ir/attribute_names.h"
 #include "core/ops/schema.h"
 
@@ -80,34 +81,7 @@ static byoc_status_t strip_block(const fallback_t *f, byoc_block_t *block) {
   return BYOC_OK;
 }
 
-static byoc_status_t copy_nodes(const fallback_t *f, byoc_block_t *from, byoc_block_t *to) {
-  byoc_map_t map;
-  byoc_pointer_map_init(&map, f->module->allocator);
-  bool ok = true;
-  BYOC_FOR_EACH_NODE(node, from) {
-    ok = ok && byoc_node_clone(node, to, NULL, &map) != NULL;
-  }
-  for (size_t r = 0; r < from->results.count && ok; ++r) {
-    byoc_value_t *copy = byoc_pointer_map_get(&map, from->results.data[r]);
-    ok = byoc_block_add_result(to, NULL, copy != NULL ? copy : from->results.data[r]);
-  }
-  byoc_map_deinit(&map);
-  return ok ? BYOC_OK : byoc_diag_out_of_memory(f->diag);
-}
-
 // ---- the choice ----
-
-// The results that a node of the body makes; the others stay as they are.
-static size_t list_results(const byoc_block_t *body, byoc_value_t **results) {
-  size_t count = 0;
-  for (size_t r = 0; r < body->results.count; ++r) {
-    byoc_value_t *value = body->results.data[r];
-    bool is_listed = byoc_value_producer(value) == NULL;
-    for (size_t k = 0; k < count && !is_listed; ++k) is_listed = results[k] == value;
-    if (!is_listed) results[count++] = value;
-  }
-  return count;
-}
 
 // What a case returns is in the host's memory, so that nothing is left to do on a device behind the choice.
 static byoc_status_t return_to_host(const fallback_t *f, byoc_block_t *block, byoc_value_t *value) {
@@ -127,15 +101,18 @@ static byoc_status_t fill_cases(const fallback_t *f, byoc_block_t *body, byoc_no
     if (node != choice && node != byoc_value_producer(choice->operands[0])) byoc_node_move(node, here, NULL);
   }
   for (uint32_t r = 0; r < choice->result_count; ++r) BYOC_RETURN_IF_ERROR(return_to_host(f, here, results[r]));
-  BYOC_RETURN_IF_ERROR(copy_nodes(f, here, instead));
-  return strip_block(f, instead);
+  byoc_map_t map;
+  byoc_pointer_map_init(&map, f->module->allocator);
+  const bool ok = byoc_choice_copy(here, instead, &map);
+  byoc_map_deinit(&map);
+  return ok ? strip_block(f, instead) : byoc_diag_out_of_memory(f->diag);
 }
 
 static byoc_status_t choose(const fallback_t *f, byoc_function_t *main) {
   byoc_block_t *body = main->body;
   byoc_value_t **results = BYOC_ARENA_ARRAY(&f->module->arena, byoc_value_t *, body->results.count + 1);
   if (results == NULL) return byoc_diag_out_of_memory(f->diag);
-  const size_t count = list_results(body, results);
+  const size_t count = byoc_choice_list_results(body, results);
   if (count == 0) return BYOC_OK;
   byoc_node_t *ready = byoc_node_create(body, NULL, "byoc", "DevicesReady", 1, NULL, 0, 1);
   const byoc_type_t *type = byoc_type_tensor_static(&f->module->arena, BYOC_DTYPE_BOOL, 0, NULL);
@@ -146,11 +123,8 @@ static byoc_status_t choose(const fallback_t *f, byoc_function_t *main) {
   for (size_t k = 0; k < count; ++k) {
     choice->results[k]->type = results[k]->type;
     choice->results[k]->device = (byoc_virtual_device_t){.device_type = PROCESSOR, .device_id = 0};
-    for (uint32_t r = 0; r < body->results.count; ++r) {
-      if (body->results.data[r] != results[k]) continue;
-      if (!byoc_block_set_result(body, r, choice->results[k])) return byoc_diag_out_of_memory(f->diag);
-    }
   }
+  if (!byoc_choice_replace_results(body, results, choice)) return byoc_diag_out_of_memory(f->diag);
   return fill_cases(f, body, choice, results);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
+#include "core/build/choice.h"
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 
@@ -171,16 +172,8 @@ static byoc_status_t copy_nodes(variants_t *v, const byoc_block_t *from, byoc_bl
   byoc_pointer_map_init(&map, v->module->allocator);
   byoc_status_t status = narrow_inputs(v, to, &map);
   byoc_node_t *last_view = to->last;
-  bool ok = true;
-  BYOC_FOR_EACH_NODE(node, from) {
-    ok = ok && status == BYOC_OK && byoc_node_clone(node, to, NULL, &map) != NULL;
-  }
-  for (size_t r = 0; r < from->results.count && ok; ++r) {
-    byoc_value_t *copy = byoc_pointer_map_get(&map, from->results.data[r]);
-    ok = byoc_block_add_result(to, NULL, copy != NULL ? copy : from->results.data[r]);
-  }
+  if (status == BYOC_OK && !byoc_choice_copy(from, to, &map)) status = byoc_diag_out_of_memory(v->diag);
   byoc_map_deinit(&map);
-  if (status == BYOC_OK && !ok) status = byoc_diag_out_of_memory(v->diag);
   if (status == BYOC_OK) status = settle_block(v, to);
   for (byoc_node_t *node = last_view != NULL ? last_view->next : to->first; node != NULL && status == BYOC_OK;
        node = node->next) {
@@ -252,30 +245,6 @@ static const byoc_type_t *outer_type(variants_t *v, const byoc_value_t *open, co
   return v->failed ? NULL : byoc_type_tensor(arena, type->dtype, type->rank, dims);
 }
 
-// The results that a node of the block makes, each once; the others stay as they are.
-static size_t list_results(const byoc_block_t *block, byoc_value_t **results) {
-  size_t count = 0;
-  for (size_t r = 0; r < block->results.count; ++r) {
-    byoc_value_t *value = block->results.data[r];
-    bool is_listed = byoc_value_producer(value) == NULL;
-    for (size_t k = 0; k < count && !is_listed; ++k) is_listed = results[k] == value;
-    if (!is_listed) results[count++] = value;
-  }
-  return count;
-}
-
-static byoc_status_t replace_results(const variants_t *v, byoc_block_t *block, byoc_value_t *const *results,
-                                     const byoc_node_t *choice) {
-  for (uint32_t k = 0; k < choice->result_count; ++k) {
-    choice->results[k]->device = results[k]->device;
-    for (uint32_t r = 0; r < block->results.count; ++r) {
-      if (block->results.data[r] != results[k]) continue;
-      if (!byoc_block_set_result(block, r, choice->results[k])) return byoc_diag_out_of_memory(v->diag);
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t name_cases(variants_t *v, byoc_node_t *choice, const char *variant, bool is_last) {
   const char *otherwise = is_last ? "open" : byoc_arena_format(&v->module->arena, "not %s", variant);
   const char *const cases[] = {variant, otherwise};
@@ -289,7 +258,7 @@ static byoc_status_t split(variants_t *v, byoc_block_t *block, const char *varia
                            byoc_block_t **out_rest) {
   byoc_value_t **results = BYOC_ARENA_ARRAY(&v->module->arena, byoc_value_t *, block->results.count + 1);
   if (results == NULL) return byoc_diag_out_of_memory(v->diag);
-  const size_t count = list_results(block, results);
+  const size_t count = byoc_choice_list_results(block, results);
   byoc_node_t *last = block->last;
   byoc_value_t *answer = ask(v, block);
   if (answer == NULL) return byoc_diag_failure(v->diag);
@@ -298,7 +267,7 @@ static byoc_status_t split(variants_t *v, byoc_block_t *block, const char *varia
   byoc_block_t *rest = fixed != NULL ? byoc_node_add_block(choice, "else_branch") : NULL;
   if (rest == NULL || !byoc_node_set_name(choice, BYOC_VARIANT_NODES)) return byoc_diag_out_of_memory(v->diag);
   BYOC_RETURN_IF_ERROR(name_cases(v, choice, variant, is_last));
-  BYOC_RETURN_IF_ERROR(replace_results(v, block, results, choice));
+  if (!byoc_choice_replace_results(block, results, choice)) return byoc_diag_out_of_memory(v->diag);
   for (byoc_node_t *node = block->first, *next = NULL, *end = last->next; node != end; node = next) {
     next = node->next;
     byoc_node_move(node, rest, NULL);
@@ -309,6 +278,7 @@ static byoc_status_t split(variants_t *v, byoc_block_t *block, const char *varia
   *out_rest = rest;
   BYOC_RETURN_IF_ERROR(copy_nodes(v, rest, fixed));
   for (size_t k = 0; k < count; ++k) {
+    choice->results[k]->device = results[k]->device;
     choice->results[k]->type = outer_type(v, results[k], fixed->results.data[k]);
     if (choice->results[k]->type == NULL) return byoc_diag_out_of_memory(v->diag);
   }
@@ -342,7 +312,7 @@ byoc_status_t byoc_variants_add(byoc_graph_module_t *module, const byoc_variant_
   byoc_status_t status = find_dims(&v);
   byoc_value_t **results = BYOC_ARENA_ARRAY(&module->arena, byoc_value_t *, v.main->body->results.count + 1);
   if (status == BYOC_OK && results == NULL) status = byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK && list_results(v.main->body, results) > 0) status = add_all(&v);
+  if (status == BYOC_OK && byoc_choice_list_results(v.main->body, results) > 0) status = add_all(&v);
   byoc_map_deinit(&v.sizes);
   return status;
 }
