@@ -11,7 +11,7 @@ typedef struct modelgen_options_t {
 } modelgen_options_t;
 
 // How a model holds the weights of its linear layers.
-typedef enum modelgen_weights_t { IN_F32, IN_NBITS, IN_BLOCKS } modelgen_weights_t;
+typedef enum modelgen_weights_t { IN_F32, IN_NBITS, IN_NBITS_BY_BYTES, IN_BLOCKS } modelgen_weights_t;
 
 typedef struct modelgen_t {
   byoc_onnx_model_t *model;
@@ -47,6 +47,7 @@ void modelgen_build_bert_base(modelgen_t *gen);
 void modelgen_build_gpt2_step(modelgen_t *gen);
 void modelgen_build_gpt2_cached(modelgen_t *gen);
 void modelgen_build_gpt2_nbits(modelgen_t *gen);
+void modelgen_build_gpt2_bytes(modelgen_t *gen);
 void modelgen_build_gpt2_blocked(modelgen_t *gen);
 void modelgen_build_greedy_decoder(modelgen_t *gen);
 void modelgen_build_detector(modelgen_t *gen);
@@ -81,7 +82,8 @@ const char *modelgen_dense(modelgen_t *gen, const char *name, const char *x, int
 // y = x · w + b for any rank, as MatMul and Add.
 const char *modelgen_linear(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs);
 // y = x · w for weights of four bits in blocks of 32, as MatMulNBits.
-const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs);
+const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs,
+                           bool rounds);
 // A matrix of four bits in blocks of 32 along `axis`, as DequantizeLinear.
 const char *modelgen_blocked(modelgen_t *gen, const char *name, int64_t rows, int64_t columns, int axis,
                              int64_t fan_in);

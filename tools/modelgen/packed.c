@@ -5,6 +5,8 @@
 #include "modelgen.h"
 
 enum { BLOCK = 32, BITS = 4, LEVELS = 1 << BITS };
+// The accuracy_level that lets data be rounded to bytes.
+enum { LEVEL_OF_BYTES = 4 };
 
 // Numbers of LEVELS uniform steps around 0 have a variance of (LEVELS² - 1) / 12 steps².
 static void add_scales(modelgen_t *gen, const char *name, size_t rank, const int64_t *dims, int64_t fan_in) {
@@ -15,7 +17,8 @@ static void add_scales(modelgen_t *gen, const char *name, size_t rank, const int
   for (int64_t i = 0; scales && i < count; i++) scales[i] = step;
 }
 
-const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs) {
+const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs,
+                           bool rounds) {
   const int64_t blocks = (inputs + BLOCK - 1) / BLOCK, dims[3] = {outputs, blocks, BLOCK * BITS / 8};
   const char *weight = modelgen_text(gen, "%s.weight_Q4", name), *scale = modelgen_text(gen, "%s.weight_scales", name);
   const char *y = modelgen_text(gen, "%s_output", name);
@@ -28,6 +31,7 @@ const char *modelgen_nbits(modelgen_t *gen, const char *name, const char *x, int
   byoc_onnx_node_int(node, "N", outputs);
   byoc_onnx_node_int(node, "bits", BITS);
   byoc_onnx_node_int(node, "block_size", BLOCK);
+  if (rounds) byoc_onnx_node_int(node, "accuracy_level", LEVEL_OF_BYTES);
   return y;
 }
 

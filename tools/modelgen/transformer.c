@@ -166,14 +166,18 @@ static void add_to_cache(modelgen_t *gen, const char *name, bool is_fixed, const
                      "axis", 2);
 }
 
+static bool is_nbits(modelgen_weights_t weights) {
+  return weights == IN_NBITS || weights == IN_NBITS_BY_BYTES;
+}
+
 // y = x · w + b, with the weights as they are held.
 static const char *project(modelgen_t *gen, modelgen_weights_t weights, const char *name, const char *x, int64_t inputs,
                            int64_t outputs) {
   if (weights == IN_F32) return modelgen_linear(gen, name, x, inputs, outputs);
   const char *bias = modelgen_text(gen, "%s.bias", name), *product = modelgen_text(gen, "%s/MatMul", name);
   modelgen_range(gen, bias, outputs, -0.1f, 0.1f);
-  if (weights == IN_NBITS) {
-    product = modelgen_nbits(gen, product, x, inputs, outputs);
+  if (is_nbits(weights)) {
+    product = modelgen_nbits(gen, product, x, inputs, outputs, weights == IN_NBITS_BY_BYTES);
   } else {
     const char *weight = modelgen_text(gen, "%s.weight", name);
     product = modelgen_binary(gen, "MatMul", product, x, modelgen_blocked(gen, weight, inputs, outputs, 0, inputs));
@@ -196,7 +200,7 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weight
   modelgen_scalar(gen, "gelu.root", 0.797884583f);
   modelgen_scalar(gen, "gelu.cubic", 0.044715f);
   modelgen_scalar(gen, "gelu.power", 3.0f);
-  if (weights == IN_NBITS) byoc_onnx_model_import(gen->model, "com.microsoft", 1);
+  if (is_nbits(weights)) byoc_onnx_model_import(gen->model, "com.microsoft", 1);
   const bool is_blocked = weights == IN_BLOCKS;
   enum { EMBEDDED = 2500 }; // weights of 0.02 on average
   if (is_blocked) modelgen_blocked(gen, "wte.weight", VOCABULARY, WIDTH, 1, EMBEDDED);
@@ -240,8 +244,8 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weight
   }
   x = modelgen_layer_norm(gen, "ln_f", x, WIDTH, 1e-5f);
   const int64_t swap_matrix[2] = {1, 0};
-  if (weights == IN_NBITS) {
-    const char *logits = modelgen_nbits(gen, "lm_head", x, WIDTH, VOCABULARY);
+  if (is_nbits(weights)) {
+    const char *logits = modelgen_nbits(gen, "lm_head", x, WIDTH, VOCABULARY, weights == IN_NBITS_BY_BYTES);
     byoc_onnx_graph_node(gen->graph, "Identity", "logits", logits, "logits");
   } else {
     const char *head = modelgen_transpose(gen, "lm_head/Transpose", "wte.weight", swap_matrix, 2);
@@ -263,6 +267,10 @@ void modelgen_build_gpt2_cached(modelgen_t *gen) {
 
 void modelgen_build_gpt2_nbits(modelgen_t *gen) {
   build_gpt2(gen, false, IN_NBITS);
+}
+
+void modelgen_build_gpt2_bytes(modelgen_t *gen) {
+  build_gpt2(gen, false, IN_NBITS_BY_BYTES);
 }
 
 void modelgen_build_gpt2_blocked(modelgen_t *gen) {

@@ -113,6 +113,16 @@ static void writes_transformers(void **state) {
   module = read_generated("gpt2.onnx");
   assert_int_equal(byoc_type_element_count(byoc_graph_module_main(module)->body->results.data[0]->type), 50257);
   byoc_graph_module_destroy(module);
+  assert_int_equal(RUN(NULL, "gpt2_bytes", "-o", "gpt2.onnx", "--layers", "1", "--sequence", "5"), 0);
+  module = read_generated("gpt2.onnx");
+  size_t products = 0;
+  BYOC_FOR_EACH_NODE(node, byoc_graph_module_main(module)->body) {
+    if (strcmp(node->op, "MatMulNBits") != 0) continue;
+    assert_int_equal(byoc_node_int(node, "accuracy_level"), 4);
+    products++;
+  }
+  assert_int_equal(products, 5);
+  byoc_graph_module_destroy(module);
   assert_int_equal(RUN(NULL, "gpt2_blocked", "-o", "gpt2.onnx", "--layers", "1", "--sequence", "5"), 0);
   module = read_generated("gpt2.onnx");
   assert_int_equal(byoc_type_element_count(byoc_graph_module_main(module)->body->results.data[0]->type), 50257);
