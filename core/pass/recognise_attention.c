@@ -3,7 +3,7 @@
 //
 //   %0 = MatMul(%q, %k)            q, v [batch, heads, length, size], k [batch, heads, size, length]
 //   %1 = Div(%0, @scale)           or Mul, or both; also on q or k
-//   %2 = Add(%1, %mask)            or Where(%mask, %1, @lowest), or nothing
+//   %2 = Add(%1, %mask)            or Where(%mask, %1, @lowest), or nothing; a position bias may be added too
 //   %3 = Softmax(%2)          →    %4 = Attention(%q, transposed %k, %v, %mask) {scale}
 //   %4 = MatMul(%3, %v)
 //
@@ -14,7 +14,8 @@
 //   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
 //   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
 //
-// Batches and lengths may be those of a run, where types say that they are the same; heads and their sizes are numbers.
+// One head of keys and values may serve all heads of queries. Batches and lengths may be those of a run, where types
+// say that they are the same; heads and their sizes are numbers.
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@
 #include "core/pass/rewrite.h"
 #include "core/pass/terms.h"
 
-enum { ATTENTION_OPSET = 23, MAX_OPERANDS = 6, MAX_RESULTS = 3 };
+enum { ATTENTION_OPSET = 23, MAX_OPERANDS = 6, MAX_RESULTS = 3, MAX_MASKS = 2 };
 
 static const int64_t swap_rows_and_heads[] = {0, 2, 1, 3}, swap_last[] = {0, 1, 3, 2}, keys_last[] = {0, 2, 3, 1};
 
@@ -37,7 +38,8 @@ typedef struct attention_t {
   byoc_value_t *q, *v;            // [batch, heads, length, size]
   byoc_value_t *k;                // the same; NULL if only `k_rows` is known
   byoc_value_t *k_rows;           // [batch, length, heads, size]; NULL if only `k` is known
-  byoc_value_t *mask;             // is added; NULL: none
+  byoc_value_t *masks[MAX_MASKS]; // are added; `mask_count` of them
+  uint32_t mask_count;
   byoc_value_t *kept, *elsewhere; // Where(kept, scores, elsewhere); NULL: none
   double scale;
 } attention_t;
@@ -135,29 +137,30 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   return true;
 }
 
-// Scores, with a mask or without.
+// Scores, with masks or without.
 static bool read_masked(byoc_value_t *value, attention_t *attention) {
   if (read_scores(value, attention) || read_where(value, attention)) return true;
   const byoc_node_t *add = byoc_term_inner(value, attention->product->block, "Add");
-  for (uint32_t i = 0; add != NULL && i < 2; ++i) {
+  if (add == NULL || attention->mask_count == MAX_MASKS) return false;
+  for (uint32_t i = 0; i < 2; ++i) {
     byoc_value_t *scores = add->operands[i], *mask = add->operands[1 - i];
-    bool fits = byoc_type_equal(scores->type, value->type) && is_spread(mask->type, value->type);
-    if (!fits || (!read_scores(scores, attention) && !read_where(scores, attention))) continue;
-    attention->mask = mask;
-    return true;
+    if (!byoc_type_equal(scores->type, value->type) || !is_spread(mask->type, value->type)) continue;
+    attention->masks[attention->mask_count++] = mask;
+    if (read_masked(scores, attention)) return true;
+    --attention->mask_count;
   }
   return false;
 }
 
-// There are as many batches and heads of keys and values as of queries; nothing is repeated. Heads and their sizes are
-// numbers.
+// There are as many batches of keys and values as of queries, and as many heads or one that serves all. Heads and their
+// sizes are numbers.
 static bool shapes_agree(const attention_t *a) {
   const byoc_value_t *scores = a->product->operands[0], *k = a->k != NULL ? a->k : a->k_rows;
   const int32_t heads = a->k != NULL ? 1 : 2, length = 3 - heads; // of k
   if (!is_number(a->q, 1) || !is_number(a->q, 3) || !is_number(a->v, 3) || !is_number(k, 3)) return false;
+  if (!is_number(a->v, 1) || (number(a->v, 1) != 1 && number(a->v, 1) != number(a->q, 1))) return false;
   return same_dim(scores, 0, a->q, 0) && same_dim(scores, 1, a->q, 1) && same_dim(a->v, 0, a->q, 0) &&
-         same_dim(a->v, 1, a->q, 1) && same_dim(k, 0, a->q, 0) && same_dim(k, heads, a->q, 1) &&
-         same_dim(k, length, a->v, 2);
+         same_dim(k, 0, a->q, 0) && same_dim(k, heads, a->v, 1) && same_dim(k, length, a->v, 2);
 }
 
 static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
@@ -214,10 +217,12 @@ static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
 // What is added to the scores.
 static byoc_value_t *write_mask(byoc_writer_t *w, const attention_t *a) {
   static const float nothing = 0;
-  if (a->kept == NULL) return a->mask;
+  byoc_value_t *mask = a->mask_count > 0 ? a->masks[0] : NULL;
+  if (a->mask_count > 1) mask = byoc_write_plain(w, "Add", mask, a->masks[1]);
+  if (a->kept == NULL || w->failed) return mask;
   byoc_value_t *zero = byoc_write_vector(w, "zero", BYOC_DTYPE_F32, 1, &nothing);
   byoc_value_t *added = byoc_write_node(w, "", "Where", a->kept, zero, a->elsewhere, NULL, 0);
-  return a->mask != NULL && added != NULL ? byoc_write_node(w, "", "Add", added, a->mask, NULL, NULL, 0) : added;
+  return mask != NULL && added != NULL ? byoc_write_plain(w, "Add", added, mask) : added;
 }
 
 static byoc_node_t *write_operator(byoc_writer_t *w, byoc_value_t *const operands[MAX_OPERANDS], uint32_t result_count,
@@ -247,7 +252,7 @@ static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_v
                                 byoc_diag_t *diag, size_t *changes) {
   byoc_writer_t w = {.node = a->product, .diag = diag};
   const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = number(a->q, 1)},
-                                         {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = number(a->q, 1)},
+                                         {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = number(a->v, 1)},
                                          {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
   byoc_value_t *merged = merge->results[0];
   const int64_t dims[] = {kept_dim(merged, 0), kept_dim(merged, 1), number(merged, 2), number(merged, 3)};
