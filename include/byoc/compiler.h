@@ -123,8 +123,9 @@ typedef struct byoc_compiler_build_t {
   uint64_t model_size_bytes;
   const char *data_folder; // of a model in memory, where its external data is; NULL: it has none
   const char *name;        // in the artifact, a C identifier; NULL: that of the model's file, or "model"
-  // Where the artifact goes. Its header is written beside it, model.so and model.h; both appear when they are whole, or
-  // not at all. NULL: the result has them.
+  // Where the artifact goes: a shared object, or by the end of its name a static library (.a) or an object (.o). Its
+  // header is written beside it, model.so and model.h; both appear when they are whole, or not at all. NULL: the result
+  // has the shared object and its header.
   const char *output;
   const char *const *targets; // "cutlass -tune=1", in order of preference, as for byoc build; none: what it takes then
   uint64_t target_count;
