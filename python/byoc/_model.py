@@ -10,7 +10,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from collections.abc import Mapping
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -171,6 +172,25 @@ class Context:
         # The library stays open until its contexts are gone.
         weakref.finalize(self, _destroy, model._library, handle).atexit = False
 
+        # What the last run allocated; a callback that is made once.
+        made: Dict[int, np.ndarray] = {}
+        failures: List[BaseException] = []
+
+        def allocate(_: Any, output: int, tensor: Any, size_bytes: int) -> Optional[int]:
+            try:
+                argument = tensor.contents
+                shape = tuple(argument.dims[i] for i in range(argument.rank))
+                made[output] = tensors.empty(argument.dtype, shape)
+                return tensors.address_of(made[output])
+            except BaseException as failure:  # it cannot pass through C
+                failures.append(failure)
+                return None
+
+        self._made, self._failures = made, failures
+        self._options = native.byoc_run_options_t(
+            struct_size=ctypes.sizeof(native.byoc_run_options_t), allocate=native.ALLOCATE(allocate)
+        )
+
     def _check(self, status: int) -> None:
         if status != OK:
             raise Error(self.model._table.last_error(self._handle).decode(errors="replace"), status)
@@ -178,6 +198,8 @@ class Context:
     def _match(self, args: Tuple[Any, ...], named: Mapping[str, Any]) -> List[Any]:
         """The inputs in order: by position, by name, or one mapping of names."""
         infos = self.model.inputs
+        if len(args) == len(infos) and not named and not (len(args) == 1 and isinstance(args[0], Mapping)):
+            return list(args)
         if len(args) == 1 and isinstance(args[0], Mapping):
             named, args = {**args[0], **named}, ()
         if len(args) > len(infos):
@@ -250,7 +272,7 @@ class Context:
             else:
                 array = tensors.empty(info.number, shape)
                 results[info.name] = array
-                memory = tensors.Memory(array.ctypes.data, shape, array.nbytes, array)
+                memory = tensors.Memory(tensors.address_of(array), shape, array.nbytes, array)
             places.append(memory.address)
         inputs = (ctypes.c_void_p * max(len(memories), 1))(*(memory.address for memory in memories))
         outputs = (ctypes.c_void_p * max(len(places), 1))(*places)
@@ -300,32 +322,22 @@ class Context:
                 memory = tensors.write(given[info.name], info.number, f"output '{info.name}'")
                 place.data, place.size_bytes = memory.address, memory.size_bytes
                 keep.append(memory)
-        made: Dict[int, np.ndarray] = {}
-        failures: List[BaseException] = []
-
-        def allocate(_: Any, output: int, tensor: Any, size_bytes: int) -> Optional[int]:
-            try:
-                argument = tensor.contents
-                shape = tuple(argument.dims[i] for i in range(argument.rank))
-                made[output] = tensors.empty(argument.dtype, shape)
-                return made[output].ctypes.data
-            except BaseException as failure:  # it cannot pass through C
-                failures.append(failure)
-                return None
-
-        options = native.byoc_run_options_t(
-            struct_size=ctypes.sizeof(native.byoc_run_options_t), outputs=buffers, allocate=native.ALLOCATE(allocate)
-        )
+        made, failures = self._made, self._failures
+        made.clear()
+        failures.clear()
+        self._options.outputs = buffers
         results = (native.byoc_argument_t * max(len(model.outputs), 1))()
-        status = table.run_with(self._handle, inputs, results, ctypes.byref(options))
+        status = table.run_with(self._handle, inputs, results, ctypes.byref(self._options))
         if status == OUT_OF_MEMORY and failures:
             raise failures[0]
         self._check(status)
         del keep
-        return {
+        returned = {
             info.name: self._result(results[i], made.get(i), given.get(info.name))
             for i, info in enumerate(model.outputs)
         }
+        made.clear()
+        return returned
 
     def _result(self, argument: Any, made: Optional[np.ndarray], given: Any) -> Any:
         if argument.kind == native.SEQUENCE:

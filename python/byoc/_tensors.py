@@ -153,8 +153,12 @@ def unpack(packed: np.ndarray, kind: ElementType, shape: Tuple[int, ...]) -> np.
     return flat[: _count(shape)].view(kind.numpy).reshape(shape)
 
 
+def address_of(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]  # array.ctypes.data takes three times as long
+
+
 def _of_array(array: np.ndarray) -> Memory:
-    address = array.ctypes.data if array.size > 0 else ctypes.addressof(_nothing)
+    address = address_of(array) if array.size > 0 else ctypes.addressof(_nothing)
     return Memory(address, array.shape, array.nbytes, array)
 
 
@@ -162,6 +166,9 @@ def read(value: Any, dtype: int, what: str) -> Memory:
     """What an input points to: the memory of `value` if it is dense, or else a copy. Types are not converted, but numbers
     and lists take the type that is wanted."""
     kind = element_type(dtype)
+    if type(value) is np.ndarray and value.dtype == kind.numpy and value.flags.carray and not kind.packed:
+        if dtype != STRING:
+            return _of_array(value)  # the usual case
     if dtype == STRING:
         return _strings(value)
     if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__") and not kind.packed:
@@ -222,5 +229,5 @@ def copy_out(argument: native.byoc_argument_t) -> np.ndarray:
     shape = tuple(argument.dims[i] for i in range(argument.rank))
     array = empty(argument.dtype, shape)
     if array.nbytes > 0:
-        ctypes.memmove(array.ctypes.data, argument.data, array.nbytes)
+        ctypes.memmove(address_of(array), argument.data, array.nbytes)
     return finish(array, argument.dtype, shape)
