@@ -186,8 +186,9 @@ static const byoc_loop_expr_t *shape_pad(byoc_lower_t *lower, const byoc_node_t 
 }
 
 static const byoc_op_attribute_t pad_attributes[] = {
-    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge"), .until = 19},
-    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge", "wrap"), .since = 19},
+    // wrap came with version 19; torch's exporter writes it in version 18, and ONNX Runtime takes it there.
+    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge"), .until = 18},
+    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge", "wrap"), .since = 18},
     {BYOC_ATTR_REQUIRED(INTS, "pads"), .until = 11},
     {BYOC_ATTR_FLOAT("value", 0.0), .until = 11},
     BYOC_ATTR_END,

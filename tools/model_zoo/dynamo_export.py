@@ -1,6 +1,7 @@
 """Exports a torch module by torch's newer exporter, which captures a graph (dynamo) and writes it with onnxscript."""
 import inspect
 
+import onnx
 import torch
 
 from .model import Model
@@ -22,9 +23,18 @@ def make(kind, name, build, inputs, opset=18, open_axes=None):
         with torch.no_grad():
             program = torch.onnx.export(module, arguments, dynamo=True, opset_version=opset, dynamic_shapes=shapes,
                                         verbose=False)
-        program.save(str(path), external_data=False)
+        model = program.model_proto
+        forget_origins(model.graph)
+        onnx.save(model, str(path))
         return [argument.numpy() for argument in arguments]
     return Model(kind, name, export)
+
+
+def forget_origins(graph):
+    """The exporter writes where in the Python code each node came from, which takes more room than small weights."""
+    for part in (*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
+        del part.metadata_props[:]
+    del graph.metadata_props[:]
 
 
 def as_arguments(module, shapes):

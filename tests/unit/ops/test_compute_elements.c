@@ -256,6 +256,7 @@ static void test_movement(void **state) {
   CHECK("  constant @p : i64[2] = [2, 2]", "%y = Pad@13(%b, @p) {mode = \"reflect\"} : ?", 30, 20, 10, 20, 30, 20, 10);
   CHECK("  constant @p : i64[2] = [2, 1]", "%y = Pad@13(%b, @p) {mode = \"edge\"} : ?", 10, 10, 10, 20, 30, 30);
   CHECK("  constant @p : i64[2] = [1, 4]", "%y = Pad@19(%b, @p) {mode = \"wrap\"} : ?", 30, 10, 20, 30, 10, 20, 30, 10);
+  CHECK("  constant @p : i64[2] = [1, 4]", "%y = Pad@18(%b, @p) {mode = \"wrap\"} : ?", 30, 10, 20, 30, 10, 20, 30, 10);
   CHECK("  constant @i : i64[2] = [2, -3]", "%y = Gather@13(%a, @i) {axis = 1} : ?", 3, 1, 6, 4);
   CHECK("  constant @i : i64[] = [1]", "%y = Gather@13(%a, @i) : ?", 4, 5, 6);
   CHECK("  constant @i : i64[2,2] = [0, -1, 2, 0]", "%y = GatherElements@13(%a, @i) {axis = 1} : ?", 1, 3, 6, 4);
