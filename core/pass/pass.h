@@ -49,8 +49,8 @@ typedef struct byoc_pass_t {
   X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
   X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
-    "all of the above, fold-quantised, split-recurrent and, for targets, recognise-attention, until nothing changes "  \
-    "(8 rounds at most)")                                                                                              \
+    "all of the above, fold-quantised, split-recurrent, split-transposed and, for targets, recognise-attention, "      \
+    "until nothing changes (8 rounds at most)")                                                                        \
   X(choose_ranks, "choose-ranks", FUNCTIONS, "branch by the rank of tensors whose rank is known at run time only")     \
   X(sink_into_branches, "sink-into-branches", FUNCTIONS,                                                               \
     "move what depends on the rank of an If's result into its branches, where that differs between them")              \
@@ -86,6 +86,8 @@ typedef struct byoc_pass_t {
     "make one operator of the products around a softmax, where a target takes it")                                     \
   X(split_recurrent, "split-recurrent", FUNCTIONS,                                                                     \
     "make a product of all inputs and the steps of RNN, GRU and LSTM, where no target takes them whole")               \
+  X(split_transposed, "split-transposed", FUNCTIONS,                                                                   \
+    "make a convolution and a rearrangement of a transposed convolution, where no target takes it whole")              \
   X(propose_layouts, "propose-layouts", FUNCTIONS,                                                                     \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 
