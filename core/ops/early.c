@@ -61,7 +61,7 @@ static byoc_status_t expand_image_scaler(byoc_node_t *node, byoc_diag_t *diag, b
   byoc_writer_t w = {.node = node, .diag = diag};
   size_t count = 0;
   const double *given = byoc_node_floats(node, "bias", &count);
-  float *single = BYOC_ARENA_ARRAY(&node->function->module->arena, float, count);
+  float *single = BYOC_ARENA_ARRAY(&node->function->module->arena, float, count + 1);
   if (!single) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) single[i] = (float)given[i];
   byoc_value_t *bias = byoc_write_vector(&w, "bias", BYOC_DTYPE_F32, (int64_t)count, single);

@@ -1,7 +1,8 @@
 """The kinds of models, and the modules that export them."""
 import importlib
 
-MODULES = {"linear": "scikit", "trees": "scikit", "svm": "scikit", "pipelines": "scikit", "boosted": "boosted",
+MODULES = {"linear": "scikit", "trees": "scikit", "svm": "scikit", "pipelines": "scikit", "texts": "scikit",
+           "boosted": "boosted",
            "layers": "layers", "scripted": "scripted", "transformers": "transformers", "vision": "vision",
            "detection": "detection", "dynamo_layers": "dynamo",
            "dynamo_transformers": "dynamo", "dynamo_vision": "dynamo", "dynamo_detection": "dynamo",

@@ -1,10 +1,12 @@
 """Models of scikit-learn, exported by skl2onnx: linear ones, trees, support vectors and what stands before them."""
 import numpy
 from skl2onnx import to_onnx
+from skl2onnx.common.data_types import StringTensorType
 from sklearn import (cluster, datasets, decomposition, discriminant_analysis, ensemble, feature_selection,
     gaussian_process,
                      impute, linear_model, mixture, multiclass, naive_bayes, neighbors, neural_network, pipeline,
                      preprocessing, svm, tree)
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from .model import Model
 
@@ -140,7 +142,33 @@ def pipelines(sets):
     yield make("pipelines", "ordinal_words", preprocessing.OrdinalEncoder(), names, targets)
 
 
+def texts(_sets):
+    sentences = ["This is the first document.", "This document is the second document.", "and the third one, naïve café",
+                 "Is this the first document? Yes, it's number 1!", "none of the words", "a b cc  ddd"] * 4
+    targets = numpy.arange(len(sentences)) % 2
+
+    def of(name, estimator):
+        def export(path):
+            estimator.fit(sentences, targets)
+            # ONNX Runtime has no other locale on many machines.
+            options = {vectorizer: {"locale": "C.UTF-8"} for vectorizer in (CountVectorizer, TfidfVectorizer)}
+            model = to_onnx(estimator, initial_types=[("x", StringTensorType([None, 1]))], target_opset=OPSETS,
+                            options=options)
+            path.write_bytes(model.SerializeToString())
+            return [numpy.array(sentences[:6]).reshape(-1, 1)]
+        return Model("texts", name, export)
+
+    logistic = linear_model.LogisticRegression(max_iter=1000)
+    yield of("count", CountVectorizer())
+    yield of("tfidf", TfidfVectorizer())
+    yield of("tfidf_pairs", TfidfVectorizer(token_pattern="[a-zA-Z]+", ngram_range=(1, 2)))
+    yield of("characters", CountVectorizer(analyzer="char", ngram_range=(1, 3)))
+    yield of("stop_words", TfidfVectorizer(lowercase=False, stop_words=["the"]))
+    yield of("count_logistic", pipeline.make_pipeline(CountVectorizer(), logistic))
+    yield of("tfidf_trees", pipeline.make_pipeline(TfidfVectorizer(), tree.DecisionTreeClassifier(random_state=0)))
+
+
 def models():
     sets = data_sets()
-    for family in (linear, trees, svms, pipelines):
+    for family in (linear, trees, svms, pipelines, texts):
         yield from family(sets)

@@ -1,0 +1,1 @@
+2This is the first document.2%This document is the second document.2and the third one, naïve café2/Is this the first document? Yes, it's number 1!2none of the words2a b cc  dddBx

@@ -1,0 +1,1 @@
+Boutput_probabilityJ0w&?Õ≥>l&7>e6R?ÍY?ÙW>l&7>e6R?÷óc?PA„=pò>>‰YP?
