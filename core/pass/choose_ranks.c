@@ -140,6 +140,8 @@ static byoc_status_t choose(chooser_t *c, byoc_value_t *root, size_t *changes) {
   if (count == 0) return BYOC_OK; // what contradicts itself is told where it is lowered
   byoc_value_t *chosen = make_choice(block, before, root, ranks, count);
   if (!chosen) return byoc_diag_out_of_memory(c->diag);
+  chosen->type = root->type; // so that the readers' other operands can be tried
+  if (count == 1) BYOC_RETURN_IF_ERROR(byoc_infer_nested(byoc_value_producer(chosen), c->diag));
   for (size_t u = 0; u < c->uses.count; ++u) {
     const byoc_use_t *use = &c->uses.data[u];
     const bool ok = use->node ? byoc_node_set_operand(use->node, use->index, chosen)

@@ -12,7 +12,8 @@
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
 
-enum { BRANCHES = 2, MAX_COPIES = 100 * 1000 };
+// Each If that is treated takes a look at the whole function.
+enum { BRANCHES = 2, MAX_COPIES = 100 * 1000, MAX_IFS = 500 };
 static const char *const branch_names[BRANCHES] = {"then_branch", "else_branch"};
 
 typedef struct {
@@ -314,11 +315,15 @@ static bool refuse_around(const byoc_node_t *node, const byoc_diag_t *fault, byo
 }
 
 byoc_status_t byoc_pass_sink_into_branches(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  size_t copy_count = 0;
+  size_t copy_count = 0, if_count = 0;
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_open(function)) continue;
     for (byoc_node_t *node; (node = find_if(function->body)) != NULL;) {
       byoc_diag_t fault = {0};
+      if (++if_count > MAX_IFS) {
+        return byoc_diag_error(diag, BYOC_UNSUPPORTED, "too much depends on ranks that are not known: %d branches",
+                               MAX_IFS);
+      }
       byoc_status_t status = sink(node, &copy_count, &fault);
       if (status == BYOC_INVALID_DATA && !refuse_around(node, &fault, diag, &status)) {
         return byoc_diag_adopt(diag, &fault);

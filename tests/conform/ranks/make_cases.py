@@ -74,6 +74,8 @@ def main():
     write("loop_grows", [loop(["n", "", "x"], "y", grow)], {**turns, "x": (x, row)})
     write("input_elementwise", [node("Relu", ["x"], ["r"]), node("Softmax", ["r"], ["y"], axis=-1)],
           {"x": (numbers(2, 3, 4), open_rank["x"])})
+    two = {name: (numbers(*shape), info(name, FLOAT, None)) for name, shape in (("a", (2, 1)), ("b", (3,)))}
+    write("inputs_that_are_added", [node("Add", ["a", "b"], ["y"])], two)
     # Only one rank fits a convolution, also behind what takes any.
     weights = {"w": numbers(2, 3, 3, 3)}
     write("input_of_convolution", [node("Conv", ["x", "w"], ["y"])], {"x": (numbers(1, 3, 5, 6), open_rank["x"])}, weights)
