@@ -158,7 +158,7 @@ static const byoc_loop_expr_t *point_look_up(byoc_lower_t *lower, const byoc_nod
   for (int32_t d = 0; d < l.rank; ++d) {
     block[d] = byoc_dim_is_constant(scales->dims[d]) && scales->dims[d].constant == 1 ? zero : at[d];
   }
-  if (l.block > 0) block[l.blocked] = BYOC_LDIV(b, at[l.blocked], byoc_loop_int(b, l.block));
+  block[l.blocked] = l.block > 0 ? BYOC_LDIV(b, at[l.blocked], byoc_loop_int(b, l.block)) : zero;
   const byoc_loop_expr_t *scale = byoc_lower_load(lower, node, SCALES, block);
   if (!number || !scale) return NULL;
   if (byoc_has_operand(node, ZEROS)) {

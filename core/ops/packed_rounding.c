@@ -1,7 +1,8 @@
 // byoc::RoundInBlocks: numbers rounded to bytes, with a scale for each block along the last axis.
 //
-// The largest of a block becomes 127 steps and every number the nearest whole number of steps. Products of such numbers
-// by weights of few bits can be computed as sums of bytes (MatMulNBits of com.microsoft with accuracy_level 4).
+// The largest of a block becomes 127 steps and every number the nearest whole number of steps. The numbers of a block
+// whose largest is below 2^-119 become 0, because 127 divided by it may be infinite. Products of such numbers by
+// weights of few bits can be computed as sums of bytes (MatMulNBits of com.microsoft with accuracy_level 4).
 #include "core/ops/axes.h"
 #include "core/ops/util.h"
 
@@ -9,6 +10,7 @@
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
 enum { MOST_STEPS = 127 };
+static const double least_largest = 0x1p-119;
 
 static bool is_narrow_float(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16;
@@ -45,8 +47,9 @@ static byoc_status_t loops_round(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_assign(b, most, BYOC_LMAX(b, most, UN(ABS, byoc_emit_load(lower, node, 0, at))));
   byoc_loop_end(b);
   const byoc_loop_expr_t *step = byoc_loop_let(b, "step", BIN(DIV, most, steps));
+  const byoc_loop_expr_t *is_tiny = BIN(LT, most, byoc_loop_const(b, BYOC_DTYPE_F32, least_largest));
   const byoc_loop_expr_t *factor =
-      byoc_loop_let(b, "factor", byoc_loop_select(b, BIN(EQ, most, none), none, BIN(DIV, steps, most)));
+      byoc_loop_let(b, "factor", byoc_loop_select(b, is_tiny, none, BIN(DIV, steps, most)));
   i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
   at[last] = BYOC_LADD(b, first, i);
   const byoc_loop_expr_t *x = UN(ROUND, BYOC_LMUL(b, byoc_emit_load(lower, node, 0, at), factor));

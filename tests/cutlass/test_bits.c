@@ -106,7 +106,7 @@ static double data_at(const byoc_cutlass_bits_t *bits, const float *row, int64_t
   float most = 0;
   const int64_t first = k / bits->block * bits->block;
   for (int64_t i = first; i < first + bits->block && i < bits->depth; ++i) most = fmaxf(most, fabsf(row[i]));
-  return most == 0 ? 0 : (double)(nearbyintf(row[k] * (127.0f / most)) * (most / 127.0f));
+  return most < 0x1p-119f ? 0 : (double)(nearbyintf(row[k] * (127.0f / most)) * (most / 127.0f));
 }
 
 static void check_rows(const case_t *one, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
@@ -115,7 +115,8 @@ static void check_rows(const case_t *one, const byoc_cutlass_problem_t *problem,
   const byoc_cutlass_bits_t *bits = &one->bits;
   guarded_t a = make_floats(&random, rows * bits->depth, 1.0f), bias = make_floats(&random, bits->columns, 1.0f);
   guarded_t residual = make_floats(&random, rows * bits->columns, 1.0f);
-  for (int64_t k = 0; rows > 2 && k < bits->depth; ++k) a.data[2 * bits->depth + k] = 0; // a row without a step
+  for (int64_t k = 0; rows > 2 && k < bits->depth; ++k) a.data[2 * bits->depth + k] = 0;       // a row without a step
+  for (int64_t k = 0; rows > 3 && k < bits->depth; ++k) a.data[3 * bits->depth + k] *= 1e-38f; // 127 / 1e-38 is inf
   const size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
   guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
   guarded_t result = guarded_create((size_t)(rows * bits->columns) * sizeof(float), sizeof(float));

@@ -51,7 +51,8 @@ static inline vf FN(numbers)(const float *row, int64_t k) {
 }
 
 #if ROUNDS
-// What the numbers of the block from `k` on are multiplied by to become steps; *out_step is what a step is worth.
+// What the numbers of the block from `k` on are multiplied by to become steps; *out_step is what a step is worth. They
+// become 0 where 127 divided by the largest may be infinite, as byoc::RoundInBlocks says.
 static float FN(round)(const float *row, int64_t k, float *out_step) {
   vf most = v_zero();
   for (int64_t i = 0; i < BLOCK; i += LANES) {
@@ -60,7 +61,7 @@ static float FN(round)(const float *row, int64_t k, float *out_step) {
   }
   const float largest = v_most(most);
   *out_step = largest / 127.0f;
-  return largest == 0.0f ? 0.0f : 127.0f / largest;
+  return largest < 0x1p-119f ? 0.0f : 127.0f / largest;
 }
 #endif
 

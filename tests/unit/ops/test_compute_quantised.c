@@ -161,12 +161,42 @@ static void test_qlinear_conv(void **state) {
   ops_done(&run);
 }
 
+// 127 / 3e-38 is infinite: such a block becomes 0, and not NaN.
+static void test_rounding_of_tiny_blocks(void **state) {
+  (void)state;
+  const float x[] = {1e-38f, 0, -3e-38f, 1e-40f, 127, -1.4f, 0, 0.6f};
+  const float expected[] = {0, 0, 0, 0, 127, -1, 0, 1};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[8]) -> (%y : ?) {\n"
+          "    %y = byoc::RoundInBlocks@1(%x) {block_size = 4} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), expected, 8, "RoundInBlocks");
+  ops_done(&run);
+}
+
+// One scale for all of an axis is the first one even where only the run knows that there is one.
+static void test_look_up_with_one_open_scale(void **state) {
+  (void)state;
+  const int64_t picks[] = {1, 0};
+  const float scales[] = {2}, expected[] = {8, -2, 1, 2, 4, 6};
+  ops_run_t run;
+  ops_run_symbolic("module {\n  constant @d : f8e4m3fn[2,3] = [1.0, 2.0, 3.0, 4.0, -1.0, 0.5]\n"
+                   "  func @main(%i : i64[2], %s : f32[1,N]) -> (%y : ?) {\n"
+                   "    %y = com.microsoft::GatherBlockQuantized@1(@d, %i, %s) {block_size = 0} : ?\n"
+                   "    return %y\n  }\n}\n",
+                   1, (const void *const[]){picks, scales}, &run);
+  ops_near(ops_result(&run, 0), expected, 6, "GatherBlockQuantized");
+  ops_done(&run);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_matmul_integer),
       cmocka_unit_test(test_matmul_integer_zero_points_of_slices),
       cmocka_unit_test(test_conv_integer),
       cmocka_unit_test(test_qlinear_conv),
+      cmocka_unit_test(test_rounding_of_tiny_blocks),
+      cmocka_unit_test(test_look_up_with_one_open_scale),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
