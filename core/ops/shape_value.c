@@ -289,9 +289,6 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   if (strcmp(op, "Transpose") == 0) return from_transpose(context, node, depth, out);
   if (strcmp(op, "ConstantOfShape") == 0) return from_filled(context, node, depth, out);
   if (strcmp(op, "ReduceProd") == 0) return from_product(context, node, depth, out);
-  const bool is_pair = node->operand_count == 2;
-  if (is_pair && strcmp(op, "Max") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MAX, out);
-  if (is_pair && strcmp(op, "Min") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MIN, out);
   if (strcmp(op, "Constant") == 0) {
     const byoc_attribute_t *value = byoc_node_given(node, "value");
     return value && value->kind == BYOC_ATTRIBUTE_TENSOR && from_constant(value->tensor, out);
