@@ -34,7 +34,7 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
 // it fits the program.
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
                                               byoc_diag_t *diag);
-// The most turns of a loop whose end depends on data, as byoc_context_options_t.max_iterations; 0: no limit.
+// The most turns of a loop, as byoc_context_options_t.max_iterations; 0: no limit.
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations);
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
 // what is undefined.

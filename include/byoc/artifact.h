@@ -101,8 +101,9 @@ typedef struct byoc_context_options_t {
   // How this rank talks to the others (byoc/communicator.h); outlives the context. NULL: there are no others. Then
   // `create` refuses an artifact that was built for several ranks.
   const struct byoc_communicator_t *communicator;
-  // The most turns of a Loop whose end depends on data: a run in which one begins another turn returns BYOC_CANCELLED.
-  // 0: $BYOC_MAX_ITERATIONS, else there is no limit. Since minor 5.
+  // The most turns of a Loop, where `is_dynamic`: a run in which one begins another turn returns BYOC_CANCELLED. Where
+  // not, the model says how many turns there are, and they are not counted. 0: $BYOC_MAX_ITERATIONS, else there is no
+  // limit. Since minor 5.
   uint64_t max_iterations;
 } byoc_context_options_t;
 

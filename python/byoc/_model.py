@@ -127,7 +127,7 @@ class Model:
 
     def context(self, threads: int = 0, max_iterations: int = 0) -> "Context":
         """A new context. `threads`: 0 for what the model was built with, or all processors. `max_iterations`: the most
-        turns of a Loop whose end depends on data; 0: no limit."""
+        turns of a Loop of a dynamic model; 0: no limit."""
         return Context(self, threads, max_iterations)
 
     def run(self, *args: Any, outputs: Optional[Mapping[str, Any]] = None, **named: Any) -> Dict[str, Any]:

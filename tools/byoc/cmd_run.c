@@ -307,7 +307,7 @@ int byoc_main_run(int argc, char **argv) {
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
       {"max-iterations", 0, BYOC_OPT_COUNT, &options.max_iterations, "N",
-       "end the run where a Loop whose end depends on data begins more turns (default: no limit)"},
+       "end the run where a Loop begins more turns, if the model's shapes or turns are open (default: no limit)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
        "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},

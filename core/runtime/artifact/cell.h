@@ -59,7 +59,7 @@ typedef struct byoc_frame_t {
   // is not asked.
   void *(*place)(void *self, uint32_t index, const struct byoc_argument_t *tensor, uint64_t size_bytes);
   void *place_self;
-  uint64_t most_turns; // of a loop whose end depends on data; 0: as many as it likes
+  uint64_t most_turns; // of a loop; 0: as many as it likes
   // Blocks that are in use: now, and at most since the run began.
   uint64_t live_bytes, peak_bytes;
 } byoc_frame_t;
@@ -95,7 +95,7 @@ void byoc_frame_release(byoc_frame_t *frame, uint32_t index);
 // A scalar.
 int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value);
 int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value);
-// Begins a turn of a loop whose end depends on data: the cell becomes its number, from 0. BYOC_CANCELLED if it is one
+// Begins a turn of a loop: the cell becomes its number, from 0. BYOC_CANCELLED if it is one
 // more than the frame allows.
 int32_t byoc_frame_begin_turn(byoc_frame_t *frame, uint32_t index, int64_t turn);
 // Element `at` of an integer or bool tensor; 0 if there is no such element.
