@@ -272,6 +272,10 @@ static bool from_product(context_t *context, const byoc_node_t *node, int depth,
 
 static bool from_node(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
   const char *op = node->op;
+  const byoc_type_t *type = node->results[0]->type;
+  // Numbers of few bits wrap, which dimensions do not.
+  if (byoc_type_is_tensor(type) && byoc_dtype_is_integer(type->dtype) && byoc_dtype_bits(type->dtype) < 32)
+    return false;
   if (strcmp(op, "Shape") == 0) return from_shape(node, out);
   if (strcmp(op, "Size") == 0) return from_size(context, node, out);
   if (strcmp(op, "Gather") == 0) return from_gather(context, node, depth, out);
@@ -296,7 +300,6 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   const bool ranks = strcmp(op, "Unsqueeze") == 0 || strcmp(op, "Squeeze") == 0 || strcmp(op, "Reshape") == 0;
   bool same = strcmp(op, "Cast") == 0 || strcmp(op, "Identity") == 0;
   if (!ranks && !same) return false;
-  const byoc_type_t *type = node->results[0]->type;
   if (!byoc_is_ranked(type) || !byoc_dtype_is_integer(type->dtype)) return false;
   return operand(context, node, 0, depth, out) && reshape(out, type);
 }
