@@ -149,7 +149,7 @@ static void test_ops(void **state) {
   byoc_test_shell(0, "byoc ops LeakyRelu Pad");
   byoc_test_printed("  version 16  1 operand, 1 result\n");
   byoc_test_printed("    alpha                          a float, default 0.01\n");
-  byoc_test_printed("one of \"constant\", \"reflect\", \"edge\", \"wrap\", since version 19\n");
+  byoc_test_printed("one of \"constant\", \"reflect\", \"edge\", \"wrap\", since version 18\n");
   byoc_test_printed("  targets     cutlass, dnnl");
   byoc_test_shell(0, "byoc ops ai.onnx::LeakyRelu"); // as messages write the domain
   byoc_test_printed("LeakyRelu\n  version 6 ");

@@ -195,8 +195,12 @@ static byoc_status_t find_cache(byoc_diag_t *diag) {
 // For want of memory the folder of plugins was taken to be missing, or another folder was used for the cache.
 static void test_folders_need_memory(void **state) {
   (void)state;
-  byoc_test_shell(1, UNDER("memory:command:2") "byoc plugins");
-  byoc_test_printed("out of memory");
+  // Libraries may allocate before the command does, so the folder's allocation is one of the first.
+  byoc_test_shell(0, "byoc plugins > whole.txt; rm -f missing.txt; for n in 1 2 3 4 5 6 7 8; do " UNDER(
+                         "memory:command:$n") "byoc plugins > part.txt 2> why.txt; code=$?; "
+                                              "if [ $code -eq 0 ]; then cmp whole.txt part.txt || exit 1; "
+                                              "else grep -q 'out of memory' why.txt || exit 2; echo $n >> missing.txt; "
+                                              "fi; done; test -s missing.txt");
   byoc_test_shell(0, "mkdir -p mine && chmod 700 mine");
   setenv("BYOC_CACHE_DIR", "mine", 1);
   sweep("memory", find_cache);

@@ -8,7 +8,6 @@
 #include "containers.h"
 #include "core/base/file.h"
 #include "core/base/vector.h"
-#include "core/base/visible.h"
 #include "core/ir/element.h"
 #include "elements.h"
 #include "tools/common/print.h"
