@@ -23,16 +23,16 @@ class ElementType(NamedTuple):
     raw: Any  # the unsigned integer that stands for it too; None: nothing does
     dlpack: int  # DLDataType.code
     bits: int
-    packed: bool  # two elements in a byte
+    packed: int  # elements in a byte, of which arrays hold one in each byte; 0: elements have bytes of their own
 
 
 def _narrow(name: str, raw: Any) -> Any:
-    return np.dtype(getattr(ml_dtypes, name)) if ml_dtypes is not None else np.dtype(raw)
+    return np.dtype(getattr(ml_dtypes, name, raw))  # an older ml_dtypes does not have all of them
 
 
-def _row(name: str, dtype: Any, dlpack: int, raw: Any = None, packed: bool = False) -> ElementType:
+def _row(name: str, dtype: Any, dlpack: int, raw: Any = None, packed: int = 0) -> ElementType:
     dtype = np.dtype(dtype)
-    bits = 4 if packed else dtype.itemsize * 8
+    bits = 8 // packed if packed else dtype.itemsize * 8
     return ElementType(name, dtype, np.dtype(raw) if raw is not None else None, dlpack, bits, packed)
 
 
@@ -58,8 +58,12 @@ ELEMENT_TYPES = {
     18: _row("f8e4m3fnuz", _narrow("float8_e4m3fnuz", np.uint8), 11, np.uint8),
     19: _row("f8e5m2", _narrow("float8_e5m2", np.uint8), 12, np.uint8),
     20: _row("f8e5m2fnuz", _narrow("float8_e5m2fnuz", np.uint8), 13, np.uint8),
-    21: _row("u4", np.uint8, 255, packed=True),
-    22: _row("i4", np.int8, 255, packed=True),
+    21: _row("u4", np.uint8, 255, packed=2),
+    22: _row("i4", np.int8, 255, packed=2),
+    23: _row("f4e2m1", _narrow("float4_e2m1fn", np.uint8), 17, np.uint8, packed=2),
+    24: _row("f8e8m0", _narrow("float8_e8m0fnu", np.uint8), 14, np.uint8),
+    25: _row("u2", np.uint8, 255, packed=4),
+    26: _row("i2", np.int8, 255, packed=4),
 }
 
 
@@ -135,21 +139,29 @@ def _strings(value: Any) -> Memory:
     return Memory(ctypes.addressof(pointers), array.shape, len(texts) * 8, (texts, pointers))
 
 
-def _pack(array: np.ndarray) -> np.ndarray:
-    """One element in a byte → two, the low half first."""
-    flat: np.ndarray = (array.ravel().view(np.uint8) & 0xF).astype(np.uint8)
-    if flat.size % 2 != 0:
-        flat = np.append(flat, np.uint8(0))
-    return np.ascontiguousarray(flat[0::2] | flat[1::2] << 4)
+def _pack(array: np.ndarray, kind: ElementType, what: str) -> np.ndarray:
+    """One element in a byte → several, the first one in the lowest bits."""
+    if array.size > 0 and kind.name in ("u4", "i4", "u2", "i2"):
+        least = -(1 << kind.bits - 1) if kind.name[0] == "i" else 0
+        most = least + (1 << kind.bits) - 1
+        if array.min() < least or array.max() > most:
+            raise ValueError(f"{what} is {kind.name}: its elements lie between {least} and {most}")
+    flat: np.ndarray = (np.ascontiguousarray(array).ravel().view(np.uint8) & (1 << kind.bits) - 1).astype(np.uint8)
+    flat = np.append(flat, np.zeros(-flat.size % kind.packed, np.uint8))
+    packed: np.ndarray = np.zeros(flat.size // kind.packed, np.uint8)
+    for i in range(kind.packed):
+        packed |= flat[i :: kind.packed] << np.uint8(i * kind.bits)
+    return packed
 
 
 def unpack(packed: np.ndarray, kind: ElementType, shape: Tuple[int, ...]) -> np.ndarray:
-    """Two elements in a byte → one."""
-    flat: np.ndarray = np.empty(packed.size * 2, np.uint8)
-    flat[0::2] = packed & 0xF
-    flat[1::2] = packed >> 4
-    if kind.name == "i4":
-        flat = (flat ^ 8) - np.uint8(8)
+    """Several elements in a byte → one."""
+    flat: np.ndarray = np.empty(packed.size * kind.packed, np.uint8)
+    for i in range(kind.packed):
+        flat[i :: kind.packed] = packed >> np.uint8(i * kind.bits) & np.uint8((1 << kind.bits) - 1)
+    if kind.name[0] == "i":
+        sign = np.uint8(1 << kind.bits - 1)
+        flat = (flat ^ sign) - sign
     return flat[: _count(shape)].view(kind.numpy).reshape(shape)
 
 
@@ -180,7 +192,7 @@ def read(value: Any, dtype: int, what: str) -> Memory:
     if not _holds(array.dtype, kind):
         raise TypeError(f"{what} takes {kind.name} ({kind.numpy}), not {array.dtype}")
     if kind.packed:
-        return _of_array(_pack(array))._replace(shape=array.shape)
+        return _of_array(_pack(array, kind, what))._replace(shape=array.shape)
     if not (array.flags.c_contiguous and array.flags.aligned):
         array = np.array(array, order="C")
     return _of_array(array)
@@ -209,7 +221,7 @@ def empty(dtype: int, shape: Tuple[int, ...]) -> np.ndarray:
     if dtype == STRING:
         return np.zeros(shape, np.uint64)
     if kind.packed:
-        return np.zeros((_count(shape) + 1) // 2, np.uint8)
+        return np.zeros(-(-_count(shape) // kind.packed), np.uint8)
     return np.empty(shape, kind.numpy)
 
 

@@ -1,11 +1,14 @@
 """byoc.load: runs against ONNX Runtime, without copies, with open shapes, contexts and threads."""
 
 import gc
+import os
+import tempfile
 import threading
 import unittest
 
 import byoc
 import numpy as np
+from byoc import _tensors as tensors
 from support import InFolder, linear, make, needs_onnx, onnx, unary
 
 try:
@@ -213,6 +216,26 @@ class Types(unittest.TestCase):
             make(nodes, [("x", TensorProto.INT4, [3])], [("y", TensorProto.INT4, [3])], opset=21), target="c"
         ).load()
         np.testing.assert_array_equal(model(np.array([1, -2, 7], np.int8)), [-1, 2, -7])
+
+    def test_packed_types(self):
+        """Each type of less than a byte, one element in each byte of an array."""
+        cases = {25: [0, 1, 2, 3, 1], 26: [-2, -1, 0, 1, -2], 21: [0, 15, 7, 8, 1], 22: [-8, 7, -1, 0, 3]}
+        for number, values in cases.items():
+            name, kind = tensors.element_type(number).name, tensors.element_type(number)
+            x = np.array(values, kind.numpy)
+            text = (
+                f"module {{opset_import. = 25}} {{\n  func @main(%x : {name}[5]) -> (%y : {name}[5]) {{\n"
+                f"    %y = Identity@25(%x) : {name}[5]\n    return %y\n  }}\n}}\n"
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "narrow.byoc")
+                with open(path, "w") as file:
+                    file.write(text)
+                model = byoc.build(path, os.path.join(folder, "narrow.so"), target="c").load()
+                np.testing.assert_array_equal(model(x), x)
+                self.assertEqual(model(x).dtype, x.dtype)
+                with self.assertRaisesRegex(ValueError, f"is {name}: its elements lie between"):
+                    model(np.array([100, 0, 0, 0, 0], kind.numpy))
 
     def test_strings(self):
         nodes = [helper.make_node("StringConcat", ["x", "x"], ["y"])]
