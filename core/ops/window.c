@@ -63,7 +63,10 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
   int64_t pads[2 * BYOC_MAX_SPATIAL];
   BYOC_RETURN_IF_ERROR(read_kernel(infer, kernel, w));
   BYOC_RETURN_IF_ERROR(read_list(infer, "strides", count, 1, 1, w->stride));
-  BYOC_RETURN_IF_ERROR(read_list(infer, "dilations", count, 1, 1, w->dilation));
+  for (size_t d = 0; d < count; ++d) w->dilation[d] = 1;
+  if (byoc_node_takes(infer->node, "dilations")) {
+    BYOC_RETURN_IF_ERROR(read_list(infer, "dilations", count, 1, 1, w->dilation));
+  }
   BYOC_RETURN_IF_ERROR(read_list(infer, "pads", 2 * count, INT32_MIN, 0, pads));
   w->ceil_mode = byoc_node_takes(infer->node, "ceil_mode") && byoc_node_flag(infer->node, "ceil_mode");
   int mode = byoc_node_takes(infer->node, "auto_pad") ? byoc_node_choice(infer->node, "auto_pad") : 0;
