@@ -152,8 +152,10 @@ static const byoc_loop_expr_t *point_look_up(byoc_lower_t *lower, const byoc_nod
   pick = byoc_emit_as(b, BYOC_DTYPE_I64, pick);
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, table, l.along), *zero = byoc_loop_int(b, 0);
   const int32_t picks = node->operands[INDICES]->type->rank;
-  for (int32_t d = 0; d < l.rank; ++d) at[d] = indices[d < l.along ? d : d - 1 + picks];
   at[l.along] = byoc_emit_index(b, pick, extent);
+  for (int32_t d = 0; d < l.rank; ++d) {
+    if (d != l.along) at[d] = indices[d < l.along ? d : d - 1 + picks];
+  }
   const byoc_loop_expr_t *number = load_number(lower, node, TABLE, &l, at), *block[BYOC_MAX_RANK];
   for (int32_t d = 0; d < l.rank; ++d) {
     block[d] = byoc_dim_is_constant(scales->dims[d]) && scales->dims[d].constant == 1 ? zero : at[d];
