@@ -75,6 +75,11 @@ byoc_status_t byoc_elf_rename(const byoc_elf_t *elf, byoc_elf_renamer_t renamer,
 byoc_status_t byoc_ar_rename(const void *data, size_t size_bytes, const char *name, byoc_elf_renamer_t renamer,
                              void *self, byoc_string_t *out, byoc_diag_t *diag);
 
+// Appends the header of a member of at most BYOC_AR_MOST_BYTES, which the member's bytes follow, padded to an even
+// count. `name` has up to 15 characters and a '/' behind them.
+#define BYOC_AR_MOST_BYTES UINT64_C(9999999999) // ten digits
+void byoc_ar_append_header(byoc_string_t *out, const char *name, size_t size_bytes);
+
 bool byoc_is_ar(const void *data, size_t size_bytes);
 bool byoc_is_elf(const void *data, size_t size_bytes);
 

@@ -101,7 +101,7 @@ typedef struct archive_t {
   byoc_diag_t *diag;
 } archive_t;
 
-static void append_header(byoc_string_t *out, const char *name, size_t size_bytes) {
+void byoc_ar_append_header(byoc_string_t *out, const char *name, size_t size_bytes) {
   struct ar_hdr header;
   char text[sizeof(header) + 1];
   snprintf(text, sizeof(text), "%-16s%-12s%-6s%-6s%-8s%-10zu%s", name, "0", "0", "0", "644", size_bytes, ARFMAG);
@@ -130,6 +130,9 @@ static byoc_status_t rename_member(void *self, const char *member, const uint8_t
   } else {
     byoc_string_append_bytes(&renamed, data, size_bytes);
   }
+  if (status == BYOC_OK && renamed.size > BYOC_AR_MOST_BYTES) {
+    status = byoc_diag_error(archive->diag, BYOC_UNSUPPORTED, "'%s' is too large for a member of an archive", member);
+  }
   if (status == BYOC_OK && !byoc_vector_push(&archive->members, archive->body.allocator, archive->body.size)) {
     status = byoc_diag_out_of_memory(archive->diag);
   }
@@ -137,7 +140,7 @@ static byoc_status_t rename_member(void *self, const char *member, const uint8_t
     // Members are named by position: only people read the names, and long ones would need a table.
     char name[32];
     snprintf(name, sizeof(name), "%zu.o/", archive->members.count - 1);
-    append_header(&archive->body, name, renamed.size);
+    byoc_ar_append_header(&archive->body, name, renamed.size);
     byoc_string_append_bytes(&archive->body, renamed.data, renamed.size);
     if (renamed.size % 2 != 0) byoc_string_append(&archive->body, "\n");
     if (is_object) status = byoc_elf_open(renamed.data, renamed.size, member, archive->diag, &elf);
@@ -161,7 +164,7 @@ static void append_big_endian(byoc_string_t *out, uint64_t value, size_t width) 
 static void append_index(const archive_t *archive, byoc_string_t *out) {
   size_t width = archive->body.size + archive->names.size < ((size_t)1 << 31) ? 4 : 8;
   size_t size = width * (archive->index.count + 1) + archive->names.size, padding = size % 2;
-  append_header(out, width == 4 ? "/" : "/SYM64/", size + padding);
+  byoc_ar_append_header(out, width == 4 ? "/" : "/SYM64/", size + padding);
   size_t body = out->size + size + padding;
   append_big_endian(out, archive->index.count, width);
   for (size_t i = 0; i < archive->index.count; i++) {

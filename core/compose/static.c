@@ -2,7 +2,6 @@
 #include "core/compose/static.h"
 
 #include <ar.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "byoc/artifact.h"
@@ -43,12 +42,8 @@ static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
 
 // An archive of one member, without an index: byoc_ar_rename adds one.
 static void append_archive(const byoc_file_view_t *object, byoc_string_t *out) {
-  struct ar_hdr header;
-  char text[sizeof(header) + 1];
-  snprintf(text, sizeof(text), "%-16s%-12s%-6s%-6s%-8s%-10zu%s", "model.o/", "0", "0", "0", "644", object->size_bytes,
-           ARFMAG);
   byoc_string_append_bytes(out, ARMAG, SARMAG);
-  byoc_string_append_bytes(out, text, sizeof(header));
+  byoc_ar_append_header(out, "model.o/", object->size_bytes);
   byoc_string_append_bytes(out, object->data, object->size_bytes);
   if (object->size_bytes % 2 != 0) byoc_string_append(out, "\n");
 }
@@ -60,6 +55,14 @@ static byoc_status_t rename_object(const byoc_file_view_t *object, bool is_archi
   BYOC_RETURN_IF_ERROR(byoc_elf_open(object->data, object->size_bytes, what, diag, &elf));
   BYOC_RETURN_IF_ERROR(byoc_elf_visit_symbols(&elf, false, visit_symbol, diag, diag));
   if (!is_archive) return byoc_elf_rename(&elf, rename_symbol, names, out, diag);
+  if (object->size_bytes > BYOC_AR_MOST_BYTES) {
+    byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                                           "the model has %zu bytes, and a member of a static "
+                                           "library at most %llu",
+                                           object->size_bytes, (unsigned long long)BYOC_AR_MOST_BYTES);
+    byoc_diag_hint(diag, "make an object (model.o) instead");
+    return status;
+  }
   byoc_string_t archive;
   byoc_string_init(&archive, out->allocator);
   append_archive(object, &archive);
