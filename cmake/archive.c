@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embeds an archive into a plugin, which hands it to artifacts: the archive of an engine (byoc/engine.h) or of a driver
 // (byoc/device.h). byoc_add_engine compiles this file; without CMake:
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # byoc_add_model(name model.onnx [TARGETS "cutlass; c"] [OPTIONS ...]): compiles a model with the project and links it into
 # what links with <name>. No dlopen: the model becomes a static library, whose header, <name>.h, is found by #include.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # byoc_add_plugin(name [NO_VERSION_SCRIPT] sources...): builds the plugin <name>.so - a loadable module without prefix,
 # with every symbol defined, of which byoc_plugin_query is the only one exported (plugin.map). It links to no library of
 # byoc: the host's table provides all it needs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Warnings and sanitizers for everything we compile, and the flags of code that artifacts carry.
 
 set(byoc_warnings

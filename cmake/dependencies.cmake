@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The libraries that the build needs. If one is missing, configuring stops and names the Debian package to install.
 
 find_package(PkgConfig QUIET)

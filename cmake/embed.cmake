@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # byoc_embed(target name file): puts the bytes of `file` (a path or a generator expression such as
 # $<TARGET_FILE:archive>) into `target` as
 #

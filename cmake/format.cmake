@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Targets `format` and `format-check`: clang-format over every C file of ours.
 find_program(BYOC_CLANG_FORMAT NAMES clang-format clang-format-14)
 mark_as_advanced(BYOC_CLANG_FORMAT)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The install tree: bin/, include/byoc/, lib/libbyoc.so, lib/byoc/plugins/, lib/cmake/byoc/, lib/pkgconfig/, share/byoc/. Libraries go to lib/ on
 # every system, so that bin/byoc and lib/libbyoc.so find lib/byoc/plugins wherever the tree is moved. Programs and plugins install
 # themselves where they are defined.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A communicator of byoc (byoc/communicator.h) over MPI: a source file that is compiled against the MPI at hand,
 // because the ABIs of MPI libraries differ.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Completion of the byoc command for fish. It asks byoc itself, so that it knows what --help knows.
 function __byoc_options
   set -l words (commandline -opc)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators and overflow-checked sizes.
 #include "core/base/allocator.h"
 

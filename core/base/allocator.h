@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators are passed in. `resize` behaves like realloc: with NULL memory it allocates; with size 0 it frees and
 // returns NULL; on failure it returns NULL and keeps the old memory. Memory is aligned for any C type and is not
 // cleared.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of ar archives: the common format with GNU's long names.
 #include <ar.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arena memory: blocks of growing size, handed out by moving an offset. A request that is large for its block gets one
 // of its own, so that the rest of the current block is not lost.
 #include "core/base/arena.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens files that must lie in a given folder.
 #define _GNU_SOURCE
 #include "core/base/beneath.h"

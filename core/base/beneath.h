@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a file that must lie in a folder, whatever links there are. For the files of core/base, and tests.
 #ifndef BYOC_CORE_BASE_BENEATH_H_
 #define BYOC_CORE_BASE_BENEATH_H_

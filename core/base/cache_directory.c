@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder where caches are kept, which only this user can write to.
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forked processes with limits, and a report of how each ended.
 #define _GNU_SOURCE
 #include "core/base/child.h"

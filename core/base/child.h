@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work in a forked process: a crash, a hang or a lack of memory there costs only that work.
 #ifndef BYOC_CORE_BASE_CHILD_H_
 #define BYOC_CORE_BASE_CHILD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnostics and the nearest match for a misspelt word.
 #include "core/base/diag.h"
 

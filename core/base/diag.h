@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A diagnostic that the caller owns: the first error of an operation, with where it happened and how to mend it.
 //
 //   byoc_diag_t diag = {0};

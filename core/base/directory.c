@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders: listing, removing, and making temporary ones.
 #define _GNU_SOURCE
 #include <dirent.h>

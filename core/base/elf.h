@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries. Also
 // copies objects and archives with other names for their symbols. It trusts nothing in the file: a damaged one gives
 // BYOC_INVALID_DATA and says what is wrong.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the reader of ELF files and the writer of changed ones share. For core/base/elf*.c only.
 #ifndef BYOC_CORE_BASE_ELF_INTERNAL_H_
 #define BYOC_CORE_BASE_ELF_INTERNAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of objects and archives in which symbols have other names. Relocations and groups name symbols by index, so
 // only the symbol table and the table of names change.
 #include <ar.h>

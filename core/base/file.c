@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading files.
 #define _GNU_SOURCE
 #include "core/base/file.h"
@@ -134,6 +135,11 @@ byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, 
   if (status == BYOC_OK) return view_file(fd, path, size, diag, out_view);
   if (fd >= 0) close(fd);
   return status;
+}
+
+void byoc_file_view_forget(const byoc_file_view_t *view) {
+  // Pages of a private mapping that nobody writes to are those of the file.
+  if (view->owned == &mapped) (void)madvise((void *)(uintptr_t)view->data, view->size_bytes, MADV_DONTNEED);
 }
 
 void byoc_file_view_close(byoc_file_view_t *view) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files and folders. Every error names the path and what the system said.
 #ifndef BYOC_CORE_BASE_FILE_H_
 #define BYOC_CORE_BASE_FILE_H_
@@ -17,6 +18,8 @@ byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file
 byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, byoc_diag_t *diag,
                                           byoc_file_view_t *out_view);
 void byoc_file_view_close(byoc_file_view_t *view);
+// The pages that were touched leave this process's memory; whoever touches them again finds the same bytes.
+void byoc_file_view_forget(const byoc_file_view_t *view);
 
 // Reads the whole file into NUL-terminated memory from `allocator`.
 byoc_status_t byoc_file_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_data,

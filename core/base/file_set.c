@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing files so that they appear whole, and several of them together or not at all.
 #define _GNU_SOURCE
 #include "core/base/file_set.h"
@@ -102,8 +103,13 @@ static byoc_status_t begin(const char *path, unsigned mode, byoc_diag_t *diag, b
   return byoc_diag_system_error(diag, error, "write", path);
 }
 
-static int fill(byoc_pending_file_t *pending, const byoc_bytes_t *parts, size_t part_count) {
-  int error = byoc_write_all(pending->fd, parts, part_count);
+static int fill(byoc_pending_file_t *pending, const byoc_bytes_t *parts, size_t part_count,
+                void (*written)(void *argument, size_t size_bytes), void *argument) {
+  int error = 0;
+  for (size_t i = 0; i < part_count && error == 0; i++) {
+    error = byoc_write_all(pending->fd, &parts[i], 1);
+    if (written != NULL) written(argument, parts[i].size_bytes);
+  }
   if (error == 0) error = byoc_flush(pending->fd);
   int close_error = byoc_close_checked(pending->fd);
   pending->fd = -1;
@@ -160,11 +166,27 @@ static void lock_older(byoc_pending_file_t *pending) {
   }
 }
 
+byoc_file_identity_t byoc_file_identity(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return (byoc_file_identity_t){.exists = false};
+  return (byoc_file_identity_t){
+      .exists = true, .device = info.st_dev, .inode = info.st_ino, .size_bytes = info.st_size, .changed = info.st_mtim};
+}
+
+static bool is_followed_there(const byoc_pending_file_t *pending) {
+  const byoc_file_identity_t then = pending->followed, now = byoc_file_identity(pending->path);
+  if (!then.exists || !now.exists) return then.exists == now.exists;
+  return then.device == now.device && then.inode == now.inode && then.size_bytes == now.size_bytes &&
+         then.changed.tv_sec == now.changed.tv_sec && then.changed.tv_nsec == now.changed.tv_nsec;
+}
+
 // Puts the new file in place. An older one then has the temporary name, if the file system can exchange two names.
-// EEXIST if there is one now and was none when it should have been locked.
+// EEXIST if there is one now and was none when it should have been locked, ESTALE if it is not the one that was
+// followed.
 static int put(byoc_pending_file_t *pending) {
   struct stat info;
   pending->has_older = lstat(pending->path, &info) == 0;
+  if (pending->follows && !is_followed_there(pending)) return ESTALE;
   if (pending->has_older && pending->was_absent) return EEXIST;
   if (pending->has_older && S_ISREG(info.st_mode)) {
     pending->exchanged = renameat2(AT_FDCWD, pending->temporary, AT_FDCWD, pending->path, RENAME_EXCHANGE) == 0;
@@ -196,16 +218,23 @@ static void keep(byoc_file_set_t *set, byoc_pending_file_t *pending, bool is_rea
   }
 }
 
-byoc_status_t byoc_file_set_add(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts, size_t part_count,
-                                unsigned mode, byoc_diag_t *diag) {
+byoc_status_t byoc_file_set_add_mapped(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts,
+                                       size_t part_count, unsigned mode,
+                                       void (*written)(void *argument, size_t size_bytes), void *argument,
+                                       byoc_diag_t *diag) {
   assert(set->count < BYOC_FILE_SET_MAX);
   byoc_pending_file_t pending;
   bool plain = false;
   BYOC_RETURN_IF_ERROR(begin(path, mode, diag, &pending, &plain));
   if (plain) return byoc_file_write_parts(path, parts, part_count, diag);
-  int error = fill(&pending, parts, part_count);
+  int error = fill(&pending, parts, part_count, written, argument);
   keep(set, &pending, error == 0);
   return error == 0 ? BYOC_OK : byoc_diag_system_error(diag, error, "write", path);
+}
+
+byoc_status_t byoc_file_set_add(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts, size_t part_count,
+                                unsigned mode, byoc_diag_t *diag) {
+  return byoc_file_set_add_mapped(set, path, parts, part_count, mode, NULL, NULL, diag);
 }
 
 byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, const char *path, unsigned mode,
@@ -222,7 +251,7 @@ byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, con
   } else if (status == BYOC_OK) {
     int error = move_over(&pending, from);
     // Another file system, or a file that is not ours to change: copy.
-    if (error == EXDEV || error == EPERM || error == EACCES) error = fill(&pending, &bytes, 1);
+    if (error == EXDEV || error == EPERM || error == EACCES) error = fill(&pending, &bytes, 1, NULL, NULL);
     keep(set, &pending, error == 0);
     if (error != 0) status = byoc_diag_system_error(diag, error, "write", path);
   }
@@ -257,9 +286,19 @@ static int lock_and_put_all(byoc_file_set_t *set, size_t *out_failed) {
   return error;
 }
 
+void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity) {
+  if (set->count == 0) return; // it was a pipe or a device
+  set->files[set->count - 1].follows = true;
+  set->files[set->count - 1].followed = identity;
+}
+
 byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
   size_t failed = 0;
   int error = lock_and_put_all(set, &failed);
+  if (error == ESTALE && set->files[failed].follows) {
+    byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' was changed by somebody else meanwhile", set->files[failed].path);
+    return byoc_diag_hint(diag, "nothing was written; try again"), BYOC_ALREADY_EXISTS;
+  }
   if (error != 0) return byoc_diag_system_error(diag, error, "write", set->files[failed].path);
   for (size_t i = 0; i < set->count; i++) flush_folder(set->files[i].path);
   byoc_file_set_abandon(set); // only older files are left of it

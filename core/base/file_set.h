@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that appear under their names together: all of them, or none.
 //
 // Each file is written whole to a temporary file beside its place, and flushed to disk, when it is added; a full disk
@@ -17,8 +18,20 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "core/base/file.h"
+
+// Which file has a name: no other one is taken for it, nor itself once it was written to.
+typedef struct byoc_file_identity_t {
+  bool exists;
+  dev_t device;
+  ino_t inode;
+  off_t size_bytes;
+  struct timespec changed;
+} byoc_file_identity_t;
+
+byoc_file_identity_t byoc_file_identity(const char *path);
 
 // A file that is about to appear under its name. Internal.
 typedef struct byoc_pending_file_t {
@@ -30,6 +43,8 @@ typedef struct byoc_pending_file_t {
   bool exchanged;
   bool was_absent; // there was none when it should have been locked
   bool is_locked;  // it was there then
+  bool follows;    // byoc_file_set_follow was called
+  byoc_file_identity_t followed;
 } byoc_pending_file_t;
 
 enum { BYOC_FILE_SET_MAX = 8 };
@@ -42,9 +57,18 @@ typedef struct byoc_file_set_t {
 // Adds a file with this content and these permission bits, e.g. 0644. At most BYOC_FILE_SET_MAX.
 byoc_status_t byoc_file_set_add(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts, size_t part_count,
                                 unsigned mode, byoc_diag_t *diag);
+// The same for parts that are mapped files: written(argument, size_bytes) is called behind each part, so that its pages
+// can be forgotten.
+byoc_status_t byoc_file_set_add_mapped(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts,
+                                       size_t part_count, unsigned mode,
+                                       void (*written)(void *argument, size_t size_bytes), void *argument,
+                                       byoc_diag_t *diag);
 // Adds the file `from`, which is moved if it lies in the same file system, and copied otherwise.
 byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, const char *path, unsigned mode,
                                      byoc_diag_t *diag);
+// The file that was added last was made from the one at its place. If that has become another one when the set is
+// committed, the commit fails with BYOC_ALREADY_EXISTS: nothing that others wrote there meanwhile is lost.
+void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity);
 byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag);
 // Removes what was added and not committed. The set is empty then.
 void byoc_file_set_abandon(byoc_file_set_t *set);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes which foreign code runs, and ends the process with a sentence where that code misbehaves.
 #define _GNU_SOURCE
 #include "core/base/foreign.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Foreign code: what byoc calls but did not write, the hooks of plugins and the functions of artifacts.
 //
 // Whoever calls it notes before whose it is. A process that contains foreign code ends with a sentence that names it,

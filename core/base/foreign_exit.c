@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // _exit and _Exit, so that foreign code cannot end the process silently: libc's end it without a call of anybody. The
 // functions of a program come first for all libraries that it loads.
 #define _GNU_SOURCE

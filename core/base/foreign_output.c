@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Catches what foreign code writes to standard output and standard error.
 #define _GNU_SOURCE
 #include "core/base/foreign_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What foreign code prints: it goes into memory instead of the terminal. For core/base/foreign.c only.
 #ifndef BYOC_CORE_BASE_FOREIGN_OUTPUT_H_
 #define BYOC_CORE_BASE_FOREIGN_OUTPUT_H_

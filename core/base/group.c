@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of process groups that this process started, and what ends them.
 #define _GNU_SOURCE
 #include "core/base/group.h"

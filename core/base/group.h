@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process groups: children that end together with whatever they started, and before this process does.
 //
 // If byoc_group_fork made the leader of a group, what that leader starts by byoc_process_run stays in its group.

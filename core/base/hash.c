@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes on XXH3 of libxxhash: fast enough to hash all the weights of a model on every build.
 #include "core/base/hash.h"
 

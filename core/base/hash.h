@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes: a 64-bit one for tables and a 128-bit one (XXH3, libxxhash) for the identity of content.
 #ifndef BYOC_CORE_BASE_HASH_H_
 #define BYOC_CORE_BASE_HASH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handlers of SIGINT, SIGTERM and SIGBUS, and the registry of what they call.
 #define _GNU_SOURCE
 #include "core/base/interrupt.h"

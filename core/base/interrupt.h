@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What SIGINT and SIGTERM do to a tool: the handler first calls the registered functions, which end or remove what must
 // not outlive the process; then the signal has its usual effect. All of it uses only calls that are safe in a handler.
 // SIGBUS, which is raised when a mapped file was cut short, ends the tool in the same way, with a message and exit code

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes JSON strings of texts that may not be UTF-8, tells why a text was not read, and writes JSON that may be printed
 // on a terminal.
 #include "core/base/json.h"

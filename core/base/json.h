@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every writer of JSON needs in addition to jansson.
 #ifndef BYOC_CORE_BASE_JSON_H_
 #define BYOC_CORE_BASE_JSON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log lines and progress on standard error. One lock orders them, so that a log line never lands in a progress line.
 #define _GNU_SOURCE
 #include "core/base/log.h"

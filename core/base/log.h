@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a build tells its user: log lines on standard error by level, and one progress line on a terminal.
 #ifndef BYOC_CORE_BASE_LOG_H_
 #define BYOC_CORE_BASE_LOG_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash maps: entries in insertion order beside a table of indices with linear probing, at most half full.
 #include "core/base/map.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash maps that remember insertion order, so that walking one is deterministic. Keys are texts (copied) or pointers.
 #ifndef BYOC_CORE_BASE_MAP_H_
 #define BYOC_CORE_BASE_MAP_H_

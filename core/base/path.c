@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths, and making the folders along them.
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Child processes by posix_spawn, which does not copy a large parent and returns the errno of a failed exec.
 #define _GNU_SOURCE
 #include "core/base/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Child processes, run to completion with captured output and a time limit. No shell is involved. Each leads a process
 // group (core/base/group.h), unless the caller is itself in a group that another process ends.
 #ifndef BYOC_CORE_BASE_PROCESS_H_

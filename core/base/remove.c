@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes the file, link or folder of a given name, by calls that are safe in a signal handler.
 #define _GNU_SOURCE
 #include "core/base/remove.h"

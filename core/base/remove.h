@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes the file, link or folder of a given name. For the files of core/base; others call byoc_remove_tree of file.h.
 #ifndef BYOC_CORE_BASE_REMOVE_H_
 #define BYOC_CORE_BASE_REMOVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 (FIPS 180-4): an identity that nobody can forge, for keys made from what others wrote. It is much slower than
 // core/base/hash.h, so it is not for weights.
 #ifndef BYOC_CORE_BASE_SHA256_H_

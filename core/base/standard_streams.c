@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives closed standard descriptors something to read and to write.
 #include "core/base/standard_streams.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard input, output and error of a program that was started with some of them closed, as some daemons start
 // theirs.
 #ifndef BYOC_CORE_BASE_STANDARD_STREAMS_H_

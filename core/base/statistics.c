@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the median of samples.
 #include "core/base/statistics.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers about measurements.
 #ifndef BYOC_CORE_BASE_STATISTICS_H_
 #define BYOC_CORE_BASE_STATISTICS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growing texts.
 #include "core/base/string.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A growing text. Running out of memory sets `failed`, and further appends do nothing, so that one check at the end of
 // a long emission is enough. `data` is always NUL-terminated (and never NULL).
 #ifndef BYOC_CORE_BASE_STRING_H_

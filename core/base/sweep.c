@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes the temporary files and folders that processes left behind when they were killed.
 #define _GNU_SOURCE
 #include <ctype.h>

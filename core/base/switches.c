@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the names that are switched off.
 #include "core/base/switches.h"
 

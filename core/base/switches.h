@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of steps that are switched off, such as passes, and guards that switch one for a while.
 //
 //   byoc_switches_t switches = {0};

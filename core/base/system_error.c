@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns errno values into statuses and messages.
 #define _GNU_SOURCE
 #include "core/base/system_error.h"

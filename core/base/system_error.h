@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statuses for errno values. For the files of core/base only.
 #ifndef BYOC_CORE_BASE_SYSTEM_ERROR_H_
 #define BYOC_CORE_BASE_SYSTEM_ERROR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The task of each thread.
 #include "core/base/task.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For whom a thread works: who hears its log lines and its progress, and who may end its work. Without a task, log
 // lines go to standard error, and nobody ends anything. The threads that work for another thread enter its task; a
 // forked child has none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of files and folders that must not outlive this process.
 #define _GNU_SOURCE
 #include "core/base/temporary.h"
@@ -25,12 +26,18 @@ struct temporary_t {
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held forever once a signal ended the list
 static temporary_t *temporaries;
-static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
 
 static void remove_list(const temporary_t *list) {
   for (; list != NULL; list = list->next) {
     if (list->owner == getpid()) (void)byoc_remove_entry(list->path);
   }
+}
+
+static void close_locks(temporary_t *temporary) {
+  if (temporary->lock_fd >= 0) (void)close(temporary->lock_fd);
+  if (temporary->follow_fd >= 0) (void)close(temporary->follow_fd);
+  temporary->lock_fd = temporary->follow_fd = -1;
 }
 
 // For signal handlers: removes them all; nothing is made after that.
@@ -39,8 +46,29 @@ static void end_temporaries(void) {
   remove_list(temporaries);
 }
 
-static void remove_at_exit(void) {
+// A child shares the locks of its parent, and would hold them for as long as it outlives a parent that was killed: what
+// that one left behind would not be swept. So it lets go of its copies.
+static sigset_t mask_of_fork; // of the thread that forks and holds `lock`
+
+static void before_fork(void) {
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask);
+  mask_of_fork = mask;
+}
+
+static void after_fork_in_parent(void) {
+  const sigset_t mask = mask_of_fork;
+  byoc_interrupt_unlock(&lock, &mask);
+}
+
+static void after_fork_in_child(void) {
+  for (temporary_t *temporary = temporaries; temporary != NULL; temporary = temporary->next) close_locks(temporary);
+  after_fork_in_parent();
+}
+
+static void handle_exit_and_forks(void) {
   atexit(byoc_remove_temporaries);
+  (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static int lock_entry(const char *path) {
@@ -51,13 +79,12 @@ static int lock_entry(const char *path) {
 }
 
 static void free_entry(temporary_t *temporary) {
-  if (temporary->lock_fd >= 0) (void)close(temporary->lock_fd);
-  if (temporary->follow_fd >= 0) (void)close(temporary->follow_fd);
+  close_locks(temporary);
   free(temporary);
 }
 
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path) {
-  pthread_once(&at_exit_once, remove_at_exit);
+  pthread_once(&handlers_once, handle_exit_and_forks);
   byoc_interrupt_register(BYOC_INTERRUPT_FILES, end_temporaries);
   size_t size = strlen(path) + 1;
   temporary_t *temporary = malloc(sizeof(*temporary) + size);

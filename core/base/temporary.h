@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files and folders that must not outlive this process. For the files of core/base only.
 //
 // Their names hold BYOC_TEMPORARY_MARK, the number of the process and a text that makes them unique:
 // "model.so.byoc-tmp-1234-0". A process that is killed by SIGKILL, or with its machine, leaves them behind; the next
 // one that makes a temporary file or folder beside them removes them. It removes only what belongs to its user, was
 // made by a process that no longer exists, and is not locked: the maker holds a lock (flock), which tells the processes
-// of other containers and machines that share a folder.
+// of other containers and machines that share a folder. Children of the maker do not hold it.
 #ifndef BYOC_CORE_BASE_TEMPORARY_H_
 #define BYOC_CORE_BASE_TEMPORARY_H_
 

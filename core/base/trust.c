@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owners and modes of files and of the folders above them.
 #include "core/base/trust.h"
 

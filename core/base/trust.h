@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Can the file or folder at a path be trusted? Only if nobody but root and this user could have put it there.
 #ifndef BYOC_CORE_BASE_TRUST_H_
 #define BYOC_CORE_BASE_TRUST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growth of typed arrays.
 #include "core/base/vector.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed growing arrays.
 //
 //   typedef BYOC_VECTOR(int) int_vector_t;

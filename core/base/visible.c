@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which characters are safe to show, and writes the others as escapes.
 #include "core/base/visible.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text from models, plug-ins and files, made safe to show.
 //
 // A name may hold escape sequences that move the cursor, characters that turn the direction of the text around them, or

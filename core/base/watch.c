@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the pipes, ends and deadlines of child processes.
 #define _GNU_SOURCE
 #include "core/base/watch.h"

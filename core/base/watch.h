@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches child processes: what they write, how they end, whether their time is over. This is the one place that waits
 // for processes and reaps them; core/base/child.h forks them, core/base/process.h starts programs.
 #ifndef BYOC_CORE_BASE_WATCH_H_

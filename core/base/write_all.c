@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing to an open file, with an errno for every way in which that fails.
 #define _GNU_SOURCE
 #include "core/base/write_all.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing to an open file, with an errno for every way in which that fails. For the files of core/base only.
 #ifndef BYOC_CORE_BASE_WRITE_ALL_H_
 #define BYOC_CORE_BASE_WRITE_ALL_H_

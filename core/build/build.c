@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a build; each works on what the one before it left behind.
 #include "core/build/build.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facade over the whole road: a build takes a model from its file to an artifact, or to results in this process.
 // Whatever compiles a model goes through here: the command, the tests, and the builders that measuring is given.
 //

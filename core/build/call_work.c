@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the operations of C calls that a backend put in the place of operators.
 #include "core/build/call_work.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds candidates and whole plans the way models are built.
 #include "core/build/candidates.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds candidates along the road of every model: the builder that core/measure is given.
 #ifndef BYOC_CORE_BUILD_CANDIDATES_H_
 #define BYOC_CORE_BUILD_CANDIDATES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results and copies of the cases of a choice.
 #include "core/build/choice.h"
 

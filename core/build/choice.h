@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the Ifs that a build itself makes have in common: cases that are copies of one model (core/build/fallback.h,
 // core/build/variants.h). Internal to core/build.
 #ifndef BYOC_CORE_BUILD_CHOICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds the alternative plan: main becomes an If of two copies of the model, and placement decides about each.
 #include "core/build/fallback.h"
 

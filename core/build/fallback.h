@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The alternative plan of a model, for where its devices cannot start. Internal to core/build.
 #ifndef BYOC_CORE_BUILD_FALLBACK_H_
 #define BYOC_CORE_BUILD_FALLBACK_H_

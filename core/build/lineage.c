@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows the tensors of a model to what the host program holds.
 #include "core/build/lineage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the files that a build is asked to write.
 #include "core/build/outputs.h"
 
@@ -55,6 +56,21 @@ byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, con
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s and %s would write the same file, '%s'",
                              outputs[j].option, outputs[i].option, path);
     }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_outputs_check_outside(const byoc_output_t *outputs, size_t count, const char *folder,
+                                         byoc_diag_t *diag) {
+  char whole[PATH_MAX], own[PATH_MAX];
+  if (realpath(folder, whole) == NULL) return BYOC_OK; // it is not there yet
+  const size_t size = strlen(whole);
+  for (size_t i = 0; i < count; ++i) {
+    const char *path = outputs[i].path;
+    if (path == NULL || !resolve_folder(path, own) || strncmp(own, whole, size) != 0) continue;
+    if (own[size] != '\0' && own[size] != '/') continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s '%s' lies in '%s', a folder that is replaced as a whole",
+                           outputs[i].option, path, folder);
   }
   return BYOC_OK;
 }

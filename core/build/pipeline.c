@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The road of a model, step by step. If backends give something back, the steps from placing on are repeated.
 #include "core/build/pipeline.h"
 
@@ -77,6 +78,10 @@ static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *req
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                                    byoc_diag_t *diag, double *out_median_ns) {
   const pipeline_t *p = self;
+  if (p->options->targets->triple != NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "code for %s cannot be measured on this machine",
+                           p->options->targets->triple);
+  }
   return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
 }
 
@@ -324,7 +329,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
 // The instruction set that "c" compiles for is required too.
 static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
   const byoc_target_t *native = byoc_target_list_native(p->options->targets);
-  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &p->native_features));
+  p->native_features = byoc_target_cpu_features(native, "mcpu");
   byoc_cpu_print(p->native_features, features);
   return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
@@ -515,8 +520,8 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
                                    byoc_pipeline_result_t *result) {
   const byoc_target_t *native = byoc_target_list_native(options->targets);
   byoc_host_program_t *program = result->program;
-  uint64_t native_features = 0, backend_features = 0;
-  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), diag, &native_features));
+  const uint64_t native_features = byoc_target_cpu_features(native, "mcpu");
+  uint64_t backend_features = 0;
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
   byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);

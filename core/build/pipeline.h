@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The road from a module as it was read to a planned host program: simplify, place, generate, mark extern, lower, plan.
 // Internal to core/build: core/build/build.h is the way to it.
 #ifndef BYOC_CORE_BUILD_PIPELINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts what each target computes: from the functions that placing left, not from the candidates that it chose.
 #include "core/build/placed.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each target computes, counted after placing. Internal to core/build.
 #ifndef BYOC_CORE_BUILD_PLACED_H_
 #define BYOC_CORE_BUILD_PLACED_H_

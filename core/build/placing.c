@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placers that a build can ask for, and the wiring of a measured one.
 #include "core/build/placing.h"
 

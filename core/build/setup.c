@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts together what a build needs: plugins, targets, how to place, and the model with its dimensions.
 #include "core/build/setup.h"
 
@@ -7,6 +8,8 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/compose/cross.h"
+#include "core/compose/native.h"
 #include "core/pass/shard_spec.h"
 #include "core/plugin/installation.h"
 
@@ -79,15 +82,24 @@ static byoc_status_t parse_default_targets(byoc_setup_t *setup, const byoc_targe
   return status;
 }
 
+// For another machine, unless -cc names one.
+static byoc_status_t find_compiler(byoc_target_list_t *targets, byoc_diag_t *diag) {
+  if (targets->triple == NULL || byoc_native_compiler(targets) != NULL) return BYOC_OK;
+  return byoc_cross_compiler(targets->triple, &targets->arena, diag, &targets->compiler);
+}
+
 byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   byoc_target_registry_t registry = byoc_plugin_registry_targets(setup->registry);
-  byoc_status_t status = options->target_count == 0 && options->installed_by_default
+  registry.triple = options->triple;
+  if (options->as_source) registry.cpu = "portable";
+  byoc_status_t status = options->target_count == 0 && options->installed_by_default && !options->as_source
                              ? parse_default_targets(setup, &registry, diag)
                              : byoc_target_list_parse(options->targets, options->target_count, &registry,
                                                       setup->allocator, diag, &setup->targets);
   // Makes any error of the parser one of the options, except for a target whose plugin cannot be used.
   const bool is_misuse = status != BYOC_OK && status != BYOC_OUT_OF_MEMORY && status != BYOC_INVALID_DATA;
-  return is_misuse ? BYOC_INVALID_ARGUMENT : status;
+  if (status != BYOC_OK) return is_misuse ? BYOC_INVALID_ARGUMENT : status;
+  return find_compiler(&setup->targets, diag);
 }
 
 // ---- placing ----
@@ -124,9 +136,29 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   return refuse_value(options, "cost", "measure or estimate", options->cost, diag);
 }
 
+// This machine cannot run code for another one.
+static byoc_status_t estimate_costs(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
+  byoc_placing_t *placing = &setup->placing;
+  if (placing->cost == BYOC_COST_ESTIMATE) return BYOC_OK;
+  const char *triple = setup->targets.triple;
+  if (options->cost != NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "%scost=measure needs a machine that runs the code: for %s costs "
+                           "can only be estimated",
+                           options->prefix != NULL ? options->prefix : "", triple);
+  }
+  placing->cost = BYOC_COST_ESTIMATE;
+  if (strcmp(placing->plan, "collage") == 0) {
+    byoc_log(BYOC_LOG_WARNING, "costs are estimated: this machine cannot measure code for %s", triple);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(
-      choose_placing(options, options->greedy_by_default || setup->are_default_targets, diag, &setup->placing));
+  const bool is_foreign = setup->targets.triple != NULL;
+  BYOC_RETURN_IF_ERROR(choose_placing(options, options->greedy_by_default || setup->are_default_targets || is_foreign,
+                                      diag, &setup->placing));
+  if (is_foreign) BYOC_RETURN_IF_ERROR(estimate_costs(setup, options, diag));
   const byoc_build_options_t build = {.targets = &setup->targets,
                                       .placer = byoc_placing_placer(&setup->placing),
                                       .thread_count = (int32_t)options->thread_count,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a build needs, put together from plain options: plugins, targets, placing, passes, dimensions. The command and
 // libbyoc both go through here; what they read (words of a command line, structs) they turn into these options.
 //
@@ -25,6 +26,7 @@ typedef struct byoc_setup_options_t {
   size_t target_count;
   bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of
                                // CMake) that are installed, placed greedily
+  const char *triple;          // of the machine that the artifact is for, "aarch64-linux-gnu"; NULL: this one
   const char *const *disabled; // passes that are left out
   size_t disabled_count;
   const byoc_onnx_dim_binding_t *dims; // values of symbolic dimensions
@@ -48,6 +50,7 @@ typedef struct byoc_setup_options_t {
   const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
   bool fallback;                // add a plan without devices
   bool trace;                   // the artifact can report what each instruction makes
+  bool as_source;               // it is C source for any processor: none of the installed targets but "c" by default
   const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none
   int64_t rank, rank_count;     // of `shard`; count 0: not given
   byoc_build_watcher_t watcher; // begin NULL: none

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds the variants of a model: main becomes a chain of Ifs, each with a copy of the model whose sizes are known.
 #include "core/build/variants.h"
 

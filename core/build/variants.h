@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variants of a model: compiled for given sizes of its open dimensions, beside the model that takes any size. Internal
 // to core/build.
 //

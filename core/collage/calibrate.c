@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures what this machine's processor and memory can do at most.
 #include "core/collage/calibrate.h"
 
@@ -57,7 +58,9 @@ static multiplier_t choose_multiplier(void) {
   for (size_t i = 1; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_diag_t diag = {0};
     uint64_t needed = 0;
-    if (byoc_cpu_parse(rows[i].isa, &diag, &needed) == BYOC_OK && (needed & ~byoc_cpu_detect()) == 0) best = rows[i];
+    if (byoc_cpu_parse(rows[i].isa, byoc_machine_host(), &diag, &needed) == BYOC_OK &&
+        (needed & ~byoc_cpu_detect()) == 0)
+      best = rows[i];
   }
   return best;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of candidates, each of them once, and of refusals.
 #include "core/collage/candidate.h"
 

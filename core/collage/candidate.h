@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Candidates: sub-graphs that some target could take, with what that would cost. Rules make them
 // (core/collage/rules.h), a price list prices them (core/collage/price_list.h), the cover search (core/collage/cover.h)
 // picks among them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claims free nodes by one rule of a target.
 #include "core/collage/claim_rule.h"
 

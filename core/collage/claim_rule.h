@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a rule of a target claims nodes that are still free.
 #ifndef BYOC_CORE_COLLAGE_CLAIM_RULE_H_
 #define BYOC_CORE_COLLAGE_CLAIM_RULE_H_

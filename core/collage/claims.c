@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps which region each node belongs to, and decides whether regions may be joined.
 #include "core/collage/claims.h"
 

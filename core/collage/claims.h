@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claims: which region each node of a block belongs to while placement goes on, and whether regions may be joined.
 #ifndef BYOC_CORE_COLLAGE_CLAIMS_H_
 #define BYOC_CORE_COLLAGE_CLAIMS_H_

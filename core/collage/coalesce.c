@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins neighbouring regions of one target into one candidate.
 #include "core/collage/coalesce.h"
 

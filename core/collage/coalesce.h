@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins neighbouring regions of one target: a plan that the search found is cut where its candidates ended, and many
 // pieces cost more calls than few.
 #ifndef BYOC_CORE_COLLAGE_COALESCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One collage placement at work. Private to core/collage/place_collage.c and collage_*.c.
 #ifndef BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_
 #define BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_

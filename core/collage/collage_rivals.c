@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placements that a search by cost competes with, priced like its own.
 #include "core/collage/collage_internal.h"
 

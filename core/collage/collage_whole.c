@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contest of whole plans: each is built as an artifact and timed.
 #include "core/collage/collage_internal.h"
 

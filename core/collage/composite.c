@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the constants that a rule asks for operands of a composite function.
 #include "core/collage/composite.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which targets may take a node, and whether every node that is bound to a target was taken by it.
 #include "core/collage/constraint.h"
 

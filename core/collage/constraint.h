@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which targets may have a node at all, before any rule is asked.
 #ifndef BYOC_CORE_COLLAGE_CONSTRAINT_H_
 #define BYOC_CORE_COLLAGE_CONSTRAINT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one outlined function costs on one target: the seam between placement and where costs come from.
 //
 // A pricer knows nothing of candidates. Two exist: measuring (core/measure/costs.h) and the analytic estimate

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records of the cost database: reading, writing, pruning.
 #include "core/collage/cost_database.h"
 

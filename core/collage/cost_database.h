@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs on disk: one SQLite file shared by concurrent builds, <cache folder>/costs.sqlite.
 //
 //   byoc_cost_database_t *database = NULL;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the file of the cost database: its schema, damage, and waiting for other processes.
 #define _GNU_SOURCE
 #include "core/collage/cost_database_file.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening the cost database's file: schema, damage, waiting for others. Internal to the files of the database.
 #ifndef BYOC_CORE_COLLAGE_COST_DATABASE_FILE_H_
 #define BYOC_CORE_COLLAGE_COST_DATABASE_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs as a JSON document: export and import.
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes what a cost depends on as text and hash.
 #include "core/collage/cost_key.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a cost depends on, as text and as its hash: the key of the cost database.
 //
 // The key holds: the structure of the function with its attributes, element types and shapes; the data of its small

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches the cheapest cover of a block, and says why there is none.
 #include "core/collage/cover.h"
 

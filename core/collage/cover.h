@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cheapest cover of a block: disjoint candidates that hold every node, that do not wait for each other in a circle,
 // and that cost least, including what it costs to hand values from one place to another.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between devices in the cover search: what each value costs to bring from one device to another, and what that
 // makes of states. A copy serves all readers on its device, so a state remembers where each value has been copied to.
 #include <math.h>

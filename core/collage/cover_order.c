@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which the cover search takes the nodes. Any topological order gives the same least cost; the fewer
 // values are read across it, the fewer states there are.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares the tables that the cover search works on.
 #include "core/collage/cover_problem.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cover search's own view of its input: nodes by position in the search's order, candidates by their first node,
 // costs in tables. Private to core/collage/cover*.c.
 #ifndef BYOC_CORE_COLLAGE_COVER_PROBLEM_H_

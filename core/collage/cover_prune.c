@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drops candidates that no cheapest cover needs. Each rule says what replaces a dropped one wherever it was used, at no
 // higher cost and without a circle, so the least cost does not change.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search proper: shortest path over states, position by position.
 #include <stdlib.h>
 #include <string.h>

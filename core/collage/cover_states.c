@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the states of the cover search in layers, and selects those that are worth following.
 #include "core/collage/cover_states.h"
 

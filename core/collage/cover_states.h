@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States of the cover search and the layers that they wait in. Private to core/collage/cover*.c.
 #ifndef BYOC_CORE_COLLAGE_COVER_STATES_H_
 #define BYOC_CORE_COLLAGE_COVER_STATES_H_

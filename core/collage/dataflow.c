@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers the nodes of a block and lists their neighbours.
 #include "core/collage/dataflow.h"
 

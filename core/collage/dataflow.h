@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One block as a graph of numbers: what candidates, sub-graphs and the cover search work on.
 //
 //   byoc_dataflow_t flow;

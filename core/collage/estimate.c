@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates what a function costs, by the roofline model.
 #include "core/collage/estimate.h"
 

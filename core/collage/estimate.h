@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analytic estimate: what a function costs by the roofline model. It is used if measuring is off (--cost=estimate)
 // or a shape is not known when compiling.
 //

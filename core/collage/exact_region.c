@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the region that one target's rules make of exactly the given nodes.
 #include "core/collage/exact_region.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The region that one target's rules make of exactly the given nodes: for plans that people edit, and for neighbouring
 // regions that may become one.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claims nodes greedily, and joins the claims that may be joined.
 #include "core/collage/greedy.h"
 

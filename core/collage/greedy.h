@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greedy claims: in the order of targets each rule takes what it matches, from the results upwards. Then claims that
 // may be merged are merged, as long as no cycle appears.
 #ifndef BYOC_CORE_COLLAGE_GREEDY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of node numbers: made, united, compared and hashed.
 #include "core/collage/index_set.h"
 

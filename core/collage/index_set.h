@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Index sets: which nodes of a block (by number, core/collage/dataflow.h) something is about. Immutable, rising.
 //
 //   byoc_index_set_t set;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches the cheapest cover and measures only the candidates that the search asks for.
 #include "core/collage/lazy_search.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cheapest cover without measuring every candidate.
 //
 // Searches with guesses and measures what the best cover holds, until everything in it is measured:

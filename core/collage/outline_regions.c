@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes of a candidate the function that its backend sees.
 #include "core/collage/outline_regions.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a candidate to the function that its backend will see. Its attributes are Compiler, Target (index in the list),
 // Composite for pattern matches, and Primitive. Matches that a region was joined from become composite functions within
 // it.

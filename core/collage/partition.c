@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a placement as passes.
 #include "core/collage/partition.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a placement as passes, so that they can be shown and tested one by one:
 //
 //   merge-composites   each match of a pattern rule becomes a function marked Composite, and a call of it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement: which backend takes which nodes. This is the greedy one: targets in their order, rules in table order.
 #ifndef BYOC_CORE_COLLAGE_PLACE_H_
 #define BYOC_CORE_COLLAGE_PLACE_H_

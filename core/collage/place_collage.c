@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placement at least measured cost.
 #include "core/collage/place_collage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement at least measured cost (--plan=collage).
 //
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes and destroys plans, and names the sources of costs.
 #include "core/collage/plan.h"
 

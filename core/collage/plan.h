@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan: which candidate each node of the model goes to, what that costs, and what else was on offer. Placement makes
 // one (core/collage/place.h); `byoc explain` prints it, --html draws it, --save-plan writes it as JSON, --plan FILE
 // replays it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes the blocks of a module, so that a saved plan is used only for the model that it was made for.
 #include "core/base/hash.h"
 #include "core/collage/plan_record.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes plans as JSON.
 #include "core/collage/plan_json.h"
 

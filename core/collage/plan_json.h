@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans as files: what --save-plan writes, --plan reads, and byoc explain --json prints.
 //
 //   {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a saved plan. People edit these files: every field is checked, and what is wrong is named by its path.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills a plan while placement goes on.
 #include "core/collage/plan_record.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Filling a plan while placement goes on.
 //
 //   byoc_plan_recorder_t recorder;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the prices of candidates, one per kind of equal ones.
 #include "core/collage/price_list.h"
 

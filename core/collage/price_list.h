@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prices of a problem's candidates, as far as they are known. Structurally equal candidates share one price.
 //
 //   byoc_price_list_t prices;

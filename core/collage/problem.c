@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects placement problems, and applies the choices that were made.
 #include "core/collage/problem.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement problems: the blocks of a module that are still to be placed, each with its candidates and its choice.
 //
 //   byoc_problems_t problems;

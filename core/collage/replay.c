@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places by a saved plan.
 #include "core/collage/replay.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement by a saved plan (--plan=FILE.json).
 #ifndef BYOC_CORE_COLLAGE_REPLAY_H_
 #define BYOC_CORE_COLLAGE_REPLAY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the tree of rules of a target and applies it.
 #include "core/collage/rules.h"
 

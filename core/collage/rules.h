@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partition rules: where the candidates of a target come from. Rules are trees: the leaves look at the graph, the
 // others work on what those below them propose:
 //

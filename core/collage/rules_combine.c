@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unions of neighbours that are worth fusing.
 #include <string.h>
 

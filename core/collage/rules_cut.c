@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts a whole greedy region into what lies between it and enumeration: its halves, their halves and so on. In the
 // order of the graph no path leaves a stretch of a region and comes back; if a stretch is not connected, its connected
 // parts are proposed.

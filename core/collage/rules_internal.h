@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One target's rules at work. Private to core/collage/rules*.c.
 #ifndef BYOC_CORE_COLLAGE_RULES_INTERNAL_H_
 #define BYOC_CORE_COLLAGE_RULES_INTERNAL_H_

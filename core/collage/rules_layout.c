@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the native target does with layout changes: a pair that nobody takes costs nothing, and what stands between two
 // changes is computed in blocks (the pass settle-layouts does both).
 #include "core/collage/rules_internal.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The leaves of the rules: matches of patterns, and groups by kind.
 #include <string.h>
 

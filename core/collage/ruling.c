@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all kinds of rules of one target share: sets of nodes, proposals, and the verdicts of hooks.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the border of a sub-graph, and says why a backend may not have it.
 #include "core/collage/subgraph.h"
 

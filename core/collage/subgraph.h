@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sub-graphs of one block: an index set, its border, and whether a backend may have it.
 //
 //   byoc_subgraph_space_t space;                              // scratch, reused from call to call

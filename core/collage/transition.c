@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates what it costs to hand a value from one place to another.
 #include "core/collage/transition.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linking for this process.
 #include "core/compose/addresses.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiling: source text in, relocatable object out, the same bytes every time.
 #include "core/compose/compiler.h"
 
@@ -68,6 +69,10 @@ static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler
     byoc_sha256_update_text(&hasher, header.path);
     byoc_sha256_update(&hasher, header.data, header.size_bytes);
   }
+  for (size_t i = 0; i < job->file_count; i++) {
+    byoc_sha256_update_text(&hasher, job->files[i].path);
+    byoc_sha256_update(&hasher, job->files[i].data, job->files[i].size_bytes);
+  }
   byoc_sha256_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
   byoc_sha256_update_text(&hasher, source);
   return byoc_sha256_finish(&hasher);
@@ -128,6 +133,9 @@ static byoc_status_t compile_in(const byoc_compile_job_t *job, const char *compi
   byoc_status_t status = BYOC_OK;
   if (include == NULL || source == NULL || object == NULL) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_embedded_headers_write(include, diag);
+  for (size_t i = 0; i < job->file_count && status == BYOC_OK; i++) {
+    status = byoc_embedded_header_write(include, &job->files[i], diag);
+  }
   if (status == BYOC_OK) status = write_source(job, source, diag);
   if (status == BYOC_OK) status = compile_source(job, compiler, version, folder, diag);
   if (status == BYOC_OK) status = byoc_file_read(object, allocator, diag, &data, out_size_bytes);

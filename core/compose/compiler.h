@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C compiler as a service: compile, with a cache on disk keyed by content; link; say clearly when it is missing.
 #ifndef BYOC_CORE_COMPOSE_COMPILER_H_
 #define BYOC_CORE_COMPOSE_COMPILER_H_
@@ -13,6 +14,8 @@ typedef struct byoc_compile_job_t {
   const char *compiler; // NULL: $CC, else cc, gcc or clang, whichever is there first
   const char *const *flags;
   size_t flag_count;
+  const struct byoc_embedded_header_t *files; // core/compose/tool.h: more files that the source may include
+  size_t file_count;
 } byoc_compile_job_t;
 
 // The first line of `compiler --version`, or the identity of its file if it prints none; cached per process, and part
@@ -40,8 +43,9 @@ typedef struct byoc_link_job_t {
   size_t search_count;
   const char *const *exports; // the only symbols left global
   size_t export_count;
-  bool has_build_id;    // leaves room for one, which byoc_compose_seal fills in; without it there is none
-  bool allow_undefined; // for the evaluator only; artifacts refuse undefined symbols
+  bool needs_parts_of_libc; // libpthread.so.0 and libdl.so.2 too: older systems have parts of libc there
+  bool has_build_id;        // leaves room for one, which byoc_compose_seal fills in; without it there is none
+  bool allow_undefined;     // for the evaluator only; artifacts refuse undefined symbols
 } byoc_link_job_t;
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);
 // Links the same files into one object, in which what the exports do not need is left out and undefined symbols stay.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compose: from a planned host program to one shared object and its header.
 //
 // The host program and its kernels become one object; every C source is compiled with its own compiler and flags;
@@ -8,6 +9,9 @@
 // An output that ends in .o or .a becomes an object or a static library instead, for programs that are linked with the
 // model: the same files, linked once more into one object, in which all names begin with those of the header's
 // functions, so that several models may stand in one program. What opens libraries when it runs is refused there.
+//
+// An output that ends in .c becomes a folder of C source with a Makefile: the host program, its kernels, the constants
+// and the runtime, for any C11 compiler. What is not C is refused there.
 #ifndef BYOC_CORE_COMPOSE_COMPOSE_H_
 #define BYOC_CORE_COMPOSE_COMPOSE_H_
 
@@ -34,9 +38,23 @@ typedef enum byoc_compose_form_t {
   BYOC_COMPOSE_SHARED,
   BYOC_COMPOSE_OBJECT,
   BYOC_COMPOSE_ARCHIVE,
+  BYOC_COMPOSE_SOURCE,
 } byoc_compose_form_t;
-// By the end of its name: .o is an object, .a a static library, all else a shared object.
+// By the end of its name: .o is an object, .a a static library, .c a folder of C source, all else a shared object.
 byoc_compose_form_t byoc_compose_form(const char *output);
+// Is it a folder of C source? NULL is not.
+static inline bool byoc_compose_is_source(const char *output) {
+  return output != NULL && byoc_compose_form(output) == BYOC_COMPOSE_SOURCE;
+}
+
+// Where the constants of an artifact lie.
+typedef enum byoc_compose_weights_t {
+  BYOC_COMPOSE_WEIGHTS_AUTO,     // in the artifact if they have less than BYOC_COMPOSE_WEIGHTS_MOST_BYTES, else outside
+  BYOC_COMPOSE_WEIGHTS_INTERNAL, // in the artifact: in its data below that number, else as the next one
+  BYOC_COMPOSE_WEIGHTS_APPENDED, // in the artifact, behind its code, as a weights file: a shared object only
+  BYOC_COMPOSE_WEIGHTS_EXTERNAL, // in a weights file beside it (docs/weights.md)
+} byoc_compose_weights_t;
+#define BYOC_COMPOSE_WEIGHTS_MOST_BYTES ((uint64_t)1536 << 20)
 
 typedef struct byoc_compose_options_t {
   const char *output; // path of the artifact; the header goes beside it (model.so → model.h)
@@ -49,10 +67,14 @@ typedef struct byoc_compose_options_t {
   bool trace;                        // include the trace entry, and in the metadata what each step makes
   const byoc_fused_t *fused;         // with `trace`: for the metadata
   size_t fused_count;
-  bool steps_only;        // the profile reports instructions, but no engine's nodes below them
-  bool in_haste;          // compile kernels quickly, even if they run more slowly
-  bool keep_header;       // write the header too
-  bool huge_pages;        // contexts move the constants to huge pages
+  bool steps_only;  // the profile reports instructions, but no engine's nodes below them
+  bool in_haste;    // compile kernels quickly, even if they run more slowly
+  bool keep_header; // write the header too
+  bool huge_pages;  // contexts move the constants to huge pages
+  byoc_compose_weights_t weights;
+  // The weights file: it lies in the folder of the artifact when that is run, and what it holds for other artifacts
+  // stays. NULL: one of its own beside the artifact, model.so → model.weights.
+  const char *weights_path;
   byoc_file_set_t *files; // appear together with the artifact and its header, or not at all; may be NULL
 } byoc_compose_options_t;
 
@@ -63,8 +85,10 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
                                   byoc_string_t *out, byoc_diag_t *diag);
 // The signature_hash of byoc/artifact.h; 0 when out of memory.
 uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator);
-// Where the header goes: model.so, model.a or model.o → model.h. NULL if out of memory.
+// Where the header goes: model.so, model.a or model.o → model.h; C source has it in its folder. NULL if out of memory.
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
+// Where the weights file goes if nobody names it: model.so → model.weights. NULL if out of memory.
+char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator);
 // Appends the generated header.
 byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                        byoc_string_t *out, byoc_diag_t *diag);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes one relocatable ELF object with the read-only data, straight from where the data lies: an assembler, and a
 // file for it to read, would copy hundreds of megabytes twice more. Format: System V ABI, ELF-64 object file format.
 #include "core/compose/data_object.h"

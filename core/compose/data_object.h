@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The object that holds constants, texts, blobs and metadata. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_DATA_OBJECT_H_
 #define BYOC_CORE_COMPOSE_DATA_OBJECT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The embedded headers (byoc_embed in core/CMakeLists.txt): compiling needs no installed ones.
 #include <string.h>
 
@@ -13,14 +14,17 @@
   X(header_artifact, "byoc/artifact.h")                                                                                \
   X(header_verify, "byoc/verify.h")                                                                                    \
   X(header_device, "byoc/device.h")                                                                                    \
-  X(header_devices, "core/runtime/artifact/device.h")                                                                  \
+  X(header_isa, "byoc/isa.def")                                                                                        \
+  X(runtime_artifact_device_h, "core/runtime/artifact/device.h")                                                       \
   X(header_dlpack, "byoc/dlpack.h")                                                                                    \
-  X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
-  X(header_collective, "core/runtime/artifact/collective.h")                                                           \
-  X(header_container, "core/runtime/artifact/container.h")                                                             \
-  X(header_model, "core/runtime/artifact/model.h")                                                                     \
-  X(header_relation, "core/runtime/artifact/relation.h")                                                               \
-  X(header_trace, "core/runtime/artifact/trace.h")
+  X(runtime_artifact_cell_h, "core/runtime/artifact/cell.h")                                                           \
+  X(runtime_artifact_collective_h, "core/runtime/artifact/collective.h")                                               \
+  X(runtime_artifact_container_h, "core/runtime/artifact/container.h")                                                 \
+  X(runtime_artifact_model_h, "core/runtime/artifact/model.h")                                                         \
+  X(runtime_artifact_portable_h, "core/runtime/artifact/portable.h")                                                   \
+  X(runtime_artifact_relation_h, "core/runtime/artifact/relation.h")                                                   \
+  X(runtime_artifact_trace_h, "core/runtime/artifact/trace.h")                                                         \
+  X(runtime_artifact_weights_h, "core/runtime/artifact/weights.h")
 
 #define HEADER_EXTERN(name, path)                                                                                      \
   extern const unsigned char byoc_embed_##name[];                                                                      \
@@ -45,7 +49,7 @@ byoc_embedded_header_t byoc_embedded_header_find(const char *path) {
   return (byoc_embedded_header_t){0};
 }
 
-static byoc_status_t write_below(const char *folder, const byoc_embedded_header_t *header, byoc_diag_t *diag) {
+byoc_status_t byoc_embedded_header_write(const char *folder, const byoc_embedded_header_t *header, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_status_t status = BYOC_OK;
   char *directory = NULL;
@@ -62,7 +66,7 @@ static byoc_status_t write_below(const char *folder, const byoc_embedded_header_
 byoc_status_t byoc_embedded_headers_write(const char *folder, byoc_diag_t *diag) {
   for (size_t i = 0; i < byoc_embedded_header_count; i++) {
     byoc_embedded_header_t header = byoc_embedded_header(i);
-    BYOC_RETURN_IF_ERROR(write_below(folder, &header, diag));
+    BYOC_RETURN_IF_ERROR(byoc_embedded_header_write(folder, &header, diag));
   }
   return BYOC_OK;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a host program to the C of an artifact. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_HOST_C_H_
 #define BYOC_CORE_COMPOSE_HOST_C_H_
@@ -13,7 +14,8 @@ typedef struct byoc_host_c_tensor_t {
   uint32_t shape; // index into the pool of dimensions
   byoc_host_buffer_kind_t kind;
   uint32_t index;        // INPUT, OUTPUT: position among the model's inputs or outputs
-  uint64_t offset_bytes; // in the caller's tensor, the workspace or the constants
+  uint64_t offset_bytes; // in the caller's tensor, the workspace, the constants or the weight
+  size_t weight;         // of a constant that lies in the weights file: its position, plus 1
   byoc_dim_t moving;     // and more, over symbols; 0: it stays there
   const char *name;      // of the buffer, for readers
   bool in_cell;          // `cell` holds data and shape
@@ -46,6 +48,8 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const char *) steps;                           // names
   BYOC_VECTOR(const byoc_host_instruction_t *) instructions; // of the steps
   BYOC_VECTOR(uint32_t) positions;                           // of the steps in the program's text
+  byoc_string_t weight_uses; // rows of a table: pointers in other tables that point into weights
+  size_t weight_use_count;
   uint64_t signature;
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
@@ -70,6 +74,9 @@ void byoc_host_c_deinit(byoc_host_c_t *host);
 // Where a piece of read-only data is in its section; `name` is whose it is.
 byoc_status_t byoc_host_c_place(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
                                 uint64_t *out_offset_bytes);
+// The same for a constant, which may lie in the weights file. Fills in weight and offset_bytes.
+byoc_status_t byoc_host_c_place_constant(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
+                                         byoc_host_c_tensor_t *tensor);
 // Where a buffer's bytes are.
 byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
                                  byoc_host_c_tensor_t *out_tensor);
@@ -87,6 +94,18 @@ static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instructio
   return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||
          instruction->op == BYOC_HOST_ENGINE || instruction->op == BYOC_HOST_COLLECTIVE;
 }
+
+// host_c_weights.c: the address of a constant for the pointer `format` of a table that stands in the file later, as C
+// text: "0" for a weight, which is filled in when the first context is made.
+void byoc_host_c_emit_constant(byoc_host_c_t *host, const byoc_host_c_tensor_t *constant, byoc_string_t *out,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
+// What the tables of such pointers begin with: they are written to if there are weights.
+static inline const char *byoc_host_c_table_words(const byoc_host_c_t *host) {
+  return host->layout->weights.count > 0 ? "static" : "static const";
+}
+// Where the weights lie, for generated code; then, behind all tables, what the artifact takes from the file.
+void byoc_host_c_emit_weight_data(const byoc_host_c_t *host, byoc_string_t *out);
+void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out);
 
 // The tables: tensors, calls, engines, inputs and outputs, the model, the entry. Failures go into host->status.
 void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the generated file holds: every call's tensors, shapes, declarations, setups.
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,13 @@ byoc_status_t byoc_host_c_place(byoc_host_c_t *host, const void *data, size_t si
   return byoc_diag_error(host->diag, BYOC_INTERNAL, "data of '%s' (%zu bytes) was not laid out", name, size_bytes);
 }
 
+byoc_status_t byoc_host_c_place_constant(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
+                                         byoc_host_c_tensor_t *tensor) {
+  BYOC_RETURN_IF_ERROR(byoc_host_c_place(host, data, size_bytes, name, &tensor->offset_bytes));
+  tensor->weight = byoc_data_layout_find(host->layout, data, size_bytes)->weight;
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
                                  byoc_host_c_tensor_t *out_tensor) {
   bool is_view = buffer->kind == BYOC_HOST_BUFFER_VIEW;
@@ -59,9 +67,9 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   case BYOC_HOST_BUFFER_CONSTANT: {
     out_tensor->is_strings = root->type->dtype == BYOC_DTYPE_STRING;
     if (out_tensor->is_strings) break;
-    uint64_t place = 0;
-    BYOC_RETURN_IF_ERROR(byoc_host_c_place(host, root->data, (size_t)root->size_bytes, root->name, &place));
-    offset += place;
+    BYOC_RETURN_IF_ERROR(
+        byoc_host_c_place_constant(host, root->data, (size_t)root->size_bytes, root->name, out_tensor));
+    offset += out_tensor->offset_bytes;
     break;
   }
   case BYOC_HOST_BUFFER_LOCAL:
@@ -244,6 +252,7 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   byoc_arena_init(&host->arena, allocator);
   host->arena_allocator = byoc_arena_allocator(&host->arena);
   byoc_string_init(&host->parts, allocator);
+  byoc_string_init(&host->weight_uses, allocator);
   byoc_text_map_init(&host->shapes, allocator);
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
@@ -267,6 +276,7 @@ void byoc_host_c_deinit(byoc_host_c_t *host) {
   byoc_map_deinit(&host->outputs);
   byoc_map_deinit(&host->prototypes);
   byoc_string_deinit(&host->parts);
+  byoc_string_deinit(&host->weight_uses);
   byoc_arena_deinit(&host->arena);
 }
 
@@ -286,7 +296,8 @@ void byoc_host_c_emit_address(const byoc_host_c_t *host, const byoc_host_c_tenso
     byoc_string_appendf(out, "(uint8_t *)outputs[%u]", (unsigned)place->index);
     break;
   case BYOC_HOST_BUFFER_CONSTANT:
-    byoc_string_append(out, "(uint8_t *)byoc_data");
+    if (place->weight == 0) byoc_string_append(out, "(uint8_t *)byoc_data");
+    if (place->weight != 0) byoc_string_appendf(out, "(uint8_t *)host_weights[%zu]", place->weight - 1);
     break;
   default:
     byoc_string_append(out, "workspace");

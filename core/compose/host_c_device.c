@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program has on devices, as C: the tables that a context opens, and the commands of a run.
 #include <inttypes.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void emit_memories(byoc_host_c_t *host, byoc_string_t *out) {
   }
   end(places->memory_rows.count, out);
   byoc_string_append(out, "// Name, memory, rank, bytes of an element, dimensions, offset, size, constant.\n");
-  begin("byoc_place_tensor_t", "host_place_tensors", out);
+  byoc_string_appendf(out, "%s byoc_place_tensor_t host_place_tensors[] = {\n", byoc_host_c_table_words(host));
   for (size_t i = 0; i < places->tensor_rows.count; i++) {
     const byoc_place_tensor_t *row = &places->tensor_rows.data[i];
     byoc_string_append(out, "    {");
@@ -58,13 +59,14 @@ static void emit_memories(byoc_host_c_t *host, byoc_string_t *out) {
     byoc_string_appendf(out, ", %u, %u, %u, (const int64_t[]){", row->memory, row->rank, row->element_size_bytes);
     for (uint32_t d = 0; d < row->rank; d++) byoc_string_appendf(out, "%" PRId64 ", ", row->dims[d]);
     byoc_string_appendf(out, "0}, %" PRIu64 ", %" PRIu64 ", ", row->offset_bytes, row->size_bytes);
-    uint64_t offset = 0;
+    byoc_host_c_tensor_t constant = {.kind = BYOC_HOST_BUFFER_CONSTANT};
     if (row->data != NULL) {
-      note(host, byoc_host_c_place(host, row->data, (size_t)row->size_bytes, row->name, &offset));
-      byoc_string_appendf(out, "byoc_data + %" PRIu64 "},\n", offset);
+      note(host, byoc_host_c_place_constant(host, row->data, (size_t)row->size_bytes, row->name, &constant));
+      byoc_host_c_emit_constant(host, &constant, out, "host_place_tensors[%zu].data", i);
     } else {
-      byoc_string_append(out, "0},\n");
+      byoc_string_append(out, "0");
     }
+    byoc_string_append(out, "},\n");
   }
   end(places->tensor_rows.count, out);
 }

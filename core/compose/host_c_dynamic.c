@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control flow, cells and symbols as C. Only branches and loops that count are in static programs, too.
 #include <string.h>
 
@@ -143,7 +144,7 @@ static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *b
   byoc_host_c_tensor_t place;
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
   byoc_host_c_indent(host, out);
-  byoc_string_append(out, "__builtin_memset(");
+  byoc_string_append(out, "memset(");
   byoc_host_c_emit_address(host, &place, 0, out);
   byoc_string_appendf(out, ", 0, %llu); // ", (unsigned long long)buffer->size_bytes);
   byoc_host_c_comment(out, buffer->name);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops that count, and what depends on their indices, as C: scalars, stored elements, views that move.
 #include "core/compose/host_c.h"
 

@@ -1,7 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The constant tables of the generated file.
 #include <string.h>
 
 #include "core/compose/host_c.h"
+
+// A tensor of fixed dimensions gives them no names.
+#define NO_DIM_NAMES "host_no_dim_names"
 
 static void note(byoc_host_c_t *host, byoc_status_t status) {
   if (host->status == BYOC_OK) host->status = status;
@@ -11,16 +15,22 @@ static void note(byoc_host_c_t *host, byoc_status_t status) {
 static void table_begin(byoc_string_t *out, const char *type, const char *name) {
   byoc_string_appendf(out, "static const %s %s[] = {\n", type, name);
 }
+// Its rows have pointers to constants.
+static void constants_begin(const byoc_host_c_t *host, const char *type, const char *name, byoc_string_t *out) {
+  byoc_string_appendf(out, "%s %s %s[] = {\n", byoc_host_c_table_words(host), type, name);
+}
 static void table_end(byoc_string_t *out, size_t count) {
   byoc_string_append(out, count == 0 ? "    {0},\n};\n\n" : "};\n\n");
 }
 
-static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor, byoc_string_t *out) {
+// `table` and `row`: where it stands.
+static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor, const char *table, size_t row,
+                        byoc_string_t *out) {
   byoc_string_append(out, "    TENSOR(");
   if (tensor->is_strings) {
     byoc_string_appendf(out, "host_strings_%u", tensor->cell);
   } else if (tensor->kind == BYOC_HOST_BUFFER_CONSTANT) {
-    byoc_string_appendf(out, "byoc_data + %llu", (unsigned long long)tensor->offset_bytes);
+    byoc_host_c_emit_constant(host, tensor, out, "%s[%zu].data", table, row);
   } else {
     byoc_string_append(out, "0");
   }
@@ -31,7 +41,6 @@ static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor,
   byoc_string_append(out, " : ");
   byoc_type_print(tensor->type, out);
   byoc_string_append(out, "\n");
-  (void)host;
 }
 
 // Constants of texts: tables of pointers.
@@ -105,14 +114,15 @@ static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
   emit_cell_list(program->inputs.data, program->inputs.count, "host_input_cells", out);
   emit_cell_list(program->outputs.data, program->outputs.count, "host_output_cells", out);
   emit_homes(host, out);
-  table_begin(out, "byoc_model_constant_t", "host_constants");
+  constants_begin(host, "byoc_model_constant_t", "host_constants", out);
   for (size_t i = 0; i < program->buffers.count; i++) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
     if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT || !buffer->is_value) continue;
     byoc_host_c_tensor_t place;
     note(host, byoc_host_c_locate(host, buffer, &place));
     byoc_string_appendf(out, "    {%zu, %u, %d, ", i, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
-    byoc_host_c_emit_address(host, &place, 0, out);
+    if (place.weight != 0) byoc_host_c_emit_constant(host, &place, out, "host_constants[%zu].data", count);
+    if (place.weight == 0) byoc_host_c_emit_address(host, &place, 0, out);
     byoc_string_appendf(out, ", host_dims + %u},\n", place.shape);
     count++;
   }
@@ -135,8 +145,8 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
                      "// Tensors of the calls: data, rank, DLPack code and bits, place of the dimensions.\n"
                      "#define TENSOR(data, rank, code, bits, dims) \\\n"
                      "  {(void *)(data), {kDLCPU, 0}, rank, {code, bits, 1}, (int64_t *)host_dims + (dims), 0, 0}\n");
-  table_begin(out, "DLTensor", "host_tensors");
-  for (size_t i = 0; i < host->tensors.count; i++) emit_tensor(host, &host->tensors.data[i], out);
+  constants_begin(host, "DLTensor", "host_tensors", out);
+  for (size_t i = 0; i < host->tensors.count; i++) emit_tensor(host, &host->tensors.data[i], "host_tensors", i, out);
   table_end(out, host->tensors.count);
 
   size_t place_count = 0;
@@ -197,16 +207,18 @@ static unsigned long long place_of(byoc_host_c_t *host, const void *data, size_t
 static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module_t *function, size_t engine,
                                   size_t index, byoc_string_t *out) {
   if (function->constants.count == 0) return;
-  byoc_string_appendf(out, "static const DLTensor host_engine_%zu_constants_%zu[] = {\n", engine, index);
+  const char *table = byoc_arena_format(&host->arena, "host_engine_%zu_constants_%zu", engine, index);
+  if (table == NULL) {
+    out->failed = true;
+    return;
+  }
+  constants_begin(host, "DLTensor", table, out);
   for (size_t i = 0; i < function->constants.count; i++) {
     const byoc_bound_constant_t *constant = &function->constants.data[i];
-    byoc_host_c_tensor_t tensor = {.type = constant->type,
-                                   .kind = BYOC_HOST_BUFFER_CONSTANT,
-                                   .name = function->name,
-                                   .offset_bytes =
-                                       place_of(host, constant->data, constant->size_bytes, function->name)};
+    byoc_host_c_tensor_t tensor = {.type = constant->type, .kind = BYOC_HOST_BUFFER_CONSTANT, .name = function->name};
+    note(host, byoc_host_c_place_constant(host, constant->data, constant->size_bytes, function->name, &tensor));
     note(host, byoc_host_c_shape(host, constant->type, &tensor.shape));
-    emit_tensor(host, &tensor, out);
+    emit_tensor(host, &tensor, table, i, out);
   }
   byoc_string_append(out, "};\n");
 }
@@ -306,7 +318,7 @@ static void emit_info(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, con
   if (type->rank == BYOC_RANK_UNKNOWN) byoc_string_append(out, "BYOC_ARGUMENT_ANY_RANK");
   if (type->rank != BYOC_RANK_UNKNOWN) byoc_string_appendf(out, "%d", (int)type->rank);
   byoc_string_appendf(out, ", host_dims + %u, ", (unsigned)shape);
-  if (byoc_type_is_static(type)) byoc_string_append(out, "host_no_dim_names");
+  if (byoc_type_is_static(type)) byoc_string_append(out, NO_DIM_NAMES);
   if (!byoc_type_is_static(type)) byoc_string_appendf(out, "%s_%zu_dim_names", table, index);
   byoc_string_appendf(out, ", %llu}, // ", (unsigned long long)buffer->size_bytes);
   byoc_type_print(buffer->type, out);
@@ -355,10 +367,14 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   emit_setups(host, &rest);
   byoc_host_c_emit_places(host, &rest);
   emit_cells(host, &rest);
-  byoc_string_appendf(&rest, "static const char *const host_no_dim_names[%d] = {0};\n", BYOC_MAX_RANK);
+  const size_t infos = rest.size;
   emit_infos(host, program->inputs.data, program->inputs.count, "host_inputs", &rest);
   emit_infos(host, program->outputs.data, program->outputs.count, "host_outputs", &rest);
+  if (!rest.failed && strstr(rest.data + infos, NO_DIM_NAMES) != NULL) {
+    byoc_string_appendf(out, "static const char *const " NO_DIM_NAMES "[%d] = {0};\n\n", BYOC_MAX_RANK);
+  }
   emit_pairs(host, &rest);
+  byoc_host_c_emit_weights(host, &rest);
   emit_dims(host, out);
   byoc_string_append_bytes(out, rest.data, rest.size);
   if (rest.failed) out->failed = true;
@@ -370,14 +386,15 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_append(out, "static const byoc_artifact_t host_artifact;\nstatic const byoc_model_t host_model = {\n"
                           "    .artifact = &host_artifact,\n    .cpu_features = ");
   byoc_string_append_c_quoted(out, host->options->cpu_features != NULL ? host->options->cpu_features : "");
-  byoc_string_appendf(
-      out,
-      ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .is_static = %d,\n    .data = byoc_data,\n"
-      "    .tensor_count = %zu,\n    .call_count = %zu,\n"
-      "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
-      (int)host->options->thread_count, (int)host->options->huge_pages,
-      host->options->output != NULL && byoc_compose_form(host->options->output) != BYOC_COMPOSE_SHARED,
-      host->tensors.count, host->calls.count, program->engines.count, host->setups.count);
+  byoc_string_appendf(out,
+                      ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .is_static = %d,\n%s"
+                      "    .tensor_count = %zu,\n    .call_count = %zu,\n"
+                      "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
+                      (int)host->options->thread_count, (int)host->options->huge_pages,
+                      host->options->output != NULL && byoc_compose_form(host->options->output) != BYOC_COMPOSE_SHARED,
+                      host->layout->weights.count > 0 ? "    .weights = &host_weights_file,\n"
+                                                      : "    .data = byoc_data,\n",
+                      host->tensors.count, host->calls.count, program->engines.count, host->setups.count);
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");

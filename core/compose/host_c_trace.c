@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a traced artifact tells of its instructions: a table with their names, and a report behind each.
 #include "core/compose/host_c.h"
 

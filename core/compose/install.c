@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks and installs what was linked.
 #include "core/compose/install.h"
 
@@ -28,7 +29,7 @@ static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
 
 static byoc_status_t visit_needed(void *self, const char *name, bool soname) {
   linked_t *linked = self;
-  static const char *const of_libc[] = {"libc.so.", "libm.so.", "ld-linux", "libpthread.so.", "libdl.so.", "librt.so."};
+  static const char *const of_libc[] = {"libc.so", "libm.so.", "ld-linux", "libpthread.so.", "libdl.so.", "librt.so."};
   if (soname) return BYOC_OK;
   for (size_t i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++) {
     if (byoc_starts_with(name, of_libc[i])) return BYOC_OK;
@@ -59,16 +60,14 @@ byoc_status_t byoc_compose_install(const char *linked, const char *output, const
                                    byoc_file_set_t *files, byoc_allocator_t allocator, byoc_diag_t *diag) {
   const bool is_loaded = byoc_compose_form(output) == BYOC_COMPOSE_SHARED;
   byoc_status_t status = BYOC_OK;
-  byoc_file_set_t own = {0}, *set = files != NULL ? files : &own;
   if (header != NULL && !byoc_file_is_special(output)) {
     char *path = byoc_compose_header_path(output, allocator);
     if (path == NULL) return byoc_diag_out_of_memory(diag);
     const byoc_bytes_t text = {.data = header->data, .size_bytes = header->size};
-    status = byoc_file_set_add(set, path, &text, 1, 0644, diag);
+    status = byoc_file_set_add(files, path, &text, 1, 0644, diag);
     byoc_free(allocator, path);
   }
-  if (status == BYOC_OK) status = byoc_file_set_add_file(set, linked, output, is_loaded ? 0755 : 0644, diag);
-  if (status == BYOC_OK) status = byoc_file_set_commit(set, diag);
-  byoc_file_set_abandon(&own);
+  if (status == BYOC_OK) status = byoc_file_set_add_file(files, linked, output, is_loaded ? 0755 : 0644, diag);
+  if (status == BYOC_OK) status = byoc_file_set_commit(files, diag);
   return status;
 }

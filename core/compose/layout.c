@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Laying out read-only data.
 #include "core/compose/layout.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/runtime/artifact/weights.h"
 
 // Code reaches data by offsets of 31 bits. This much of the 2 GB is left for code, tables and libraries' own data:
 #define LIMIT_BYTES ((uint64_t)1920 << 20)
@@ -12,6 +15,9 @@
 // it (plugins/json_runtime/engine/image.h).
 #define PAGE_BYTES       4096
 #define PAGE_ALIGN_BYTES ((size_t)64 << 10)
+
+// What is read of a model's constants before their pages are forgotten.
+#define TOUCHED_BYTES ((uint64_t)64 << 20)
 
 // Two pieces of different sizes may start at one place (a tensor and a part of it).
 typedef struct piece_key_t {
@@ -24,34 +30,79 @@ static piece_key_t piece_key(const void *data, size_t size_bytes) {
   return key;
 }
 
-static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
+void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes) {
+  layout->touched_bytes += size_bytes;
+  if (layout->touched_bytes < TOUCHED_BYTES || layout->module == NULL) return;
+  byoc_graph_module_forget_pages(layout->module);
+  layout->touched_bytes = 0;
+}
+
+// Makes an entry for a piece of data; *out_new is NULL if one of its kind has the same bytes.
+static byoc_status_t enter(byoc_data_layout_t *layout, const void *data, size_t size_bytes, bool is_weight,
+                           byoc_diag_t *diag, byoc_data_entry_t **out_new) {
+  *out_new = NULL;
   if (byoc_data_layout_find(layout, data, size_bytes) != NULL) return BYOC_OK;
   byoc_data_entry_t entry = {.data = data, .size_bytes = size_bytes, .hash = byoc_content_hash(data, size_bytes)};
   char digits[33], key[64];
   byoc_content_hash_format(entry.hash, digits);
-  snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
+  snprintf(key, sizeof(key), "%s-%zu%s", digits, size_bytes, is_weight ? "-weight" : "");
   byoc_data_entry_t *same = byoc_text_map_get(&layout->by_content, key);
   if (same != NULL && (size_bytes == 0 || memcmp(same->data, data, size_bytes) == 0)) {
     return byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, same) ? BYOC_OK
                                                                                         : byoc_diag_out_of_memory(diag);
   }
-  const uint64_t mask = (size_bytes >= PAGE_ALIGN_BYTES ? PAGE_BYTES : BYOC_BUFFER_ALIGNMENT) - 1;
-  entry.offset_bytes = (layout->size_bytes + mask) & ~mask;
-  if (size_bytes > LIMIT_BYTES || entry.offset_bytes + size_bytes > LIMIT_BYTES) {
-    byoc_status_t status = byoc_diag_error(
-        diag, BYOC_UNSUPPORTED, "the model's constants take more than the %.1f GB that one artifact can hold",
-        (double)LIMIT_BYTES / (double)(1u << 30));
-    byoc_diag_hint(diag, "split the model, or store its weights in a smaller element type");
-    return status;
-  }
   byoc_data_entry_t *copy = byoc_arena_copy(&layout->arena, &entry, sizeof(entry));
-  if (copy == NULL || !byoc_vector_push(&layout->entries, layout->allocator, copy) ||
-      !byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, copy) ||
+  if (copy == NULL || !byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, copy) ||
       (same == NULL && !byoc_text_map_put(&layout->by_content, key, copy))) {
     return byoc_diag_out_of_memory(diag);
   }
-  layout->size_bytes = entry.offset_bytes + size_bytes;
+  *out_new = copy;
   return BYOC_OK;
+}
+
+static byoc_status_t add_inside(byoc_data_layout_t *layout, byoc_data_entry_t *entry, byoc_diag_t *diag) {
+  const size_t size_bytes = entry->size_bytes;
+  const uint64_t mask = (size_bytes >= PAGE_ALIGN_BYTES ? PAGE_BYTES : BYOC_BUFFER_ALIGNMENT) - 1;
+  entry->offset_bytes = (layout->size_bytes + mask) & ~mask;
+  if (size_bytes > LIMIT_BYTES || entry->offset_bytes + size_bytes > LIMIT_BYTES) {
+    byoc_status_t status = byoc_diag_error(
+        diag, BYOC_UNSUPPORTED, "the model's constants take more than the %.1f GB that one artifact can hold",
+        (double)LIMIT_BYTES / (double)(1u << 30));
+    byoc_diag_hint(diag, "put them behind the code of a shared object, or into a file: --weights appended or external");
+    return status;
+  }
+  layout->size_bytes = entry->offset_bytes + size_bytes;
+  return byoc_vector_push(&layout->entries, layout->allocator, entry) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// Adds what goes into the section in any case.
+static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
+  byoc_data_entry_t *entry = NULL;
+  BYOC_RETURN_IF_ERROR(enter(layout, data, size_bytes, false, diag, &entry));
+  return entry != NULL ? add_inside(layout, entry, diag) : BYOC_OK;
+}
+
+static byoc_status_t add_constant(byoc_data_layout_t *layout, const void *data, size_t size_bytes, const char *name,
+                                  byoc_diag_t *diag) {
+  const bool is_weight = layout->is_external && size_bytes > 0;
+  byoc_data_entry_t *entry = NULL;
+  BYOC_RETURN_IF_ERROR(enter(layout, data, size_bytes, is_weight, diag, &entry));
+  if (entry == NULL) return BYOC_OK;
+  entry->name = name;
+  if (!is_weight) {
+    byoc_data_layout_touched(layout, size_bytes);
+    return add_inside(layout, entry, diag);
+  }
+  entry->weight_hash = byoc_weights_hash(data, size_bytes);
+  entry->weight = layout->weights.count + 1;
+  layout->constants_size_bytes += size_bytes;
+  byoc_data_layout_touched(layout, size_bytes);
+  return byoc_vector_push(&layout->weights, layout->allocator, entry) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// Constants of texts are pointers: tables in the host program's C.
+static bool is_laid_out(const byoc_host_buffer_t *buffer) {
+  return buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->type->dtype != BYOC_DTYPE_STRING;
 }
 
 static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_instruction_t *instruction,
@@ -59,9 +110,8 @@ static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_in
   for (size_t i = 0; i < instruction->operands.count; i++) {
     if (instruction->operands.data[i] == NULL) continue;
     const byoc_host_buffer_t *buffer = byoc_host_buffer_root(instruction->operands.data[i]);
-    if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT) continue;
-    if (buffer->type->dtype == BYOC_DTYPE_STRING) continue; // these are pointers: tables in the host program's C
-    BYOC_RETURN_IF_ERROR(add(layout, buffer->data, (size_t)buffer->size_bytes, diag));
+    if (!is_laid_out(buffer)) continue;
+    BYOC_RETURN_IF_ERROR(add_constant(layout, buffer->data, (size_t)buffer->size_bytes, buffer->name, diag));
   }
   return BYOC_OK;
 }
@@ -72,7 +122,7 @@ static byoc_status_t add_engine_constants(byoc_data_layout_t *layout, const byoc
     const byoc_runtime_module_t *function = engine->functions.data[i];
     for (size_t c = 0; c < function->constants.count; c++) {
       const byoc_bound_constant_t *constant = &function->constants.data[c];
-      BYOC_RETURN_IF_ERROR(add(layout, constant->data, constant->size_bytes, diag));
+      BYOC_RETURN_IF_ERROR(add_constant(layout, constant->data, constant->size_bytes, NULL, diag));
     }
   }
   return BYOC_OK;
@@ -102,10 +152,10 @@ static byoc_status_t add_code(byoc_data_layout_t *layout, const byoc_host_progra
   return BYOC_OK;
 }
 
-byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                      byoc_data_layout_t *out_layout) {
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, bool is_external, byoc_allocator_t allocator,
+                                      byoc_diag_t *diag, byoc_data_layout_t *out_layout) {
   byoc_data_layout_t *layout = out_layout;
-  *layout = (byoc_data_layout_t){.allocator = allocator};
+  *layout = (byoc_data_layout_t){.allocator = allocator, .module = program->module, .is_external = is_external};
   byoc_text_map_init(&layout->by_piece, allocator);
   byoc_text_map_init(&layout->by_content, allocator);
   byoc_arena_init(&layout->arena, allocator);
@@ -117,7 +167,7 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
   for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
     status = add_engine_constants(layout, &program->engines.data[i], diag);
   }
-  layout->constants_size_bytes = layout->size_bytes;
+  layout->constants_size_bytes += layout->size_bytes;
   layout->constant_count = layout->entries.count;
   for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
     status = add_engine_texts(layout, &program->engines.data[i], diag);
@@ -132,9 +182,39 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
 
 void byoc_data_layout_deinit(byoc_data_layout_t *layout) {
   byoc_vector_deinit(&layout->entries, layout->allocator);
+  byoc_vector_deinit(&layout->weights, layout->allocator);
   byoc_map_deinit(&layout->by_piece);
   byoc_map_deinit(&layout->by_content);
   byoc_arena_deinit(&layout->arena);
+}
+
+static bool sum_up(byoc_map_t *seen, const void *data, uint64_t size_bytes, uint64_t *sum) {
+  if (byoc_pointer_map_get(seen, data) != NULL) return true;
+  *sum += size_bytes;
+  return byoc_pointer_map_put(seen, data, seen);
+}
+
+byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                   uint64_t *out_bytes) {
+  byoc_map_t seen;
+  bool ok = true;
+  *out_bytes = 0;
+  byoc_pointer_map_init(&seen, allocator);
+  for (size_t i = 0; i < program->buffers.count; i++) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[i];
+    if (is_laid_out(buffer)) ok = ok && sum_up(&seen, buffer->data, buffer->size_bytes, out_bytes);
+  }
+  for (size_t i = 0; i < program->engines.count; i++) {
+    for (size_t f = 0; f < program->engines.data[i].functions.count; f++) {
+      const byoc_runtime_module_t *function = program->engines.data[i].functions.data[f];
+      for (size_t c = 0; c < function->constants.count; c++) {
+        const byoc_bound_constant_t *constant = &function->constants.data[c];
+        ok = ok && sum_up(&seen, constant->data, constant->size_bytes, out_bytes);
+      }
+    }
+  }
+  byoc_map_deinit(&seen);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes) {

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // The read-only data of an artifact: constants, texts and blobs in one section, written without being printed as text.
-// Content that occurs several times is stored once. Internal to core/compose.
+// Content that occurs several times is stored once. If they are to lie outside, the constants are listed apart: they go
+// to a weights file (core/compose/weights_file.h). Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_LAYOUT_H_
 #define BYOC_CORE_COMPOSE_LAYOUT_H_
 
@@ -14,28 +16,40 @@
 typedef struct byoc_data_entry_t {
   const void *data;
   size_t size_bytes;
+  const char *name;      // of the first tensor with this content; NULL: it has none
   uint64_t offset_bytes; // in the section
   byoc_content_hash_t hash;
+  size_t weight;        // position in `weights`, plus 1; 0: it lies in the section
+  uint64_t weight_hash; // of a weight: XXH64 of its bytes, as the weights file has it
 } byoc_data_entry_t;
 
 typedef struct byoc_data_layout_t {
   byoc_allocator_t allocator;
-  BYOC_VECTOR(byoc_data_entry_t *) entries; // in order of offset
+  const byoc_graph_module_t *module;        // the program's; may be NULL
+  uint64_t touched_bytes;                   // of its constants, since their pages were forgotten
+  BYOC_VECTOR(byoc_data_entry_t *) entries; // of the section, in order of offset
+  BYOC_VECTOR(byoc_data_entry_t *) weights; // constants that lie outside, in order of first use
   byoc_map_t by_piece;                      // address and size as text → entry
   byoc_map_t by_content;                    // hash and size as text → entry
   byoc_arena_t arena;
   uint64_t size_bytes;
-  uint64_t constants_size_bytes; // the part that holds tensors
-  size_t constant_count;
+  uint64_t constants_size_bytes; // of all tensors, padding included where they lie in the section
+  size_t constant_count;         // of the first entries that are tensors
+  bool is_external;              // tensors lie outside
 } byoc_data_layout_t;
 
 // Lays out the constants that the program's instructions use, then its engines' constants, texts and blobs, and the
 // code of its devices.
-byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                      byoc_data_layout_t *out_layout);
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, bool is_external, byoc_allocator_t allocator,
+                                      byoc_diag_t *diag, byoc_data_layout_t *out_layout);
+// The bytes of the constants of the program, each place counted once.
+byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                   uint64_t *out_bytes);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 // The entry of a piece of data that the program holds; NULL if it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
+// The bytes of a constant have been read: now and then, the pages of all are forgotten.
+void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes);
 // Hands out the section's size_bytes bytes in parts: padding and data alternate.
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);
 void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links objects and archives into one shared object that exports what was asked for and nothing else, or into one
 // object.
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "core/module/runtime_module.h"
 
 // What every shared object of ours is linked with. No debug sections: the bytes depend on the content alone. pthread
-// and dl are part of libc since glibc 2.34; --as-needed drops them there.
+// and dl are part of libc since glibc 2.34; --as-needed drops them there, unless the artifact is to run with older
+// ones.
 static const char *const link_flags[] = {
     "-shared", "-fPIC",   "-Wl,-z,relro",   "-Wl,-z,now",        "-Wl,-z,noexecstack", "-static-libgcc",
     "-Wl,-S",  "-Wl,-O1", "-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,--as-needed"};
@@ -72,6 +74,10 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   byoc_command_add(&command, "-lm");
   byoc_command_add(&command, "-lpthread");
   byoc_command_add(&command, "-ldl");
+  static const char *const parts[] = {"-Wl,--no-as-needed", "-l:libpthread.so.0", "-l:libdl.so.2", "-Wl,--as-needed"};
+  for (size_t i = 0; job->needs_parts_of_libc && i < sizeof(parts) / sizeof(parts[0]); i++) {
+    byoc_command_add(&command, parts[i]);
+  }
   byoc_command_work_in(&command, folder);
   status = byoc_command_run(&command, "linking", NULL, diag);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of a link.
 #include "core/compose/link_files.h"
 
@@ -13,7 +14,7 @@ extern const unsigned char byoc_embed_artifact_runtime[];
 extern const unsigned long long byoc_embed_artifact_runtime_size;
 
 void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_allocator_t allocator) {
-  *files = (byoc_link_files_t){.folder = folder};
+  *files = (byoc_link_files_t){.folder = folder, .machine = byoc_machine_host()};
   byoc_arena_init(&files->arena, allocator);
   byoc_text_map_init(&files->contents, allocator);
 }
@@ -32,9 +33,39 @@ void byoc_link_files_deinit(byoc_link_files_t *files) {
 
 // ---- collecting ----
 
+typedef struct machine_check_t {
+  const byoc_link_files_t *files;
+  const byoc_runtime_module_t *module;
+  const char *name;
+  byoc_diag_t *diag;
+} machine_check_t;
+
+static byoc_status_t check_machine_of(void *self, const char *member, const uint8_t *data, size_t size_bytes) {
+  const machine_check_t *check = self;
+  byoc_elf_t elf;
+  if (!byoc_is_elf(data, size_bytes)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_elf_open(data, size_bytes, member, check->diag, &elf));
+  if (elf.machine == byoc_machine_elf(check->files->machine)) return BYOC_OK;
+  char name[BYOC_MACHINE_NAME_BYTES], of_target[128] = "";
+  if (check->module != NULL) snprintf(of_target, sizeof(of_target), " of target '%s'", check->module->target);
+  byoc_status_t status =
+      byoc_diag_error(check->diag, BYOC_UNSUPPORTED, "%s%s is code for %s, and the artifact is for %s", check->name,
+                      of_target, byoc_machine_print_elf(elf.machine, name), byoc_machine_name(check->files->machine));
+  byoc_diag_hint(check->diag, "check the compiler (-cc of target c, or CC), and the machine of --triple");
+  return status;
+}
+
+static byoc_status_t check_machine(const machine_check_t *check, const void *data, size_t size_bytes) {
+  machine_check_t copy = *check;
+  if (!byoc_is_ar(data, size_bytes)) return check_machine_of(&copy, check->name, data, size_bytes);
+  return byoc_ar_visit(data, size_bytes, check->name, check_machine_of, &copy, check->diag);
+}
+
 static byoc_status_t add_file(byoc_link_files_t *files, const byoc_runtime_module_t *module, const char *name,
                               const void *data, size_t size_bytes, byoc_diag_t *diag) {
   byoc_link_file_t file = {.module = module, .name = name, .data = data, .size_bytes = size_bytes};
+  const machine_check_t check = {.files = files, .module = module, .name = name, .diag = diag};
+  if (data != NULL) BYOC_RETURN_IF_ERROR(check_machine(&check, data, size_bytes));
   if (data != NULL) file.hash = byoc_content_hash(data, size_bytes);
   return byoc_vector_push(&files->files, files->arena.allocator, file) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

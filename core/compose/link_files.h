@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes into a link: objects and archives as files of one folder, each content once. Internal to core/compose.
 //
 // Files are collected first. byoc_link_files_write writes them once it is known which symbols occur in several modules
@@ -8,6 +9,7 @@
 #include "core/base/arena.h"
 #include "core/base/file.h"
 #include "core/base/hash.h"
+#include "core/base/machine.h"
 #include "core/base/map.h"
 #include "core/base/vector.h"
 #include "core/module/runtime_module.h"
@@ -24,6 +26,7 @@ typedef struct byoc_link_file_t {
 typedef struct byoc_link_files_t {
   byoc_arena_t arena;
   const char *folder;
+  byoc_machine_t machine; // that all files must be for
   BYOC_VECTOR(byoc_link_file_t) files;
   BYOC_VECTOR(const char *) reserved; // names that no file may take from whoever has them
   // Modules whose symbols come from shared libraries.
@@ -45,6 +48,7 @@ byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *nam
 // Lists the files of a library or an engine, and what it needs from outside; before them goes the object that its C
 // source was compiled into (NULL: there is none). BYOC_ALREADY_EXISTS if two modules without files list one symbol: a
 // process finds only one of them.
+// BYOC_UNSUPPORTED if a file is for another machine.
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
                                          const byoc_bytes_t *object, byoc_diag_t *diag);
 // The runtime that travels in every artifact.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of an artifact: what it was made from, as JSON. No paths, no dates: the same inputs give the same text.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "byoc/artifact.h"
+#include "core/base/file.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/compose/host_c.h"
@@ -90,30 +92,27 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   return array;
 }
 
-static const char *constant_name(const byoc_host_program_t *program, const void *data) {
-  for (size_t i = 0; i < program->buffers.count; i++) {
-    const byoc_host_buffer_t *buffer = program->buffers.data[i];
-    if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->data == data) return buffer->name;
-  }
-  return NULL;
-}
-
-static json_t *constants_json(const byoc_host_program_t *program, const byoc_data_layout_t *layout) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < layout->constant_count; i++) {
-    const byoc_data_entry_t *entry = layout->entries.data[i];
-    const char *name = constant_name(program, entry->data);
+static bool append_constants(byoc_data_entry_t *const *entries, size_t count, json_t *array) {
+  for (size_t i = 0; i < count; i++) {
+    const byoc_data_entry_t *entry = entries[i];
     json_t *object = json_object();
-    bool ok = object != NULL && (name == NULL || set(object, "name", byoc_json_text(name))) &&
+    bool ok = object != NULL && (entry->name == NULL || set(object, "name", byoc_json_text(entry->name))) &&
               set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) &&
               set_hash(object, "hash", entry->hash) && json_array_append(array, object) == 0;
     json_decref(object);
-    if (!ok) {
-      json_decref(array);
-      return NULL;
-    }
+    if (!ok) return false;
   }
-  return array;
+  return true;
+}
+
+static json_t *constants_json(const byoc_data_layout_t *layout) {
+  json_t *array = json_array();
+  if (array != NULL && append_constants(layout->entries.data, layout->constant_count, array) &&
+      append_constants(layout->weights.data, layout->weights.count, array)) {
+    return array;
+  }
+  json_decref(array);
+  return NULL;
 }
 
 // Everything about a module that has a part in the artifact.
@@ -289,10 +288,15 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
       program->module != NULL
           ? byoc_attributes_strings(&program->module->attributes, BYOC_ATTRIBUTE_VARIANTS, &variant_count)
           : NULL;
+  const byoc_target_t *native = byoc_target_list_native(options->targets);
+  const byoc_machine_t machine = native != NULL ? native->machine : byoc_machine_host();
+  const char *triple = options->targets != NULL ? options->targets->triple : NULL;
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
             set(root, "model", byoc_json_text(options->model_name)) &&
+            set(root, "machine", json_string(byoc_machine_name(machine))) &&
+            (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
             set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
             set(root, "threads", json_integer(options->thread_count)) &&
             (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
@@ -300,7 +304,9 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
-            set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
+            (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
+             set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
+            set(root, "constants", constants_json(layout)) && set(root, "modules", modules_json(program)) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)))) &&
             (variant_count == 0 || set(root, "variants", variants_json(variants, variant_count))) &&

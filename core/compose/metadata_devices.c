@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes in the metadata what a program has on devices: its memory there, and what a run copies.
 #include <jansson.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes each step of a host program in the metadata: what it is and how much it does.
 #include "core/compose/metadata_steps.h"
 

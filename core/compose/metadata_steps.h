@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each step of a host program is, how much it does and what it makes, for profiles and traces.
 #ifndef BYOC_CORE_COMPOSE_METADATA_STEPS_H_
 #define BYOC_CORE_COMPOSE_METADATA_STEPS_H_

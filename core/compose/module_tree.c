@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the tree of runtime modules from an artifact's metadata, and prints it.
 #include "core/compose/module_tree.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree of runtime modules as an artifact's metadata keeps it, read back: who made each and what it imports.
 //
 //   byoc_module_tree_t tree;

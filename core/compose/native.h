@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the native target "c" wants host and kernels compiled. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_NATIVE_H_
 #define BYOC_CORE_COMPOSE_NATIVE_H_
@@ -7,12 +8,13 @@
 #include "core/target/target.h"
 
 typedef struct byoc_native_flags_t {
+  byoc_machine_t machine;           // that the code is for
   const char *compiler;             // NULL: the default
   BYOC_VECTOR(const char *) kernel; // flags of loop kernels
 } byoc_native_flags_t;
 
-// The compiler that -cc of target "c" among `targets` (may be NULL) names; NULL: the default. It compiles and links
-// everything that names no compiler of its own.
+// The compiler that -cc of target "c" among `targets` (may be NULL) names, else the one for their machine; NULL: the
+// default. It compiles and links everything that names no compiler of its own.
 const char *byoc_native_compiler(const byoc_target_list_t *targets);
 // Reads the options of target "c" among `targets` (may be NULL: -O3 and only the base instruction set). Everything
 // lives in `arena`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // <cache>/objects/<2 digits>/<the other 62>: a header with the key and the hash of what follows, then the object.
 #include "core/compose/object_cache.h"
 

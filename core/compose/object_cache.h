@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled objects on disk, by the hash of everything that they depend on. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_OBJECT_CACHE_H_
 #define BYOC_CORE_COMPOSE_OBJECT_CACHE_H_

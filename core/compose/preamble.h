@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that many sources begin with, compiled once for a compiler and its flags. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_PREAMBLE_H_
 #define BYOC_CORE_COMPOSE_PREAMBLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resolver: makes code of backends callable in this process.
 #include "core/compose/resolve.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code for the evaluator: C sources are compiled and, with static libraries and drivers, linked into a temporary shared
 // object that is loaded; libraries that open in process need no compiler.
 #ifndef BYOC_CORE_COMPOSE_RESOLVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which module a symbol belongs to: reads what files define and refer to, and finds names under which all of it
 // coexists.
 #include "core/compose/scopes.h"

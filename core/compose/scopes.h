@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Symbols of a module are its own. If two modules of a link have a symbol of the same name, one of them keeps the name
 // and the other gets a copy of its files with another name for it, in definitions and references alike, so that any two
 // libraries can go into one artifact. A file that several modules bring stays one file if it means the same in each. A

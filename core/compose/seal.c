@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seals a linked artifact: a hash of all its bytes goes to its end, where `inspect`, `run` and the loaders check it.
 #include "core/compose/seal.h"
 
@@ -56,6 +57,17 @@ static void add(stream_t *stream, const void *data, size_t size_bytes) {
   stream->rest_bytes = size_bytes - whole;
 }
 
+// The bytes of the file from `begin` on, which may be more than the memory holds.
+static void add_rest(stream_t *stream, const byoc_file_view_t *view, size_t begin) {
+  const size_t most = (size_t)64 << 20;
+  while (begin < view->size_bytes) {
+    const size_t left = view->size_bytes - begin, size_bytes = left < most ? left : most;
+    add(stream, view->data + begin, size_bytes);
+    byoc_file_view_forget(view);
+    begin += size_bytes;
+  }
+}
+
 static void make_seal(const byoc_file_view_t *view, ending_t *ending) {
   byoc_seal_t *seal = &ending->seal;
   memcpy(seal->magic, BYOC_SEAL_MAGIC, sizeof(seal->magic));
@@ -67,7 +79,7 @@ static void make_seal(const byoc_file_view_t *view, ending_t *ending) {
   size_t at = ending->build_id_offset, behind = at > 0 ? at + sizeof(ending->build_id) : 0;
   add(&stream, view->data, at);
   if (at > 0) add(&stream, ending->build_id, sizeof(ending->build_id));
-  add(&stream, view->data + behind, view->size_bytes - behind);
+  add_rest(&stream, view, behind);
   add(&stream, seal, offsetof(byoc_seal_t, hash));
   seal->hash = byoc_seal_end(&stream.hash, stream.rest, stream.rest_bytes);
 }

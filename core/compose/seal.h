@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last steps of writing an artifact: its build ID and its seal. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_SEAL_H_
 #define BYOC_CORE_COMPOSE_SEAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes what a program and its callers must agree about into one number.
 #include "core/base/hash.h"
 #include "core/compose/compose.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes an object or a static library of what an artifact consists of.
 #include "core/compose/static.h"
 
@@ -10,6 +11,7 @@
 
 byoc_compose_form_t byoc_compose_form(const char *output) {
   if (byoc_ends_with(output, ".o")) return BYOC_COMPOSE_OBJECT;
+  if (byoc_ends_with(output, ".c")) return BYOC_COMPOSE_SOURCE;
   return byoc_ends_with(output, ".a") ? BYOC_COMPOSE_ARCHIVE : BYOC_COMPOSE_SHARED;
 }
 

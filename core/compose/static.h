@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts that are linked into a program instead of being loaded. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_STATIC_H_
 #define BYOC_CORE_COMPOSE_STATIC_H_

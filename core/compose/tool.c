@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compiler as a program: finding it, its version, running it.
 #define _GNU_SOURCE // memmem
 #include "core/compose/tool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What compiling and linking share: finding the compiler, its command line, its messages. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_TOOL_H_
 #define BYOC_CORE_COMPOSE_TOOL_H_
@@ -58,7 +59,8 @@ extern const size_t byoc_embedded_header_count;
 byoc_embedded_header_t byoc_embedded_header(size_t index);
 // Finds a header by its path; data is NULL if there is none.
 byoc_embedded_header_t byoc_embedded_header_find(const char *path);
-// Writes all of them below `folder`.
+// Writes one or all of them below `folder`.
+byoc_status_t byoc_embedded_header_write(const char *folder, const byoc_embedded_header_t *header, byoc_diag_t *diag);
 byoc_status_t byoc_embedded_headers_write(const char *folder, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_TOOL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the places that were decided into the module, takes out OnDevice nodes, and settles results of calls that are
 // made in one place and wanted in another.
 #include <string.h>

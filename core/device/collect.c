@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the domains of device planning: walks all that main reaches, once, and notes what is joined, what is linked and
 // what is said.
 #include <string.h>

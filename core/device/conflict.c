@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error about two places that are said of one domain: names both, and the shortest chain that joins them. It does
 // not depend on the order in which things were found, as far as values have names.
 #include <stdio.h>

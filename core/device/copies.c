@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts a DeviceCopy between a value and its readers that want it elsewhere: one for all readers in one place. Copies
 // that were there before are used, and go where they do nothing.
 #include "core/device/planning.h"

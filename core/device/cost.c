@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures what commands and copies of a device cost.
 #include "core/device/cost.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device costs besides the work of its kernels: giving it a command, and copies from and to the host's memory.
 // The search pays for them (core/collage/transition.h).
 #ifndef BYOC_CORE_DEVICE_COST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Domains of device planning: a forest of items that live in one place, and what is said of them.
 #include "core/device/domains.h"
 

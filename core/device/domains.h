@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The domains of device planning: sets of values, and of slots that read or return them, which live in one place.
 #ifndef BYOC_CORE_DEVICE_DOMAINS_H_
 #define BYOC_CORE_DEVICE_DOMAINS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device planning, step by step.
 #include "core/device/plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device planning: decides where every value lives, and puts a byoc::DeviceCopy where two places clash.
 //
 //   BYOC_RETURN_IF_ERROR(byoc_plan_devices(module, BYOC_PLAN_ALL, diag, &changes));

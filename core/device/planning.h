@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of device planning (plan.h), and what they share.
 #ifndef BYOC_CORE_DEVICE_PLANNING_H_
 #define BYOC_CORE_DEVICE_PLANNING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spreads places over the links between domains. All domains that were offered something decide at once, by what the
 // others were before, so that the order of nodes does not matter.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Goes over a model's nodes before anything is made of them: all operators that are not known are told at once.
 #include "core/frontend/onnx_coverage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model asks of the operator table: each operator that it uses, how often, and whether byoc knows it.
 //
 //   byoc_onnx_coverage_t coverage;

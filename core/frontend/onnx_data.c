@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads ONNX test data: summaries of models, and files of tensors, sequences and optionals.
 #include "core/frontend/onnx_data.h"
 
@@ -31,6 +32,16 @@ static byoc_onnx_port_t read_port(const Onnx__ValueInfoProto *info) {
   return port;
 }
 
+// The two vectors that an input becomes which is a map.
+static byoc_onnx_port_t read_map_port(const Onnx__ValueInfoProto *info, bool is_keys, byoc_arena_t *arena) {
+  const Onnx__TypeProto__Map *map = info->type->map_type;
+  const Onnx__TypeProto *element = map->value_type;
+  const bool has_tensor = element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  const char *name = byoc_arena_format(arena, "%s.%s", byoc_onnx_text(info->name), is_keys ? "keys" : "values");
+  const int32_t dtype = is_keys ? map->key_type : has_tensor ? element->tensor_type->elem_type : 0;
+  return (byoc_onnx_port_t){.name = name, .kind = BYOC_TYPE_TENSOR, .dtype = byoc_dtype_from_onnx(dtype)};
+}
+
 static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
   for (size_t i = 0; i < graph->n_initializer; i++) {
     if (strcmp(byoc_onnx_text(graph->initializer[i]->name), name) == 0) return true;
@@ -41,10 +52,15 @@ static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
 static const byoc_onnx_port_t *read_ports(const Onnx__GraphProto *graph, Onnx__ValueInfoProto *const *infos,
                                           size_t count, byoc_arena_t *arena, size_t *out_count) {
   *out_count = 0;
-  byoc_onnx_port_t *ports = BYOC_ARENA_ARRAY(arena, byoc_onnx_port_t, count + 1);
+  byoc_onnx_port_t *ports = BYOC_ARENA_ARRAY(arena, byoc_onnx_port_t, 2 * count + 1);
   for (size_t i = 0; ports && i < count; i++) {
     if (infos == graph->input && is_initialiser(graph, byoc_onnx_text(infos[i]->name))) continue;
-    ports[(*out_count)++] = read_port(infos[i]);
+    const bool is_map = infos == graph->input && byoc_onnx_is_map(infos[i]->type);
+    if (!is_map) ports[(*out_count)++] = read_port(infos[i]);
+    for (int part = 0; is_map && part < 2; ++part) {
+      ports[*out_count] = read_map_port(infos[i], part == 0, arena);
+      if (ports[(*out_count)++].name == NULL) return NULL;
+    }
   }
   return ports;
 }

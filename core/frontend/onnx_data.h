@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what ONNX test data needs in addition to models: tensors in separate files, and the names in a model without
 // the rest of it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads tensor data in files beside the model. Each file is mapped once and kept open by the module.
 #include <errno.h>
 #include <stdlib.h>
@@ -5,29 +6,9 @@
 
 #include "core/frontend/onnx_reader.h"
 
-// An entry of the module's list of mappings, which must know how to free itself.
-typedef struct mapping_t {
-  byoc_allocator_t allocator;
-  byoc_file_view_t view;
-} mapping_t;
-
-static void release_mapping(void *self) {
-  mapping_t *mapping = self;
-  if (!mapping) return;
-  byoc_file_view_close(&mapping->view);
-  byoc_free(mapping->allocator, mapping);
-}
-
 byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_view_t *view) {
-  mapping_t *mapping = byoc_allocate(reader->allocator, 1, sizeof(*mapping));
-  if (!mapping) return byoc_diag_out_of_memory(reader->diag);
-  *mapping = (mapping_t){reader->allocator, *view};
-  if (!byoc_vector_push(&reader->module->mappings, reader->module->allocator, (void *)mapping)) {
-    byoc_free(reader->allocator, mapping);
-    return byoc_diag_out_of_memory(reader->diag);
-  }
-  reader->module->release_mapping = release_mapping;
-  return BYOC_OK;
+  const bool ok = byoc_vector_push(&reader->module->mappings, reader->module->allocator, *view);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
 // A location must stay in the model's folder: relative, and without "..".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads local functions. Each call gets its own copy of the function, with its attribute parameters filled in and types
 // that follow from the call; all copies are marked Inline.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads graphs: the model's own and those nested in nodes, each with its scope of names.
 #include <string.h>
 
@@ -19,7 +20,7 @@ byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t 
   }
   byoc_onnx_binding_t *binding = BYOC_ARENA_NEW(&reader->scratch, byoc_onnx_binding_t);
   if (!binding) return byoc_diag_out_of_memory(reader->diag);
-  *binding = (byoc_onnx_binding_t){value, constant};
+  *binding = (byoc_onnx_binding_t){.value = value, .constant = constant};
   return byoc_text_map_put(&scope->names, name, binding) ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
@@ -52,6 +53,12 @@ byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_s
   for (const byoc_onnx_scope_t *at = scope; at; at = at->outer) {
     const byoc_onnx_binding_t *binding = byoc_text_map_get(&at->names, name);
     if (!binding) continue;
+    if (binding->map_values) {
+      return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
+                             "%s: it reads the map '%s', which only DictVectorizer and "
+                             "CastMap do",
+                             what, name);
+    }
     if (binding->constant) {
       *out_value = byoc_function_constant(scope->block->function, binding->constant);
       if (!*out_value) return byoc_diag_out_of_memory(reader->diag);
@@ -132,6 +139,10 @@ static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     if (has_value(scope, name)) {
       const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
       BYOC_RETURN_IF_ERROR(check_default(reader, input, binding->constant));
+      continue;
+    }
+    if (is_main && byoc_onnx_is_map(input->type)) {
+      BYOC_RETURN_IF_ERROR(byoc_onnx_add_map(reader, input, scope));
       continue;
     }
     const byoc_type_t *type = byoc_type_unknown();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infers the type of every value, node by node. The file's declarations are used if inference leaves a shape open
 // (lowering puts a check there: core/kernel/shapes.h); a declared shape that contradicts what was inferred is left
 // aside with a warning, and a declared element type is an error. Parameters of loop bodies and of local functions take

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads nodes: an operator of a known set, a call of a local function, or a Constant.
 #include <assert.h>
 #include <string.h>
@@ -112,17 +113,14 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
   }
   const byoc_op_t *op = function ? NULL : byoc_onnx_find_operator(scope->context, node);
   assert(function || op); // byoc_onnx_check_operators has seen all nodes
-  const size_t operand_count = trimmed_count(node->input, node->n_input);
+  size_t operand_count = trimmed_count(node->input, node->n_input);
   const size_t result_count = trimmed_count(node->output, node->n_output);
   if (result_count == 0) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no outputs", what);
   if (operand_count > UINT32_MAX / 2 || result_count > UINT32_MAX / 2) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: too many inputs or outputs", what);
   }
-  byoc_value_t **operands = BYOC_ARENA_ARRAY(&reader->scratch, byoc_value_t *, operand_count + 1);
-  if (!operands) return byoc_diag_out_of_memory(reader->diag);
-  for (size_t i = 0; i < operand_count; i++) {
-    BYOC_RETURN_IF_ERROR(byoc_onnx_scope_find(reader, scope, byoc_onnx_text(node->input[i]), what, &operands[i]));
-  }
+  byoc_value_t **operands;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_find_operands(reader, scope, node, what, operand_count, &operands, &operand_count));
   byoc_node_t *made = NULL;
   if (function) {
     BYOC_RETURN_IF_ERROR(byoc_onnx_read_call(reader, node, what, function, operands, operand_count, scope, &made));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders a graph's nodes. ONNX requires a topological order; files that break this rule but have no cycle are sorted
 // here, with as few moves as a depth-first walk in file order makes.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a model: checks its versions, then makes the module's functions, types them and verifies them.
 #include "core/frontend/onnx_read.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ONNX reader: a model file becomes a module of typed graph functions.
 //
 //   const byoc_onnx_dim_binding_t batch = {"N", 8};

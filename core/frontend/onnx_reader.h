@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the reader share. Internal to core/frontend.
 #ifndef BYOC_CORE_FRONTEND_ONNX_READER_H_
 #define BYOC_CORE_FRONTEND_ONNX_READER_H_
@@ -28,6 +29,7 @@ typedef struct byoc_onnx_context_t {
 typedef struct byoc_onnx_binding_t {
   byoc_value_t *value;
   byoc_constant_t *constant; // becomes a value of the function on first use
+  byoc_value_t *map_values;  // the name is a map: `value` are its keys
 } byoc_onnx_binding_t;
 
 // The names of one graph; `outer` is the scope of the graph around it, NULL for a function's body.
@@ -102,6 +104,16 @@ byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_vi
 
 // Whether the type is a map, or a sequence of maps: results of ai.onnx.ml::ZipMap, tensors here.
 bool byoc_onnx_holds_maps(const Onnx__TypeProto *type);
+
+// ---- onnx_map.c ----
+// Inputs of the model that are maps become two: vectors of keys and values, of one open length.
+bool byoc_onnx_is_map(const Onnx__TypeProto *type);
+byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
+                                byoc_onnx_scope_t *scope);
+// The operands of a node: two for each map. *out_count is their number.
+byoc_status_t byoc_onnx_find_operands(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope,
+                                      const Onnx__NodeProto *node, const char *what, size_t input_count,
+                                      byoc_value_t ***out_operands, size_t *out_count);
 
 // ---- onnx_type.c ----
 // The declared type; *out_type is NULL if there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0; symbols stay

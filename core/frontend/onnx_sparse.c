@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns sparse tensors into dense constants.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns tensors of the file into constants. Their data is in the message, in the mapped file or in a file beside it.
 #include <string.h>
 

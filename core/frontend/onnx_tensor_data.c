@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the data fields of a tensor. Data that is not raw is in one field, which depends on the element type; narrow
 // types are varints in int32_data. Packed fields were left in the file (onnx_wire.h): they are read from there.
 #include <string.h>

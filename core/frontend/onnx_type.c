@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads declared types, and applies the options that set the inputs' dimensions.
 #include <string.h>
 

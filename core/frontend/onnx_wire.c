@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks the wire format of a model, leaves out its weights, and has protobuf-c unpack the rest.
 #include "core/frontend/onnx_wire.h"
 

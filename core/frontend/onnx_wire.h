@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns bytes into protobuf-c messages, in two steps. The first walks the wire format along the message descriptors. It
 // refuses bad lengths, wire types and nesting, naming the place in the file, and replaces the tensors' data by notes of
 // where each piece is. In the second, protobuf-c unpacks the slim copy. So a file's weights are never copied on the

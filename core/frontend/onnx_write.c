@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds ONNX models and writes them.
 #include "core/frontend/onnx_write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/base/file.h"
+#include "core/base/file_memory.h"
 #include "core/base/vector.h"
 #include "onnx.pb-c.h"
 
@@ -26,7 +28,12 @@ struct byoc_onnx_model_t {
   bool failed; // memory ran out
   Onnx__ModelProto message;
   byoc_onnx_graph_t graph;
+  byoc_file_memory_t *data; // large initialisers; NULL: they are in the model
+  char *data_path;          // NULL once the model is written
+  byoc_diag_t data_diag;    // why an initialiser could not be kept there
 };
+
+enum { LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
 
 // ---- pieces ----
 
@@ -129,8 +136,37 @@ static Onnx__ValueInfoProto *make_value(byoc_onnx_model_t *model, const char *na
   return value;
 }
 
+static void add_external(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, const char *key, const char *value) {
+  Onnx__StringStringEntryProto *entry = new_message(model, &onnx__string_string_entry_proto__descriptor);
+  if (!entry) return;
+  entry->key = copy_text(model, key);
+  entry->value = copy_text(model, value);
+  APPEND(model, tensor->external_data, tensor->n_external_data, entry);
+}
+
+// The bytes of `tensor`, whose raw_data has their number, go into the file of data.
+static bool keep_apart(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, void **out_data) {
+  uint64_t offset = 0;
+  char offset_text[24], length_text[24];
+  byoc_file_memory_forget(model->data);
+  if (byoc_file_memory_take(model->data, tensor->raw_data.len, &model->data_diag, out_data, &offset) != BYOC_OK) {
+    model->failed = true;
+    return false;
+  }
+  snprintf(offset_text, sizeof(offset_text), "%llu", (unsigned long long)offset);
+  snprintf(length_text, sizeof(length_text), "%zu", tensor->raw_data.len);
+  add_external(model, tensor, "location", byoc_path_base(model->data_path));
+  add_external(model, tensor, "offset", offset_text);
+  add_external(model, tensor, "length", length_text);
+  tensor->has_data_location = 1;
+  tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  tensor->has_raw_data = 0;
+  return true;
+}
+
 static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name, byoc_dtype_t dtype, size_t rank,
-                                      const int64_t *dims) {
+                                      const int64_t *dims, void **out_data) {
+  *out_data = NULL;
   Onnx__TensorProto *tensor = new_message(model, &onnx__tensor_proto__descriptor);
   if (!tensor) return NULL;
   tensor->has_data_type = 1;
@@ -145,7 +181,10 @@ static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name
   fits = fits && byoc_size_mul(count, byoc_dtype_bits(dtype), &bits);
   tensor->has_raw_data = 1;
   tensor->raw_data.len = bits / 8 + (bits % 8 != 0);
+  const bool is_apart = fits && model->data && tensor->raw_data.len >= LARGE_BYTES;
+  if (is_apart) return keep_apart(model, tensor, out_data) ? tensor : NULL;
   tensor->raw_data.data = fits ? allocate(model, tensor->raw_data.len, 1) : NULL;
+  *out_data = tensor->raw_data.data;
   if (!tensor->raw_data.data) {
     model->failed = true;
     return NULL;
@@ -183,8 +222,17 @@ byoc_onnx_model_t *byoc_onnx_model_create(byoc_allocator_t allocator, const char
   return model;
 }
 
+byoc_status_t byoc_onnx_model_keep_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_file_memory_create(path, model->allocator, diag, &model->data));
+  model->data_path = byoc_copy_string(model->allocator, path);
+  return model->data_path ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 void byoc_onnx_model_destroy(byoc_onnx_model_t *model) {
   if (!model) return;
+  byoc_file_memory_release(model->data);
+  if (model->data_path) (void)byoc_remove_tree(model->data_path, NULL);
+  byoc_free(model->allocator, model->data_path);
   byoc_arena_deinit(&model->arena);
   byoc_free(model->allocator, model);
 }
@@ -248,17 +296,19 @@ void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc
 void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
                                   const int64_t *dims) {
   if (!graph || !graph->graph) return NULL;
-  Onnx__TensorProto *tensor = make_tensor(graph->model, name, dtype, rank, dims);
+  void *data = NULL;
+  Onnx__TensorProto *tensor = make_tensor(graph->model, name, dtype, rank, dims, &data);
   if (!tensor) return NULL;
   APPEND(graph->model, graph->graph->initializer, graph->graph->n_initializer, tensor);
-  return tensor->raw_data.data;
+  return data;
 }
 
 void byoc_onnx_graph_initialiser_data(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
                                       const int64_t *dims, const void *data) {
-  if (!byoc_onnx_graph_initialiser(graph, name, dtype, rank, dims)) return;
+  void *own = byoc_onnx_graph_initialiser(graph, name, dtype, rank, dims);
+  if (!own) return;
   const Onnx__TensorProto *tensor = graph->graph->initializer[graph->graph->n_initializer - 1];
-  if (tensor->raw_data.len > 0) memcpy(tensor->raw_data.data, data, tensor->raw_data.len);
+  if (tensor->raw_data.len > 0) memcpy(own, data, tensor->raw_data.len);
 }
 
 // ---- nodes ----
@@ -349,10 +399,9 @@ void byoc_onnx_node_tensor(byoc_onnx_node_t *node, const char *name, byoc_dtype_
                            const int64_t *dims, const void *data) {
   Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(TENSOR));
   if (!attribute) return;
-  attribute->t = make_tensor(node->model, "", dtype, rank, dims);
-  if (attribute->t && attribute->t->raw_data.len > 0) {
-    memcpy(attribute->t->raw_data.data, data, attribute->t->raw_data.len);
-  }
+  void *own = NULL;
+  attribute->t = make_tensor(node->model, "", dtype, rank, dims, &own);
+  if (attribute->t && attribute->t->raw_data.len > 0) memcpy(own, data, attribute->t->raw_data.len);
 }
 
 void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value) {
@@ -423,9 +472,13 @@ static void append_part(ProtobufCBuffer *base, size_t size, const uint8_t *data)
 
 static byoc_status_t pack(byoc_onnx_model_t *model, byoc_diag_t *diag, parts_t *parts) {
   *parts = (parts_t){.base = {append_part}, .allocator = model->allocator};
+  if (model->data_diag.message[0] != '\0') {
+    return byoc_diag_error(diag, model->data_diag.status, "%s", model->data_diag.message);
+  }
   if (model->failed) return byoc_diag_out_of_memory(diag);
   if (protobuf_c_message_get_packed_size(&model->message.base) > (size_t)INT32_MAX) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model takes more than 2 GiB, the limit of an ONNX file");
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                           "the model takes more than 2 GiB, the limit of an ONNX file without external data");
   }
   protobuf_c_message_pack_to_buffer(&model->message.base, &parts->base);
   return parts->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
@@ -441,6 +494,10 @@ byoc_status_t byoc_onnx_model_write(byoc_onnx_model_t *model, const char *path, 
   parts_t parts;
   byoc_status_t status = pack(model, diag, &parts);
   if (status == BYOC_OK) status = byoc_file_write_atomic_parts(path, parts.list.data, parts.list.count, 0644, diag);
+  if (status == BYOC_OK) { // now the data stays
+    byoc_free(model->allocator, model->data_path);
+    model->data_path = NULL;
+  }
   parts_deinit(&parts);
   return status;
 }

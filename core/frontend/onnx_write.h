@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ONNX writer: build a model node by node, then write it.
 //
 //   byoc_onnx_model_t *model = byoc_onnx_model_create(allocator, "tiny", 17);
@@ -37,6 +38,11 @@ byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const 
 byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char *domain, const char *name,
                                             const char *inputs, const char *outputs, const char *attributes,
                                             int64_t opset);
+
+// From now on initialisers of 64 KiB and more go into a file of their own as they are made, for models of more than
+// 2 GiB: the pages of one leave memory when the next is made. `path` lies in the folder that the model is written to.
+// The file is removed again if the model is not written.
+byoc_status_t byoc_onnx_model_keep_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
 
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
 void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alias marks: one buffer becomes a part of another, which may be an alias itself, then or later.
 #include <string.h>
 

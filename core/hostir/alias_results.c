@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass alias-results.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares and makes calls of C functions through libffi.
 #include "core/hostir/c_interface.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of collectives: "collective all_reduce(%x) -> (%y) sum among 2 step 1".
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass drop-covered-waits.
 #include "core/hostir/edit.h"
 #include "core/hostir/happens_before.h"

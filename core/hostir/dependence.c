@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the dependences between the instructions of a region.
 #include "core/hostir/dependence.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions of a region must come before which others.
 //
 //   byoc_host_dependences_t d;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What host programs say of devices: the devices themselves, their memories, queues and events, and launches. Part of
 // core/hostir/program.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operation on dimensions gives when a program runs. The evaluator computes it, and whoever counts along with a
 // run before it happens computes the same.
 #ifndef BYOC_CORE_HOSTIR_DIM_VALUE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Edits of host programs: links between instructions, and the use lists of buffers.
 #include "core/hostir/edit.h"
 

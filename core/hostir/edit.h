@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Edits of host programs. Everything that makes or changes instructions goes through here, so that each buffer knows
 // who uses it, regions stay linked, and counts are right.
 //

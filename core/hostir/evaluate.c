@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares the evaluator for a host program.
 #include "core/hostir/evaluate.h"
 

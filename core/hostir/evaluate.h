@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The evaluator: runs a host program in this process. Kernels are interpreted, C functions are called through libffi,
 // engines run in this process, and packed functions are called at the address that the resolver finds.
 #ifndef BYOC_CORE_HOSTIR_EVALUATE_H_

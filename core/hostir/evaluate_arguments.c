@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The evaluator's entry points: takes inputs, runs the program, gives outputs.
 #include "core/hostir/evaluate_internal.h"
 #include "core/runtime/artifact/overlap.h"

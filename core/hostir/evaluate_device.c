@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices of the evaluator: the same code as in artifacts drives them (core/runtime/artifact/device.h).
 #include "core/base/log.h"
 #include "core/hostir/evaluate_internal.h"

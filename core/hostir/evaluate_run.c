@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs prepared instructions; regions run as often as their owner says.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces of the evaluator: what it tells of its instructions.
 #include "core/hostir/evaluate_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out what stands in a host program: lifetimes, a memory plan.
 #include "core/hostir/pass.h"
 

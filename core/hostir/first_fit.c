@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First fit over lifetimes: finds the placed buffers that live at the same time by a segment tree over instructions.
 #include "core/hostir/first_fit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First fit over lifetimes: the lowest offset where a buffer overlaps none of those placed before it that live at the
 // same time. Internal to core/hostir.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks a host program and knows at each instruction which earlier ones may still be running.
 #include "core/hostir/happens_before.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions of a host program have ended when another one runs: the happens-before of queues and events.
 //
 //   static byoc_status_t meet(void *self, byoc_host_order_t *order, const byoc_host_run_t *run) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What instructions do to memory, and which values symbols have, for the walk of happens_before.c.
 #include <string.h>
 

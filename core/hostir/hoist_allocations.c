@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass hoist-allocations.
 #include "core/hostir/edit.h"
 #include "core/hostir/pass.h"

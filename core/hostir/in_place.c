@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions may write over an input, and which bytes are copied.
 #include "core/hostir/in_place.h"
 

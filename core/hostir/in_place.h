@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs that a run may write over an input: a state or a cache is changed in place, and only what is new is written.
 //
 //   input  %x : f32[1,12,1024,64]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers a whole function: its inputs, its nodes in order, its outputs.
 #include "core/hostir/lower.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers a graph module to a host program. The main function and the blocks nested in it must hold only:
 //
 //   calls of kernels and of extern functions, views, byoc::CallC

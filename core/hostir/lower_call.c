@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers calls of kernels, of backends' functions, of plain C functions and of the runtime's functions.
 #include <string.h>
 

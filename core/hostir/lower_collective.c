@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers collectives of the graph to instructions.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers branches, loops, and operators on sequences and optionals.
 #include "core/hostir/lower_internal.h"
 #include "core/ops/schema.h"

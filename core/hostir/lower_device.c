@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers what runs on devices: calls of functions that are bound to kernels become launches, byoc::DeviceCopy becomes a
 // copy command. Who waits for whom is the business of order-queues.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers Joins: their operands are written to their place in the result, or copied there.
 #include "core/hostir/lower_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers branches of static programs, and what they share with loops: blocks whose results go into buffers that are
 // there before, so that no cells are needed.
 #include "core/hostir/lower_internal.h"

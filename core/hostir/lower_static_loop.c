@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers Loops of static programs. What is carried stays where the result is: each turn updates it there. Results that
 // are stacked are written slice by slice.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides where bytes are: in the workspace, in the caller's memory, in constants, or in cells of the frame.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Run-time dimensions: which symbols have a value at which place, and what binds and checks them.
 #include <string.h>
 

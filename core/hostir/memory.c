@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places lifetimes of buffers and plans the workspace.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans the memories of programs with devices: buffers share bytes only where commands are ordered.
 #include <stdlib.h>
 #include <string.h>

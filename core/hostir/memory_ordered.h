@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory plan of a program with devices. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_MEMORY_ORDERED_H_
 #define BYOC_CORE_HOSTIR_MEMORY_ORDERED_H_

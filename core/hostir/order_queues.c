@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass order-queues.
 #include "core/hostir/edit.h"
 #include "core/hostir/happens_before.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // overlap-collectives: lets a collective begin where it stands and end where its result is needed, with work in
 // between.
 #include "core/hostir/dependence.h"

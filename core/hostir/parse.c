@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses host programs: the head, the declarations, and names that are looked up at the end.
 #include <string.h>
 

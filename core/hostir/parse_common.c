@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parsers of host programs share: buffers, numbers, texts, and names that are looked up at the end.
 #include "core/hostir/text_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses what host programs say of devices: declarations, launches, and how commands are ordered.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses the instructions of host programs.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses what stands behind a host program: kernels, constants, signatures and runtime modules.
 #include <string.h>
 

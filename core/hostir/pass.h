@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes over host programs, as rows of one table, and the manager that runs lists of them.
 //
 // A pass says what must stand in the program before it (needs), what stands there after it (gives), and what is still

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the bounds of a program's memory: the largest sums of what is alive at one instruction.
 //
 // The walk follows lifetimes, nested regions included. Bytes belong to storages: a place in the workspace, or the

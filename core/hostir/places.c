@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the tables of what a host program has on devices.
 #include "core/hostir/places.h"
 

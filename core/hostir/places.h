@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a host program has on devices, as the tables that a context opens (core/runtime/artifact/device.h), and what of
 // its commands changes from run to run. The evaluator uses these tables, compose prints them.
 #ifndef BYOC_CORE_HOSTIR_PLACES_H_

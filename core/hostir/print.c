@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints host programs: declarations and instructions.
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what a host program refers to: kernels, constants, signatures and runtime modules, and their bytes.
 #include <inttypes.h>
 #include <string.h>

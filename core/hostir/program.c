@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds host programs: buffers, kernels, engines and symbols; core/hostir/edit.c makes instructions.
 #include "core/hostir/program.h"
 

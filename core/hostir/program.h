@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host programs: what the host does, in order. They are made from a lowered graph module (core/hostir/lower.h) or read
 // from their text form (core/hostir/text.h), changed by host passes, turned into C by core/compose, and run by the
 // evaluator.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds what host programs say of devices: devices, memories, queues and events.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges of symbols in host programs, and offsets as sums over symbols.
 #include "core/hostir/ranges.h"
 

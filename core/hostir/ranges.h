@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known before a run about the symbols of a host program, and about the places of views that move.
 //
 //   byoc_host_ranges_t ranges;

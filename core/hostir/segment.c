@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges instructions into segments as long as a caller's predicate wants it and no cycle comes of it.
 #include "core/hostir/segment.h"
 

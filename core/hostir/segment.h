@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as what is put
 // into one queue.
 //

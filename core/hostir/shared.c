@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds which buffers may have one memory.
 #include "core/hostir/shared.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which buffers may have one memory, because values share it, or because an output may be written over an input.
 #ifndef BYOC_CORE_HOSTIR_SHARED_H_
 #define BYOC_CORE_HOSTIR_SHARED_H_

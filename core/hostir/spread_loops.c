@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass spread-loops: where a device has a set of queues, the turns of a loop take one queue after the other,
 // so that commands of several turns run at once. What a turn makes for itself gets as many places as there are queues.
 //

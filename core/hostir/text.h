@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form of host programs: prints stably, parses back, and holds all that composing a program needs.
 //
 //   host program "mlp" workspace 64 bound 64 {

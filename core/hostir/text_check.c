@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that the text form of a host program is whole: what is printed parses back to a program that prints the same.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host programs as files: the text, and beside it the data file with what is too large for a text.
 #include "core/hostir/text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the text form share. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_TEXT_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_TEXT_INTERNAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifies host programs: walks the instructions in the order of the text.
 #include <string.h>
 

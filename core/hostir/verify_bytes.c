@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps sets of bytes as sorted ranges, for the verifier of host programs.
 #include "core/hostir/verify_bytes.h"
 

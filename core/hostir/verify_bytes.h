@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of bytes, as sorted ranges that neither overlap nor touch. They live in an arena.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_BYTES_H_
 #define BYOC_CORE_HOSTIR_VERIFY_BYTES_H_

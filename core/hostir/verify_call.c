@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks an instruction of a host program on its own: counts, types and alignment against what it calls.
 #include <string.h>
 

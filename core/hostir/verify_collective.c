@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the collectives of a host program: their groups, their tensors, and that what begins also ends.
 #include "core/hostir/verify_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks what a host program says of devices: declarations, and each instruction against the queue that it is on.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of the verifier of host programs.
 //
 // verify.c walks the instructions in the order of the text, once each; verify_state.c knows what is alive and which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knows which bytes are written by views that move, at each point of a host program.
 #include "core/hostir/verify_internal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that the results of an instruction share no bytes with each other, nor with what it reads.
 #include <stdlib.h>
 

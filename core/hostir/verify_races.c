@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refuses programs in which two instructions may touch the same bytes at once, or in either order.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the verifier of host programs refuses: with the instruction and the reason.
 #include <stdarg.h>
 #include <stdio.h>

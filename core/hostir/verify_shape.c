@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knows which dimensions are equal, and which values have the shape that their type declares, for the verifier of host
 // programs.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks calls in host programs against what is called: kernels, backends' functions, functions of the artifact.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knows which buffers are alive, and which of their bytes are written, at each point of a host program.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Knows which values share memory, for the verifier of host programs: what is passed on must not be written any more.
 #include "core/hostir/verify_internal.h"
 

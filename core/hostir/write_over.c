@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares outputs that may be written over inputs, and makes programs right for that.
 #include <string.h>
 

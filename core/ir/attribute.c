@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets, reads, compares and prints attributes.
 #include "core/ir/attribute.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of nodes, functions and modules: named, typed, in insertion order. Values are owned by the module's arena.
 #ifndef BYOC_CORE_IR_ATTRIBUTE_H_
 #define BYOC_CORE_IR_ATTRIBUTE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of the attributes that the compiler itself gives to functions, modules and nodes: what each means and who
 // sets it. Names that backends read too (Compiler, Composite) stand in byoc/plugin.h; attributes of operators stand in
 // the rows of the operators.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encodes and decodes base64.
 #include "core/ir/base64.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base64 as in RFC 4648, with padding.
 #ifndef BYOC_CORE_IR_BASE64_H_
 #define BYOC_CORE_IR_BASE64_H_

@@ -1,13 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants: tensor data that is known at compile time.
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/ir/constant_memory.h"
 #include "core/ir/element.h"
-#include "core/ir/graph.h"
-
-// What kernels may assume about the data of a constant.
-#define CONSTANT_ALIGNMENT_BYTES 64
 
 static byoc_constant_t *constant_register(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                           const void *data) {
@@ -31,16 +29,10 @@ static byoc_constant_t *constant_register(byoc_graph_module_t *module, const cha
   return constant;
 }
 
-static void *constant_memory(byoc_graph_module_t *module, const byoc_type_t *type) {
-  int64_t size = byoc_type_size_bytes(type);
-  if (size < 0) return NULL;
-  return byoc_arena_allocate_aligned(&module->arena, size ? (size_t)size : 1, CONSTANT_ALIGNMENT_BYTES);
-}
-
 byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                         void **out_data) {
   *out_data = NULL;
-  void *data = constant_memory(module, type);
+  void *data = byoc_constant_memory(module, type);
   byoc_constant_t *constant = data ? constant_register(module, name, type, data) : NULL;
   if (constant) *out_data = data;
   return constant;
@@ -53,7 +45,7 @@ byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *nam
 
 byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                       const void *data) {
-  void *copy = constant_memory(module, type);
+  void *copy = byoc_constant_memory(module, type);
   if (!copy) return NULL;
   size_t size = (size_t)byoc_type_size_bytes(type);
   if (type->dtype == BYOC_DTYPE_STRING) {
@@ -78,6 +70,7 @@ uint64_t byoc_constant_hash(byoc_constant_t *constant) {
       hash = byoc_hash_combine(hash, byoc_hash_text(texts[i]));
   } else {
     hash = byoc_hash_bytes(constant->data, constant->size_bytes, hash);
+    byoc_graph_module_touched(constant->module, constant->size_bytes);
   }
   constant->hash = hash ? hash : 1;
   return constant->hash;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes functions by the operators in them.
 #include "core/ir/describe.h"
 

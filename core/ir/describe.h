@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes what functions compute in a few words, for names of instructions, errors and profiles.
 #ifndef BYOC_CORE_IR_DESCRIBE_H_
 #define BYOC_CORE_IR_DESCRIBE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds dimensions in a canonical form, and substitutes, copies and prints them.
 #include "core/ir/dim.h"
 

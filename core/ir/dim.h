@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dimensions: a constant, or an expression over symbols ("N", "floordiv(H + 2, 2)"). Immutable values; expression
 // nodes live in an arena (the module's), so a copy is a struct copy within that module.
 #ifndef BYOC_CORE_IR_DIM_H_

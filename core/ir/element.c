@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and stores elements of every type as numbers, narrow floats included.
 #include "core/ir/element.h"
 
@@ -167,7 +168,7 @@ double byoc_element_f64(byoc_dtype_t dtype, const void *data, size_t index) {
   case BYOC_DTYPE_F8E8M0:
     return power_decode(load_small(dtype, data, index));
   default:
-    return byoc_dtype_is_float(dtype) ? small_float_decode(float_format(dtype), load_small(dtype, data, index)) : 0;
+    return byoc_dtype_is_any_float(dtype) ? small_float_decode(float_format(dtype), load_small(dtype, data, index)) : 0;
   }
 }
 
@@ -178,7 +179,7 @@ static int64_t clamp_i64(double value) {
 }
 
 int64_t byoc_element_i64(byoc_dtype_t dtype, const void *data, size_t index) {
-  if (byoc_dtype_is_float(dtype) || byoc_dtype_is_complex(dtype))
+  if (byoc_dtype_is_any_float(dtype) || byoc_dtype_is_complex(dtype))
     return clamp_i64(byoc_element_f64(dtype, data, index));
   switch (dtype) {
 #define LOAD_I64(NAME, type)                                                                                           \
@@ -239,7 +240,7 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
     byoc_element_set_complex(dtype, data, index, value, 0);
   } else if (dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64) {
     store_f64(dtype, data, index, value);
-  } else if (byoc_dtype_is_float(dtype)) {
+  } else if (byoc_dtype_is_any_float(dtype)) {
     uint16_t bits =
         (uint16_t)(dtype == BYOC_DTYPE_F8E8M0 ? power_encode(value) : small_float_encode(float_format(dtype), value));
     if (byoc_dtype_bits(dtype) < 8) {
@@ -254,7 +255,7 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
   } else if (dtype == BYOC_DTYPE_U64) {
     double rounded = nearbyint(clamp_f64(value, 0, 18446744073709551616.0));
     byoc_element_set_i64(dtype, data, index, rounded >= 18446744073709551616.0 ? -1 : (int64_t)(uint64_t)rounded);
-  } else if (byoc_dtype_is_integer(dtype)) {
+  } else if (byoc_dtype_is_any_integer(dtype)) {
     uint32_t bits = byoc_dtype_bits(dtype);
     bool is_signed = byoc_dtype_is_signed_integer(dtype);
     double least = is_signed ? -ldexp(1, (int)bits - 1) : 0;
@@ -265,7 +266,7 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
 
 void byoc_element_set_i64(byoc_dtype_t dtype, void *data, size_t index, int64_t value) {
   if (dtype == BYOC_DTYPE_STRING) return;
-  if (byoc_dtype_is_float(dtype) || byoc_dtype_is_complex(dtype)) {
+  if (byoc_dtype_is_any_float(dtype) || byoc_dtype_is_complex(dtype)) {
     byoc_element_set_f64(dtype, data, index, (double)value);
   } else if (dtype == BYOC_DTYPE_BOOL) {
     ((uint8_t *)data)[index] = value != 0;

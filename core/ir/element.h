@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of dense tensor data as numbers, for every element type except strings (which read as 0).
 #ifndef BYOC_CORE_IR_ELEMENT_H_
 #define BYOC_CORE_IR_ELEMENT_H_
@@ -8,7 +9,7 @@
 
 #include "byoc/dtype.h"
 
-static inline bool byoc_dtype_is_float(byoc_dtype_t dtype) {
+static inline bool byoc_dtype_is_any_float(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64 || dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16 ||
          (dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ) || dtype == BYOC_DTYPE_F4E2M1 ||
          dtype == BYOC_DTYPE_F8E8M0;
@@ -16,9 +17,9 @@ static inline bool byoc_dtype_is_float(byoc_dtype_t dtype) {
 static inline bool byoc_dtype_is_complex(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_C128;
 }
-static inline bool byoc_dtype_is_integer(byoc_dtype_t dtype) { // bool is not one
+static inline bool byoc_dtype_is_any_integer(byoc_dtype_t dtype) { // bool is not one
   return byoc_dtype_bits(dtype) != 0 && dtype != BYOC_DTYPE_STRING && dtype != BYOC_DTYPE_BOOL &&
-         !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype);
+         !byoc_dtype_is_any_float(dtype) && !byoc_dtype_is_complex(dtype);
 }
 static inline bool byoc_dtype_is_signed_integer(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I2 || dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 ||

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions, and copies of nodes and functions.
 #include <assert.h>
 #include <string.h>

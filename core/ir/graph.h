@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph IR: modules of typed dataflow functions. Its text form is described in core/ir/text.h.
 //
 //   module            owns functions, constants and runtime modules; everything lives in its arena
@@ -12,6 +13,7 @@
 #define BYOC_CORE_IR_GRAPH_H_
 
 #include "core/base/diag.h"
+#include "core/base/file_memory.h"
 #include "core/base/vector.h"
 #include "core/ir/attribute.h"
 #include "core/ir/type.h"
@@ -136,9 +138,11 @@ struct byoc_graph_module_t {
   byoc_map_t constant_names;                                      // text map → byoc_constant_t *
   BYOC_VECTOR(struct byoc_runtime_module_t *) runtime_modules;    // retained; in order of production
   void (*release_runtime_module)(struct byoc_runtime_module_t *); // set by core/module when the first one is added
-  BYOC_VECTOR(void *) mappings;                                   // core/base file views that constants point into
-  void (*release_mapping)(void *);
-  byoc_attributes_t attributes; // opset_import.<domain>, model name, producer ...
+  BYOC_VECTOR(byoc_file_view_t) mappings;                         // files that constants point into
+  byoc_file_memory_t *file_memory; // of large constants (core/ir/constant_memory.c); NULL: there is none yet
+  uint64_t constant_bytes;         // of constants that are not in files
+  uint64_t touched_bytes;          // of large constants since their pages were forgotten
+  byoc_attributes_t attributes;    // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
   bool is_being_lowered; // no pass learns more about unknown dimensions: inference may assume what the run will check
   bool carries_on_host;  // what blocks take and return lives in the host's memory: host programs carry it there
@@ -152,6 +156,15 @@ struct byoc_graph_module_t {
 byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_graph_module_t **out_module);
 void byoc_graph_module_destroy(byoc_graph_module_t *module); // accepts NULL
 byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name);
+// Constants of large models lie in files that are mapped: the model's own, and one without a name for what is made of
+// them. Whoever goes through the bytes of a constant says so here; when many have been touched, the pages of them all
+// leave this process's memory (not the files), so that it never holds the whole model.
+// Memory for a large constant in the second, whose page begins there; NULL if it is not large, if those of the module
+// do not have so many bytes yet that files are needed, or if there is no room on the disk: then it is counted, and the
+// caller takes memory from elsewhere.
+void *byoc_graph_module_take_file_memory(byoc_graph_module_t *module, uint64_t size_bytes);
+void byoc_graph_module_touched(byoc_graph_module_t *module, uint64_t size_bytes);
+void byoc_graph_module_forget_pages(const byoc_graph_module_t *module);
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
 // The function named "main", or else the first one; NULL in an empty module.
 byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module);

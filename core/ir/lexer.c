@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits texts into tokens and reports errors at their place.
 #include "core/ir/lexer.h"
 

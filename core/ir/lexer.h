@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lexer of every text form here (modules, loop kernels, host programs), with one token of look-ahead and messages
 // that point at the place.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The builder's statements. Expressions are made in loop_expr.c.
 #include "core/ir/loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop-level IR: the body of a kernel. Expressions over scalars, statements over buffers; immutable once built, owned
 // by one arena. The native target emits it as C, the evaluator interprets it, later passes schedule it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes expressions: folds constants, drops neutral elements, simplifies index arithmetic (loop_range.h).
 #include <math.h>
 #include <string.h>

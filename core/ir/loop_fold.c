@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates the value operators of loop kernels on constants.
 #include "core/ir/loop_fold.h"
 

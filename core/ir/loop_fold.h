@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluation of value operators on constants, shared by the builder.
 #ifndef BYOC_CORE_IR_LOOP_FOLD_H_
 #define BYOC_CORE_IR_LOOP_FOLD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether a kernel may write a result over one of its operands.
 #include "core/ir/loop_in_place.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // May a kernel write a result over one of its operands?
 #ifndef BYOC_CORE_IR_LOOP_IN_PLACE_H_
 #define BYOC_CORE_IR_LOOP_IN_PLACE_H_

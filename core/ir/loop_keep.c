@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the copies by which a kernel keeps elements of an operand.
 #include "core/ir/loop_keep.h"
 

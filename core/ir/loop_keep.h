@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that keep most of an operand: they copy its elements to the same places of a result, and write others there.
 //
 //   parallel i in 0..4096 { y[i] = x[i] }    a copy that can be left out if y and x are the same bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses loop kernels. Expressions are made as they are written, without folding, so that a kernel comes back as
 // printed.
 #include <string.h>

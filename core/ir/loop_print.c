@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints loop kernels as text.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes ranges of index expressions and simplifies sums and divisions by them.
 #include "core/ir/loop_range.h"
 

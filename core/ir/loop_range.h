@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known about the values of index expressions (i64), and the simplifications that follow from it.
 //
 //   int64_t low, high;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What expressions read, and which assignments are reductions: those that fold a term into a scalar.
 #include "core/ir/loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form of loop kernels: prints stably, parses back to the same kernel.
 //
 //   {

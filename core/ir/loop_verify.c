@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the rules of loop.h: types of operands, scopes of variables and buffers, and where each kind of loop may be.
 #include <string.h>
 

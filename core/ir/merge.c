@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges functions that compute the same.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules and their names.
 #include <string.h>
 
@@ -27,9 +28,8 @@ void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module) {
 void byoc_graph_module_destroy(byoc_graph_module_t *module) {
   if (!module) return;
   byoc_graph_module_drop_runtime_modules(module);
-  for (size_t i = module->mappings.count; i-- > 0;) {
-    if (module->release_mapping) module->release_mapping(module->mappings.data[i]);
-  }
+  for (size_t i = module->mappings.count; i-- > 0;) byoc_file_view_close(&module->mappings.data[i]);
+  byoc_file_memory_release(module->file_memory);
   byoc_allocator_t allocator = module->allocator;
   byoc_vector_deinit(&module->runtime_modules, allocator);
   byoc_vector_deinit(&module->mappings, allocator);

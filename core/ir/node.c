@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes: operators and calls.
 #include <assert.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers for nodes, kept in a map by whoever needs them: nodes hold no numbers, so two users at the same time never
 // conflict.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outlines nodes into functions and inlines calls.
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outlining and inlining: nodes of a block become a function and a call of it, and back.
 #ifndef BYOC_CORE_IR_OUTLINE_H_
 #define BYOC_CORE_IR_OUTLINE_H_

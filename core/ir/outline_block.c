@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns functions that are written inline, as a node's nested block, into functions of the module.
 #include "core/ir/outline.h"
 

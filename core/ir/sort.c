@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Topological order within blocks.
 #include "core/ir/graph_internal.h"
 

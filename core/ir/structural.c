@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structural hash and equality of functions and modules.
 #include "core/ir/structural.h"
 

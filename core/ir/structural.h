@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structural hash and equality. Operators, attributes, types, the content of constants and the graph's shape count;
 // names of values, functions and constants do not.
 #ifndef BYOC_CORE_IR_STRUCTURAL_H_

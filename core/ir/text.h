@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form of modules: prints stably, parses back to a structurally equal module.
 //
 //   module {model = "mlp", opset_import. = 17} {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints and parses the data of constants.
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void print_element(const byoc_constant_t *constant, size_t index, byoc_st
     byoc_string_append(out, ", ");
     print_number(dtype, byoc_element_imaginary(dtype, constant->data, index), out);
     byoc_string_append(out, ")");
-  } else if (byoc_dtype_is_float(dtype)) {
+  } else if (byoc_dtype_is_any_float(dtype)) {
     print_number(dtype, byoc_element_f64(dtype, constant->data, index), out);
   } else if (dtype == BYOC_DTYPE_BOOL) {
     byoc_string_append(out, byoc_element_i64(dtype, constant->data, index) ? "true" : "false");
@@ -48,7 +49,7 @@ static void print_element(const byoc_constant_t *constant, size_t index, byoc_st
 static bool element_reads_back(const byoc_constant_t *constant, size_t index) {
   byoc_dtype_t dtype = constant->type->dtype;
   size_t size = byoc_dtype_bits(dtype) / 8;
-  if (dtype == BYOC_DTYPE_STRING || byoc_dtype_is_integer(dtype)) return true;
+  if (dtype == BYOC_DTYPE_STRING || byoc_dtype_is_any_integer(dtype)) return true;
   unsigned char again[16] = {0};
   double real = byoc_element_f64(dtype, constant->data, index);
   // A NaN is read as the plain one, whatever sign it had.
@@ -156,7 +157,7 @@ static bool parse_element(byoc_lexer_t *lexer, byoc_dtype_t dtype, byoc_arena_t 
         !byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN))
       return false;
     byoc_element_set_complex(dtype, data, index, real, imaginary);
-  } else if (byoc_dtype_is_float(dtype)) {
+  } else if (byoc_dtype_is_any_float(dtype)) {
     double value = 0;
     if (!parse_float(lexer, dtype, &value)) return false;
     byoc_element_set_f64(dtype, data, index, value);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints words, names, strings and numbers of the text forms.
 #include "core/ir/text_names.h"
 

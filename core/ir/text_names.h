@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pieces of the text form that every printer here shares: words, names with a sigil, strings and numbers.
 #ifndef BYOC_CORE_IR_TEXT_NAMES_H_
 #define BYOC_CORE_IR_TEXT_NAMES_H_

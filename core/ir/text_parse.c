@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser of modules. Functions are declared in a first walk over the tokens, because calls may precede them.
 #include <string.h>
 

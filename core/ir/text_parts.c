@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses dimensions, types, attributes and virtual devices, and prints virtual devices.
 #include "core/ir/text_parts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of the text form that other text forms (loop kernels, host programs) share: dimensions, types, attributes,
 // virtual devices and the data of constants. Parsers return false with lexer->status set; what they make lives in the
 // arena that they are given, which may differ from the lexer's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The printer of modules.
 #include "core/ir/text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes, compares and prints types.
 #include "core/ir/type.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types of values: tensors, sequences, optionals. Immutable, owned by an arena; compared by structure.
 #ifndef BYOC_CORE_IR_TYPE_H_
 #define BYOC_CORE_IR_TYPE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values, their uses and the blocks that hold them.
 #include <assert.h>
 #include <string.h>

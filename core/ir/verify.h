@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier: checks every rule that passes may rely on. It runs after each pass in debug builds and on every module
 // read.
 #ifndef BYOC_CORE_IR_VERIFY_H_

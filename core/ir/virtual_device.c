@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares where values live.
 #include "core/ir/virtual_device.h"
 

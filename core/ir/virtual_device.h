@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares where values live. No pass may merge, drop, fold, fuse or group across places without asking here.
 #ifndef BYOC_CORE_IR_VIRTUAL_DEVICE_H_
 #define BYOC_CORE_IR_VIRTUAL_DEVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Register code of the interpreter. Internal to core/kernel.
 //
 // A register holds one number or, as a vector, one number per lane of the current strip. Numbers have one of three

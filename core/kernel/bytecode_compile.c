@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles loop statements to register code.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/bytecode_compiler.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which parts of a loop run in lanes: which values differ from lane to lane, and which loops run in strips.
 #include "core/kernel/bytecode_compiler.h"
 #include "core/kernel/work.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic, conversions, loads and stores of the interpreter, one strip of lanes at a time. The functions of
 // helpers.def are the same as in the emitted C.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)

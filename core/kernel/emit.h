@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits kernels as C: what the files of the emitter share. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_EMIT_H_
 #define BYOC_CORE_KERNEL_EMIT_H_

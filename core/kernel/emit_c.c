@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits a file of kernels: its beginning, the helpers in use, and one function per kernel.
 #include "core/kernel/emit_c.h"
 
@@ -84,7 +85,8 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
                             "#define BYOC_VECTOR _Pragma(\"GCC ivdep\")\n"
                             "#else\n#define BYOC_VECTOR\n#endif\n\n");
   if (emitter->uses_unroll || emitter->uses_reduce)
-    byoc_string_append(out, "#define BYOC_PRAGMA(text) _Pragma(#text)\n\n");
+    byoc_string_append(out, "#if defined(__GNUC__)\n#define BYOC_PRAGMA(text) _Pragma(#text)\n#else\n"
+                            "#define BYOC_PRAGMA(text)\n#endif\n\n");
   if (emitter->uses_reduce)
     byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
                             "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");

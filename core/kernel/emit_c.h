@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits kernels as C11 source for the artifact.
 //
 //   byoc_string_t text;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits loops that copy a run of elements as the C library's memcpy. It loads several lines before it stores the first,
 // so that loads do not wait for stores to addresses that look alike; compilers alternate loads and stores, which takes
 // twice the time for rows of 256 bytes gathered from memory.

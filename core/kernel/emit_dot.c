@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits loops over lanes that add products of bytes. Compilers do not find the instruction for them, so they are
 // written for the processors that have one (byoc/isa.def), and one lane at a time for all others.
 #include "core/ir/loop_range.h"

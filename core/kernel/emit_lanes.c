@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits loops over the elements of small local arrays, such as the sums of a register tile, in vectors of the
 // processor's width. Compilers then keep each array in a few registers; if they vectorise plain loops, they load and
 // store it in each iteration of the outer loop.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits loops that fold terms into scalars as OpenMP simd reductions, which compilers vectorise without being allowed
 // to reorder any other arithmetic.
 #include "core/ir/loop_fold.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits statements as C.
 #include <string.h>
 
@@ -237,13 +238,15 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
 
 static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   int64_t work = byoc_work_of(stmt->loop.body), turns = byoc_loop_turns(stmt);
+  // Without a loop inside, the iterations themselves become vectors.
+  const int64_t enough = byoc_has_loop(stmt->loop.body) ? BYOC_PARALLEL_WORK : 4 * BYOC_PARALLEL_WORK;
   byoc_loop_stmt_t share = *stmt; // the body function gets its end from its caller
   share.loop.end = share.loop.begin;
   byoc_uses_t uses;
   bool fine = byoc_uses_collect(&share, emitter->allocator, &uses);
   if (!fine) emitter->failed = true;
   if (!fine || uses.count == 0 || emitter->is_packed ||
-      (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < BYOC_PARALLEL_WORK))) {
+      (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < enough))) {
     emit_for(emitter, stmt, indent);
     byoc_uses_deinit(&uses);
     return;
@@ -251,7 +254,7 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
   uint32_t number = emitter->next_loop++;
   const char *kernel = emitter->kernel->name;
   byoc_string_t *out = emitter->out;
-  int64_t grain = (BYOC_PARALLEL_WORK / 2 + work - 1) / work;
+  int64_t grain = (enough / 2 + work - 1) / work;
   emitter->uses_parallel = true;
   emit_body_function(emitter, stmt, &uses, number);
   byoc_string_indent(out, indent);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups the nodes of a block into kernels.
 #include "core/kernel/fuse.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fusion: decides which nodes of a block share a kernel.
 //
 //   byoc_fusion_t fusion;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the register code of kernels.
 #include "core/kernel/interpret.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs loop kernels without a compiler: the evaluator's side of the native target "c".
 //
 //   byoc_interpreter_t *interpreter;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns Concat, Split and Slice into Join and Part.
 #include "core/kernel/join.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concat, Split, Slice, and Gather of a Loop's slices, without copies. If the bytes of the parts follow each other in
 // the whole, the operators become byoc::Join and byoc::Part (core/ops/storage.h), which the host program turns into
 // addresses. Internal to core/kernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers a module to kernels: expands operators, groups nodes, outlines and lowers the groups.
 #include "core/kernel/lower.h"
 

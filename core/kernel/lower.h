@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers graph functions to kernels: what no backend took becomes fused loop nests of the native target "c".
 //
 //   byoc_kernel_options_t options = BYOC_KERNEL_OPTIONS_DEFAULT;

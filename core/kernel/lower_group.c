@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the kernel of one outlined group: its anchor's loop nest or elements, computed by the definitions in the
 // operator table.
 #include "core/kernel/lower_group.h"

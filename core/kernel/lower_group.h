@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowers one outlined group to one kernel. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_LOWER_GROUP_H_
 #define BYOC_CORE_KERNEL_LOWER_GROUP_H_

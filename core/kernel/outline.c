@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outlines fusion groups into kernel functions.
 #include "core/kernel/outline.h"
 
@@ -99,10 +100,13 @@ static bool escapes(const outline_t *outline, const byoc_value_t *value) {
 static byoc_status_t collect_outputs(outline_t *outline) {
   for (size_t m = 0; m < outline->group->nodes.count; ++m) {
     byoc_node_t *node = outline->group->nodes.data[m];
-    for (uint32_t r = 0; r < node->result_count; ++r)
-      if (escapes(outline, node->results[r]) &&
+    const byoc_op_t *op = byoc_op_of(node);
+    for (uint32_t r = 0; r < node->result_count; ++r) {
+      bool is_scratch = op && r < 32 && ((op->scratch_results >> r) & 1) != 0;
+      if ((escapes(outline, node->results[r]) || is_scratch) &&
           !byoc_vector_push(&outline->outputs, outline->allocator, node->results[r]))
         return byoc_diag_out_of_memory(outline->diag);
+    }
   }
   return BYOC_OK;
 }

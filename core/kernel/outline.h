@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves the nodes of one fusion group into a new function and replaces them by a call. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_OUTLINE_H_
 #define BYOC_CORE_KERNEL_OUTLINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the cost of one element of a point definition by a trial lowering, for fusion to decide about inlining.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/fuse.h"

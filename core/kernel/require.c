@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns what inference noted into nodes: relations into Require, each once where it is known to hold from then on, and
 // limits into CheckRange.
 #include "core/kernel/require.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators rely on relations between dimensions that are known only at run time. They become part of the graph as
 // byoc::Require nodes in front of the operators (core/ops/symbolic.h), which the host program checks when the
 // dimensions are known. Limits of elements become byoc::CheckRange nodes. Internal to core/kernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
 #include "core/kernel/schedule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes loop nests of point definitions. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_SCHEDULE_H_
 #define BYOC_CORE_KERNEL_SCHEDULE_H_

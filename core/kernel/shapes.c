@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the dimensions that come from data, and checks what models declare for them.
 #include "core/kernel/shapes.h"
 

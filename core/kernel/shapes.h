@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the dimensions of a function that is about to be lowered known before they are needed: for each symbol that
 // comes from data, a kernel computes its value. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_SHAPES_H_

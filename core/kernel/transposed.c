@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiled transpositions: the two loops that cross are walked in squares, so that every cache line and page is fully used
 // while it is in the cache. A square of 16 by 16 elements is transposed by four perfect shuffles; compilers turn each
 // into a few permutations of whole registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes loop nests of transpositions. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_TRANSPOSED_H_
 #define BYOC_CORE_KERNEL_TRANSPOSED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every loop nest of a point definition does: splits indices, computes and stores one element.
 #include "core/kernel/walk.h"
 

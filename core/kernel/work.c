@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates the work of statements and collects what they use.
 #include "core/kernel/work.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What statements need and how much work they do, for deciding how a loop is run. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_WORK_H_
 #define BYOC_CORE_KERNEL_WORK_H_
@@ -5,9 +6,9 @@
 #include "core/base/map.h"
 #include "core/ir/loop.h"
 
-// A parallel loop with fewer operations is not worth waking other threads. The number is a few times the microseconds
-// that waking takes, at about one operation per nanosecond.
-#define BYOC_PARALLEL_WORK ((int64_t)32768)
+// A parallel loop with fewer operations is not worth a second thread: some microseconds of work at one or two
+// operations per nanosecond, where beginning and ending a loop takes less than half of one.
+#define BYOC_PARALLEL_WORK ((int64_t)8192)
 
 // The iterations of a `for`; -1 if they are known only at run time.
 int64_t byoc_loop_turns(const byoc_loop_stmt_t *stmt);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libbyoc: compilers, and builds by the road that the command takes too.
 #include "byoc/compiler.h"
 
@@ -10,6 +11,7 @@
 #include "core/base/task.h"
 #include "core/build/outputs.h"
 #include "core/build/setup.h"
+#include "core/build/weights.h"
 #include "core/collage/plan_json.h"
 #include "core/library/result.h"
 
@@ -197,12 +199,26 @@ static byoc_status_t check_build(const byoc_compiler_build_t *build, byoc_diag_t
 }
 
 static byoc_status_t check_output(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
+  const byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_compose_options_t options = {.output = build->output};
+  BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("weights", build->weights, &options, diag));
+  if (build->output == NULL && options.weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "weights go to a file beside the artifact's; without `output` it has none");
+  }
   if (build->output == NULL) return BYOC_OK;
-  char *header =
-      byoc_file_is_special(build->output) ? NULL : byoc_compose_header_path(build->output, byoc_allocator_system());
-  const byoc_output_t outputs[] = {{"output", build->output}, {"the header of output", header}};
-  const byoc_status_t status = byoc_outputs_check(outputs, 2, build->model_path, diag);
-  byoc_free(byoc_allocator_system(), header);
+  if (byoc_compose_is_source(build->output)) { // a folder of its own
+    const byoc_output_t model = {"the model", build->model_path};
+    return byoc_outputs_check_outside(&model, 1, build->output, diag);
+  }
+  char *weights = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_build_weights_path(&options, allocator, diag, &weights));
+  char *header = byoc_file_is_special(build->output) ? NULL : byoc_compose_header_path(build->output, allocator);
+  const byoc_output_t outputs[] = {
+      {"output", build->output}, {"the header of output", header}, {"the weights file of output", weights}};
+  const byoc_status_t status = byoc_outputs_check(outputs, 3, build->model_path, diag);
+  byoc_free(allocator, header);
+  byoc_free(allocator, weights);
   return status;
 }
 
@@ -262,12 +278,15 @@ static byoc_status_t compose(const call_t *call, const byoc_setup_t *setup, byoc
     path = byoc_path_join(allocator, folder, "model.so");
   }
   byoc_model_name(build->output != NULL ? build->output : call->name, header_name, sizeof(header_name));
-  const byoc_compose_options_t output = {.output = build->output != NULL ? build->output : path,
-                                         .model_name = call->name,
-                                         .header_name = build->name != NULL ? build->name : header_name,
-                                         .profile = build->profile != 0,
-                                         .keep_header = true,
-                                         .huge_pages = build->huge_pages != 0};
+  byoc_compose_options_t output = {.output = build->output != NULL ? build->output : path,
+                                   .model_name = call->name,
+                                   .header_name = build->name != NULL ? build->name : header_name,
+                                   .profile = build->profile != 0,
+                                   .keep_header = true,
+                                   .huge_pages = build->huge_pages != 0};
+  if (folder != NULL)
+    output.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL; // an artifact in memory is all that the caller gets
+  (void)byoc_build_parse_weights("weights", build->weights, &output, NULL); // it was checked
   byoc_status_t status =
       output.output != NULL ? byoc_build_compose(&setup->build, &output, diag) : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK && folder != NULL) status = keep_artifact(call->result, path, diag);
@@ -340,6 +359,7 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .disabled = build->disabled_passes,
                                   .disabled_count = build->disabled_pass_count,
                                   .data_folder = build->data_folder,
+                                  .triple = build->triple,
                                   .plan = build->plan,
                                   .cost = build->cost,
                                   .cost_budget_s = build->cost_budget_s,
@@ -350,6 +370,7 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .stream_axis = build->stream_axis,
                                   .fallback = build->fallback != 0,
                                   .trace = build->trace != 0,
+                                  .as_source = byoc_compose_is_source(build->output),
                                   .watcher = {.self = call, .begin = begin_step}};
   BYOC_RETURN_IF_ERROR(read_dims(call, diag, &options));
   BYOC_RETURN_IF_ERROR(read_aliases(call, diag, &options));

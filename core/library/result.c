@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of libbyoc: what a call said, and what it made.
 #include "core/library/result.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of a call of libbyoc while it is being made: diagnostics come from any thread that works for the call,
 // texts and bytes at its end. Internal to core/library.
 #ifndef BYOC_CORE_LIBRARY_RESULT_H_

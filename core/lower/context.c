@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements byoc_lower_*, which the operators' definitions build kernels with.
 #include "core/lower/context.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "core/ir/loop_fold.h"
@@ -24,6 +26,14 @@ void byoc_lower_deinit(byoc_lower_t *lower) {
 
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
+}
+
+byoc_status_t byoc_lower_unsupported(const byoc_lower_t *lower, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const byoc_status_t status = byoc_diag_errorv(lower->diag, BYOC_UNSUPPORTED, format, arguments);
+  va_end(arguments);
+  return status;
 }
 
 int32_t byoc_lower_vector_bytes(const byoc_lower_t *lower) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context behind core/lower/lower.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
 // that shows what a definition reads and computes.
 //

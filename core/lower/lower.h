@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface in which operators are defined: a context that stands for the kernel being built. A definition loads
 // elements of operands and stores elements of results without knowing what is fused before and after it.
 //
@@ -20,6 +21,9 @@ typedef const byoc_loop_expr_t *(*byoc_lower_point_fn_t)(byoc_lower_t *lower, co
                                                          const byoc_loop_expr_t *const *indices);
 
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);
+// BYOC_UNSUPPORTED, with a sentence that says which operands the definition takes.
+byoc_status_t byoc_lower_unsupported(const byoc_lower_t *lower, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 // Bytes of a register of the processor that the kernel is for; the widest there are if it is not known.
 int32_t byoc_lower_vector_bytes(const byoc_lower_t *lower);
 // The element of operand `operand` of `node` at `indices` (as many as its rank): a load, the producer's expression if

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures several functions of one target in one artifact. A failure is traced to the function that caused it, and
 // only that one pays for it.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of one target, measured together. Internal to core/measure.
 //
 // A failure is remembered only if the candidate itself caused it, and twice: it crashed, hung, failed or computed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The place where candidates are built and run: the folder, the children and their time limits.
 #define _GNU_SOURCE
 #include "core/measure/bench.h"

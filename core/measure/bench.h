@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where functions are built and run: several of one target at once, in child processes. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_BENCH_H_
 #define BYOC_CORE_MEASURE_BENCH_H_

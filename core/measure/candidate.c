@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which functions can be run on made-up data.
 #include "core/measure/candidate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is measured: functions of one target, built into one artifact. Internal to core/measure and core/build.
 //
 // Several functions ("parts") of one target become one artifact: its main function calls them in turn, each on inputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparing a candidate's results with the reference, element by element.
 #include "core/measure/check.h"
 
@@ -50,7 +51,7 @@ byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *
 byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, const void *expected, const void *actual,
                                      size_t count, const char *name, byoc_diag_t *diag) {
   double relative = relative_tolerance(dtype) > relative_error ? relative_tolerance(dtype) : relative_error;
-  bool is_float = byoc_dtype_is_float(dtype) || byoc_dtype_is_complex(dtype);
+  bool is_float = byoc_dtype_is_any_float(dtype) || byoc_dtype_is_complex(dtype);
   double mean = is_float ? mean_magnitude(dtype, expected, count) : 0, worst = 0;
   size_t worst_at = 0;
   for (size_t i = 0; i < count; ++i) {

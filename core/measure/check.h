@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the results of a candidate with those of the reference. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_CHECK_H_
 #define BYOC_CORE_MEASURE_CHECK_H_

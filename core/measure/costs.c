@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prices for the search: from the database, measured, or estimated.
 #include "core/measure/costs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs by measuring: functions go along the road of every model, with targets "<their target>; c", into artifacts of
 // their own, and these are checked and timed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes up data of ordinary size.
 #include "core/measure/data.h"
 

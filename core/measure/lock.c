@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lock by which builds take turns in timing.
 #define _GNU_SOURCE
 #include "core/measure/lock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds that measure at the same time take turns in timing. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_LOCK_H_
 #define BYOC_CORE_MEASURE_LOCK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timing a packed function in a child process: linking it, preparing its data, waiting for the answer.
 #define _GNU_SOURCE
 #include "core/measure/packed.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times a packed function in a child process of its own: a crash, a hang or a failing status ends only that call.
 #ifndef BYOC_CORE_MEASURE_PACKED_H_
 #define BYOC_CORE_MEASURE_PACKED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measuring, in a process of its own.
 #define _GNU_SOURCE
 #include "core/measure/packed_child.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of measuring that runs in the child process. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_PACKED_CHILD_H_
 #define BYOC_CORE_MEASURE_PACKED_CHILD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running artifacts in a child and timing their parts one by one, with caches as cold as a model leaves them.
 #define _GNU_SOURCE
 #include "core/measure/parts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running artifacts of several parts in a child process: check, then time each part by itself. Internal to
 // core/measure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times whole plans: builds them two at a time, tries them out, and times them against each other.
 #define _GNU_SOURCE
 #include "core/measure/plans.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures whole models. Each plan is built in a child process as the model would be (two at a time) and run once in
 // another child; all that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of
 // the contest.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the native target's results: evaluated, or compiled and run, whichever takes less time.
 #include "core/measure/reference.h"
 

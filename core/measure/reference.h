@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What candidates are compared with. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_REFERENCE_H_
 #define BYOC_CORE_MEASURE_REFERENCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs whole artifacts in a child and times them in turns.
 #include "core/measure/run.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running whole artifacts in a child process and timing them against each other. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_RUN_H_
 #define BYOC_CORE_MEASURE_RUN_H_

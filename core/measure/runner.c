@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An artifact with tensors of its own: loading, filling, running, comparing, clocks.
 #define _GNU_SOURCE
 #include "core/measure/runner.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An artifact in this process with tensors of its own, ready to run. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_RUNNER_H_
 #define BYOC_CORE_MEASURE_RUNNER_H_

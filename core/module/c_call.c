@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores calls of C functions in nodes, reads them back and checks them.
 #include "core/module/c_call.h"
 

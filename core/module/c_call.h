@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::CallC nodes: a call of a C function as an operator of the graph. The call's data (byoc_c_call_t) is kept in the
 // node's attributes, so that it prints, parses and compares like everything else.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads extents: expressions over the dimensions of a function's operands and results.
 #include "core/module/extent.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Extents: the texts by which a backend says how large a launch is (byoc_kernel_launch_t of byoc/device_plugin.h).
 //
 //   ceildiv(p0.0 * p0.1, 64)

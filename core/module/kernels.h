@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a function is launched on a device: what bind_kernel of byoc/device_plugin.h said, checked. Extents are over
 // symbols that name dimensions of the function's operands and results (core/module/extent.h).
 #ifndef BYOC_CORE_MODULE_KERNELS_H_

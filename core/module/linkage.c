@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the module that a symbol comes from, and the symbol's name in the program.
 #include "core/module/linkage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of runtime modules' symbols after all modules are linked into one file. Each module keeps its symbols to
 // itself, however many others have symbols with the same names.
 #ifndef BYOC_CORE_MODULE_LINKAGE_H_

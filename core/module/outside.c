@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds shared libraries as a linker does, and reads what they define.
 #include "core/module/outside.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared libraries that stay outside of artifacts: found by name, checked for the symbols that a module lists.
 #ifndef BYOC_CORE_MODULE_OUTSIDE_H_
 #define BYOC_CORE_MODULE_OUTSIDE_H_

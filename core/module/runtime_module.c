@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime modules: lifetime, imports and content. Everything that a module owns lives in its arena.
 #include "core/module/runtime_module.h"
 
@@ -67,6 +68,10 @@ void byoc_runtime_module_retain(byoc_runtime_module_t *module) {
 void byoc_runtime_module_release(byoc_runtime_module_t *module) {
   if (module == NULL || --module->reference_count > 0) return;
   for (size_t i = module->imports.count; i-- > 0;) byoc_runtime_module_release(module->imports.data[i]);
+  for (size_t i = 0; i < module->constants.count && module->file_memory != NULL; i++) {
+    byoc_file_memory_give_back(module->file_memory, module->constants.data[i].data); // those that lie there
+  }
+  byoc_file_memory_release(module->file_memory);
   byoc_arena_deinit(&module->arena); // frees the vectors too
   if (module->release_owner != NULL) module->release_owner(module->owner);
   byoc_free(module->allocator, module);
@@ -219,8 +224,20 @@ byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const 
   return BYOC_OK;
 }
 
-byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
-                                               byoc_diag_t *diag) {
+static uint8_t *copy_constant(byoc_runtime_module_t *module, byoc_graph_module_t *graph, const void *data,
+                              size_t size_bytes) {
+  uint8_t *copy = graph != NULL ? byoc_graph_module_take_file_memory(graph, size_bytes) : NULL;
+  if (copy != NULL && module->file_memory == NULL) {
+    module->file_memory = graph->file_memory;
+    byoc_file_memory_retain(module->file_memory);
+  }
+  if (copy == NULL) copy = byoc_arena_allocate_aligned(&module->arena, size_bytes, BYOC_BUFFER_ALIGNMENT);
+  if (copy != NULL && size_bytes > 0) memcpy(copy, data, size_bytes);
+  return copy;
+}
+
+byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, byoc_graph_module_t *graph,
+                                               const byoc_tensor_data_t *data, byoc_diag_t *diag) {
   byoc_arena_t *arena = &module->arena;
   if (byoc_dtype_bits(data->dtype) == 0 || data->dtype == BYOC_DTYPE_STRING || data->rank > BYOC_MAX_RANK) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "runtime module '%s': constant %zu has an unusable type",
@@ -234,9 +251,8 @@ byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, co
                            "runtime module '%s': constant %zu has %llu bytes where its type needs %lld", module->name,
                            module->constants.count, (unsigned long long)data->size_bytes, (long long)size_bytes);
   }
-  uint8_t *copy = byoc_arena_allocate_aligned(arena, (size_t)size_bytes, BYOC_BUFFER_ALIGNMENT);
+  const uint8_t *copy = copy_constant(module, graph, data->data, (size_t)size_bytes);
   if (copy == NULL) return byoc_diag_out_of_memory(diag);
-  if (size_bytes > 0) memcpy(copy, data->data, (size_t)size_bytes);
   byoc_bound_constant_t constant = {.type = type, .data = copy, .size_bytes = (size_t)size_bytes};
   return byoc_vector_push(&module->constants, byoc_arena_allocator(arena), constant) ? BYOC_OK
                                                                                      : byoc_diag_out_of_memory(diag);

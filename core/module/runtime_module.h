@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime modules: what backends hand back. Reference-counted members of a graph module, in order of production.
 #ifndef BYOC_CORE_MODULE_RUNTIME_MODULE_H_
 #define BYOC_CORE_MODULE_RUNTIME_MODULE_H_
@@ -101,6 +102,7 @@ struct byoc_runtime_module_t {
   const char *engine_name;
   const char *json;
   BYOC_VECTOR(byoc_bound_constant_t) constants;
+  byoc_file_memory_t *file_memory; // where large ones lie: of the first graph that one was added for; NULL: nowhere
   uint64_t workspace_size_bytes;
 };
 
@@ -135,8 +137,9 @@ byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, cons
 bool byoc_runtime_module_search_is_of_artifact(const char *folder);
 // Notes that this target handed back an equal module, too.
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
-byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
-                                               byoc_diag_t *diag);
+// Copies the data. Where the graph (may be NULL) is a large model's, a large constant goes to its file.
+byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, byoc_graph_module_t *graph,
+                                               const byoc_tensor_data_t *data, byoc_diag_t *diag);
 // Appends a form of a device module's code; texts and data are copied. NULL stands for "".
 byoc_status_t byoc_runtime_module_add_variant(byoc_runtime_module_t *module, const byoc_device_form_t *form,
                                               byoc_diag_t *diag);

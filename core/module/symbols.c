@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the symbols that a module lists against the symbol tables of its objects and archive members.
 #include "core/module/symbols.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks which symbols object files define: those that a module lists must be in its objects.
 #ifndef BYOC_CORE_MODULE_SYMBOLS_H_
 #define BYOC_CORE_MODULE_SYMBOLS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infers types from scratch, and names dimensions that are known only at run time. Types are inferred as a graph is
 // built, and kept when it is rewritten. An unknown dimension may then stay in types long after the operator that it
 // came from has gone (two equal ones merged, one expanded into others). Here each type is inferred again in order and

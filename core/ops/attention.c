@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention: matrix products around a softmax over scores, which a mask, causality and padding restrict.
 #include <math.h>
 

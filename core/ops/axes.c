@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which operands are cut when a result is: a function for each kind of operator, which rows name.
 #include "core/ops/axes.h"
 

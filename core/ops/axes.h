@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Along which dimensions the work of an operator can be cut into parts that know nothing of each other. An operator's
 // row says it (byoc_op_t.axes); for elementwise operators, views and those that work channel by channel, the traits say
 // it.

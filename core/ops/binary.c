@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators of two or more operands, with NumPy broadcasting, and the older one by `axis` and `broadcast`.
 #include <string.h>
 

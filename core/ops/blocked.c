@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `byoc` domain: blocked layouts, in which kernels read and write one vector of channels as the innermost
 // dimension.
 //

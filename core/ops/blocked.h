@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocked layouts as nodes: byoc::ToBlocked and byoc::FromBlocked (core/ops/blocked.c defines them).
 #ifndef BYOC_CORE_OPS_BLOCKED_H_
 #define BYOC_CORE_OPS_BLOCKED_H_

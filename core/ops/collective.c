@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives: what ranks exchange, as nodes. The pass `shard` makes them, and the host program runs them.
 //
 // Blocks lie along dimension 0: AllGather and GatherBlocks make it `members` times as long, ScatterBlocks and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // If and Loop, which the host program runs.
 #include "core/ops/control.h"
 

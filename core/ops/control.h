@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types of values that leave a nested block: what operators with nested blocks share.
 #ifndef BYOC_CORE_OPS_CONTROL_H_
 #define BYOC_CORE_OPS_CONTROL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution in any number of spatial dimensions, grouped, strided, dilated and padded.
 //
 // Most convolutions are matrix products over packed pixels. If a group has few output channels (depthwise), packing
@@ -21,6 +22,10 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
     return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
   }
   byoc_dim_t m = w->dims[0], c = x->dims[1];
+  if (byoc_dim_is_constant(c) && c.constant % group != 0) {
+    return byoc_infer_error(infer, "operand 0: %lld input channels do not divide into %lld groups",
+                            (long long)c.constant, (long long)group);
+  }
   if (byoc_dim_is_constant(c) && byoc_dim_is_constant(w->dims[1]) && c.constant != w->dims[1].constant * group) {
     return byoc_infer_error(infer, "operand %u: expected %lld input channel%s (%lld in %lld group%s), got %lld",
                             weights, (long long)(c.constant / group), byoc_plural((uint64_t)(c.constant / group)),

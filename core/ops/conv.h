@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the ways to compute a convolution (core/ops/conv.c).
 #ifndef BYOC_CORE_OPS_CONV_H_
 #define BYOC_CORE_OPS_CONV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions with one input channel per group (depthwise) and a small kernel: computes bands of result lines from a
 // padded copy of the input lines that they need.
 #include "core/ops/conv.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions as matrix products: rows are a group's output channels, columns are output pixels (all spatial
 // dimensions flattened), depth runs over input channels and kernel taps. Each parallel iteration packs the pixels it
 // needs, block by block of input channels, and runs a block of output channels over them.

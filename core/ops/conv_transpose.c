@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transposed convolution: each output element gathers the input elements whose window covers it.
 #include <string.h>
 
@@ -75,6 +76,7 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
       }
       t->pad[d] = byoc_dim_constant(before);
       t->out[d] = byoc_infer_dim(infer, BYOC_DIM_SUB, full, byoc_dim_constant(before + after), &failed);
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_size(infer, 2 + d, t->out[d]));
       continue;
     }
     t->out[d] = given ? byoc_dim_constant(entry(node, "output_shape", d, 0))

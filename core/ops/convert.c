@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators that pass their operand on: casts, Clip, Identity, and Dropout.
 #include <float.h>
 #include <math.h>

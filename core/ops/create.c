@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes operator nodes with their types, for rewrites and expansions.
 #include "core/ops/op.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that run along one dimension in order: CumSum, CumProd, ReverseSequence.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes rows of the operator table from declarations.
 #include "core/ops/declared.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that are declared instead of written here: a signature gives their inference, a text their definition, and
 // the rows made of them are like any other (core/ops/extension.h adds them to the table).
 #ifndef BYOC_CORE_OPS_DECLARED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes examples of declared operators.
 #include "core/ops/declared_example.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examples of declared operators: modules with one node, for whoever tries what a declaration says.
 #ifndef BYOC_CORE_OPS_DECLARED_EXAMPLE_H_
 #define BYOC_CORE_OPS_DECLARED_EXAMPLE_H_

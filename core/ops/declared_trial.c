@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tries the definition of a declared operator on nodes of its own, so that mistakes show when it is declared.
 #include <stdio.h>
 

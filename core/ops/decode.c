@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What language models that decode token by token are made of, beside attention: caches that are written at a place
 // that is data (TensorScatter), gated activations (SwiGLU) and convolutions over the past (CausalConvWithState).
 #include "core/ops/util.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes loops of definitions: the text is read for the types, dimensions and attributes of one node, and built again
 // through the lowering's context, which folds what is known.
 #include "core/ops/definition.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions as text: what an operator with a signature computes. Two forms, in the language of core/ir/loop_text.h
 // without its declarations:
 //

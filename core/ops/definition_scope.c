@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills the scope of a definition from a node: types, dimensions, attributes, operands and results.
 #include "core/ops/definition_scope.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the names in a definition stand for, for one node. Internal to core/ops/definition*.c.
 #ifndef BYOC_CORE_OPS_DEFINITION_SCOPE_H_
 #define BYOC_CORE_OPS_DEFINITION_SCOPE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeformConv: a convolution whose taps are moved by offsets that are data, and weighted by a mask. For each result
 // pixel, the samples of all channels and taps are gathered once; then every output channel sums the samples of its
 // group.

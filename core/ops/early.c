@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that ONNX had before its first stable sets, and that converters of old models still write: ONNX Runtime
 // runs them, and so do we. Each is written as operators of ai.onnx.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Einsum: a loop for each label of the result, then one for each label that is summed over.
 #include <ctype.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes operators as simpler ones.
 #include "core/ops/expand.h"
 

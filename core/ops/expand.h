@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes operators as simpler ones (byoc_op_t.expand).
 #ifndef BYOC_CORE_OPS_EXPAND_H_
 #define BYOC_CORE_OPS_EXPAND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the rows that plugins bring: a list of tables behind a lock.
 #include "core/ops/extension.h"
 

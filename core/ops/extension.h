@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that are not byoc's own: rows that a plugin brings (core/ops/declared.h makes them). They stand beside the
 // static table from byoc_op_extend to byoc_op_retract, and everything that looks operators up by name then finds them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data movement of later operator sets: Col2Im, CenterCropPad, RotaryEmbedding.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves data by indices that are data themselves. Negative indices count from the end. Indices beyond the operand are
 // clamped: the model is wrong then, but nothing outside of the operand is read.
 #include <string.h>

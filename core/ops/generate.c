@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors made from shapes and attributes: Shape, Size, Constant, ConstantOfShape, Range, EyeLike.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient of ai.onnx.preview.training. It names a value y of its graph and values xs on which y depends. Its results
 // are the gradients of y by each of xs, at the operands, which stand for xs (and for zs, which are held constant).
 #include "core/ops/gradient.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Differentiation by rules, in reverse: from the gradient of an operator's result to those of its operands.
 #ifndef BYOC_CORE_OPS_GRADIENT_H_
 #define BYOC_CORE_OPS_GRADIENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rule per operator. Below, x and b are operands, y is the result, and d_ stands for the gradient by a value.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits binary heaps.
 #include "core/ops/heap.h"
 

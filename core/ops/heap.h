@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary heaps and heapsort over lists of indices (i64) inside a buffer, for operators that choose or sort by value.
 //
 //   byoc_heap_t heap = {b, order, base, step, stands_above, self};

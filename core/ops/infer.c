@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inference for nodes, functions and modules: checks counts and attributes, runs the row's infer, and merges its answer
 // with what was known before, so that inferring twice is harmless and never loses precision.
 #include <string.h>

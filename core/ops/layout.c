@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves data: every result element is one operand element (or a constant), found by arithmetic on its indices.
 #include <string.h>
 

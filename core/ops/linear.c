@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products: MatMul with broadcast batches, and Gemm. Both are one product over strided operands.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LinearAttention: each head keeps a matrix of state, which every token fades, corrects and adds to, and then reads.
 //
 // The state of a head lives on the stack of the thread while the tokens go by, in f32, and all inner loops run along

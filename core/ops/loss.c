@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of classifiers: NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss as LogSoftmax before it.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators of com.microsoft share.
 #include "core/ops/microsoft.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators of com.microsoft share: those that ONNX Runtime's optimiser, its quantiser and exporters of
 // language models write. Each is written as operators of ai.onnx (the trait FUSED).
 #ifndef BYOC_CORE_OPS_MICROSOFT_H_

@@ -1,14 +1,11 @@
-// com.microsoft: Attention, QAttention, MultiHeadAttention and RotaryEmbedding, which are written as those of ai.onnx.
-// What may not be attended to gets `mask_filter_value` added to its score, as in ONNX Runtime: a row that is masked as
-// a whole still has shares.
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: Attention, QAttention and MultiHeadAttention, which are written as those of ai.onnx. What may not be
+// attended to gets `mask_filter_value` added to its score, as in ONNX Runtime: a row that is masked as a whole still
+// has shares.
 #include "core/ops/microsoft_quantize.h"
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
-}
-
-static bool is_position(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I64;
 }
 
 // ---- shared by both kinds of attention ----
@@ -342,77 +339,6 @@ static byoc_status_t expand_multi_head(byoc_node_t *node, byoc_diag_t *diag, boo
   return byoc_write_end(&w, y, out_changed);
 }
 
-// ---- RotaryEmbedding ----
-
-// Operands: x, positions, cosines, sines. The number of heads follows from the angles if it is not given.
-static int64_t rotary_heads(const byoc_node_t *node) {
-  const byoc_type_t *x = byoc_operand_type(node, 0), *angles = byoc_operand_type(node, 2);
-  const int64_t heads = byoc_node_int(node, "num_heads");
-  if (heads > 0 || x->rank == 4) return heads;
-  if (!byoc_dim_is_constant(x->dims[2]) || !byoc_dim_is_constant(angles->dims[1])) return 0;
-  if (angles->dims[1].constant < 1 || angles->dims[1].constant > INT32_MAX) return 0;
-  return x->dims[2].constant / (2 * angles->dims[1].constant);
-}
-
-static byoc_status_t infer_rotary(byoc_infer_t *infer) {
-  const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, 0, 3, 4));
-  for (uint32_t i = 2; i < 4; ++i) BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 2, 2));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_position, "positions of i64"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 2));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "is_packed_batching", 0));
-  if (byoc_node_float(node, "scale") != 1.0) return byoc_infer_unsupported(infer, "attribute 'scale' is not supported");
-  const byoc_type_t *x = byoc_operand_type(node, 0), *places = byoc_operand_type(node, 1);
-  const byoc_type_t *angles = byoc_operand_type(node, 2);
-  if (!byoc_is_ranked(places)) return byoc_infer_unsupported(infer, "operand 1: its rank must be known");
-  const byoc_dim_t wanted[2] = {x->dims[0], x->dims[x->rank - 2]}, one = byoc_dim_constant(1);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 1, places->rank, places->rank == 1 ? &one : wanted));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 3, 2, angles->dims));
-  const int64_t heads = rotary_heads(node), rotated = byoc_node_int(node, "rotary_embedding_dim");
-  if (x->rank == 3 && heads < 1) return byoc_infer_unsupported(infer, "the number of heads must be known");
-  if (rotated < 0 || rotated > INT32_MAX || rotated % 2 != 0) {
-    return byoc_infer_error(infer, "attribute 'rotary_embedding_dim': expected an even number, got %lld",
-                            (long long)rotated);
-  }
-  const byoc_dim_t size = x->rank == 4 ? x->dims[3] : x->dims[2];
-  if (!byoc_dim_is_constant(size)) return byoc_infer_unsupported(infer, "the size of heads must be known");
-  if (x->rank == 3 && size.constant % heads != 0) {
-    return byoc_infer_error(infer, "the hidden size %lld does not divide into %lld heads", (long long)size.constant,
-                            (long long)heads);
-  }
-  const int64_t part = rotated > 0 ? rotated : x->rank == 4 ? size.constant : size.constant / heads;
-  if (part % 2 != 0 || part > (x->rank == 4 ? size.constant : size.constant / heads)) {
-    return byoc_infer_error(infer, "%lld elements of a head cannot be rotated", (long long)part);
-  }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 1, byoc_dim_constant(part / 2)));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 2, 0, x->dims[x->rank - 2]));
-  return byoc_infer_same(infer);
-}
-
-static byoc_status_t expand_rotary(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *x = node->operands[0], *places = node->operands[1];
-  const byoc_attribute_t axis = byoc_write_int("axis", 0);
-  if (places->type->rank == 1) { // the position of the first element of every sequence
-    byoc_value_t *length = byoc_microsoft_size(&w, x, x->type->rank - 2), *batch = byoc_microsoft_size(&w, x, 0);
-    places = byoc_write_plain(&w, "Add", places, byoc_microsoft_count(&w, length));
-    const int64_t first = 0;
-    byoc_value_t *sizes[2] = {byoc_microsoft_unsqueeze(&w, batch, &first, 1),
-                              byoc_microsoft_unsqueeze(&w, length, &first, 1)};
-    byoc_value_t *shape = byoc_write_node(&w, "", "Concat", sizes[0], sizes[1], NULL, &axis, 1);
-    places = byoc_write_plain(&w, "Expand", places, shape);
-  }
-  const byoc_attribute_t attributes[] = {
-      byoc_write_int("interleaved", byoc_node_flag(node, "interleaved")),
-      byoc_write_int("rotary_embedding_dim", byoc_node_int(node, "rotary_embedding_dim")),
-      byoc_write_int("num_heads", rotary_heads(node))};
-  byoc_value_t *operands[] = {x, node->operands[2], node->operands[3], places};
-  if (!places) w.failed = true;
-  byoc_node_t *made =
-      byoc_write_many(&w, "", "RotaryEmbedding", operands, 4, 1, attributes, x->type->rank == 3 ? 3 : 2);
-  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
-}
-
 // ---- the table ----
 
 static const byoc_op_attribute_t attention_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "num_heads")},
@@ -436,18 +362,10 @@ static const byoc_op_attribute_t multi_head_attributes[] = {{BYOC_ATTR_REQUIRED(
                                                             {BYOC_ATTR(FLOAT, "scale")},
                                                             {BYOC_ATTR_FLOAT("mask_filter_value", -10000.0)},
                                                             BYOC_ATTR_END};
-static const byoc_op_attribute_t rotary_attributes[] = {{BYOC_ATTR_INT("interleaved", 0)},
-                                                        {BYOC_ATTR_INT("num_heads", 0)},
-                                                        {BYOC_ATTR_INT("rotary_embedding_dim", 0)},
-                                                        {BYOC_ATTR_INT("is_packed_batching", 0)},
-                                                        {BYOC_ATTR_FLOAT("scale", 1.0)},
-                                                        BYOC_ATTR_END};
-
 const byoc_op_t byoc_ops_microsoft_attention[] = {
     BYOC_MICROSOFT_ROW("Attention", 2, 7, 2, attention_attributes, attention),
     BYOC_MICROSOFT_ROW("QAttention", 5, 9, 2, quantised_attributes, quantised),
     BYOC_MICROSOFT_ROW("MultiHeadAttention", 1, 10, 3, multi_head_attributes, multi_head),
-    BYOC_MICROSOFT_ROW("RotaryEmbedding", 4, 4, 1, rotary_attributes, rotary),
 };
 const size_t byoc_ops_microsoft_attention_count =
     sizeof byoc_ops_microsoft_attention / sizeof *byoc_ops_microsoft_attention;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft::GatherBlockQuantized: rows of a table of few bits, looked up and made numbers of, as exporters of
 // language models write embeddings. The table stays as it is: only what is looked up becomes numbers.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: GroupQueryAttention, which exporters of language models write around a cache of keys and values. It
 // becomes TensorScatter, RotaryEmbedding and Attention of ai.onnx.
 //

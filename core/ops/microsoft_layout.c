@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: convolutions and pools whose channels are the last dimension, which ONNX Runtime's optimiser writes.
 // They are those of ai.onnx between two Transposes.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft::MatMulNBits: products by weights of 2 to 8 bits in blocks, as exporters of language models write them.
 // Weights that are constant become byoc::PackedMatMul and stay packed; others are unpacked by byoc::UnpackNBits.
 //

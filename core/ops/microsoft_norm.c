@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: normalisations of a sum, and of the sum of embeddings. SimplifiedLayerNormalization, which ONNX
 // Runtime puts into ai.onnx, is RMSNormalization.
+#include <string.h>
+
 #include "core/ops/microsoft.h"
 
 static byoc_attribute_t float_attribute(const char *name, double value) {
@@ -125,9 +128,15 @@ static byoc_status_t expand_simplified(byoc_node_t *node, byoc_diag_t *diag, boo
   return byoc_write_end(&w, byoc_write_cast(&w, y, scale->type->dtype), out_changed);
 }
 
-// ---- EmbedLayerNormalization ----
+// ---- EmbedLayerNormalization, QEmbedLayerNormalization ----
 
 enum { WORDS, SEGMENTS, WORD_TABLE, PLACE_TABLE, SEGMENT_TABLE, GAMMA, BETA, MASK, PLACES };
+// Of the quantised operator: the scale of operand i, one of the tables or GAMMA or BETA, and its zero point.
+enum { TO_SCALE = 6, TO_ZERO = 11, QUANTISED_OPERANDS = 18 };
+
+static bool is_quantised(const byoc_node_t *node) {
+  return strcmp(node->op, "QEmbedLayerNormalization") == 0;
+}
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
@@ -172,6 +181,46 @@ static byoc_status_t infer_embed(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, table->dtype, 3, dims);
 }
 
+// The same with tables of floats in the place of bytes.
+static byoc_status_t infer_quantised_embed(byoc_infer_t *infer) {
+  byoc_node_t stand_in = *infer->node;
+  byoc_value_t *operands[PLACES], values[PLACES];
+  byoc_infer_t inner = *infer;
+  if (infer->node->operand_count != QUANTISED_OPERANDS) {
+    return byoc_infer_error(infer, "expected %d operands, got %u", QUANTISED_OPERANDS, infer->node->operand_count);
+  }
+  inner.node = &stand_in, stand_in.operands = operands, stand_in.operand_count = PLACES;
+  for (uint32_t i = 0; i < PLACES; ++i) {
+    operands[i] = infer->node->operands[i];
+    if (i < WORD_TABLE || i > BETA || (i == SEGMENT_TABLE && !operands[i])) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_byte, "bytes"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i + TO_SCALE, byoc_dtype_is_float, "a scale"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i + TO_ZERO, byoc_dtype_is_byte, "a zero point"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i + TO_SCALE));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i + TO_ZERO));
+    if (byoc_operand_type(infer->node, i + TO_ZERO)->dtype != operands[i]->type->dtype ||
+        byoc_operand_type(infer->node, i + TO_SCALE)->dtype != BYOC_DTYPE_F32) {
+      return byoc_infer_error(infer, "operand %u: its scale is not f32, or its zero point has another type", i);
+    }
+    values[i] = *operands[i];
+    values[i].type = byoc_type_tensor(infer->arena, BYOC_DTYPE_F32, values[i].type->rank, values[i].type->dims);
+    if (!values[i].type) return byoc_diag_out_of_memory(infer->diag);
+    operands[i] = &values[i];
+  }
+  return infer_embed(&inner);
+}
+
+// Bytes of operand `index` as the numbers that they stand for; floats stay.
+static byoc_value_t *write_numbers(byoc_writer_t *w, byoc_value_t *x, uint32_t index) {
+  if (!is_quantised(w->node) || !x) return x;
+  return byoc_write_node(w, "", "DequantizeLinear", x, byoc_write_scalar(w, w->node->operands[index + TO_SCALE]),
+                         byoc_write_scalar(w, w->node->operands[index + TO_ZERO]), NULL, 0);
+}
+
+static byoc_value_t *write_rows(byoc_writer_t *w, uint32_t table, byoc_value_t *indices) {
+  return write_numbers(w, byoc_write_plain(w, "Gather", w->node->operands[table], indices), table);
+}
+
 // 0, 1, ... up to the length of the sequences.
 static byoc_value_t *write_places(byoc_writer_t *w) {
   const int64_t none = 0, one = 1;
@@ -197,17 +246,22 @@ static byoc_value_t *write_lengths(byoc_writer_t *w) {
 
 static byoc_status_t expand_embed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *places = byoc_has_operand(node, PLACES) ? node->operands[PLACES] : write_places(&w);
-  byoc_value_t *sum = byoc_write_plain(&w, "Gather", node->operands[WORD_TABLE], node->operands[WORDS]);
-  sum = byoc_write_plain(&w, "Add", sum, byoc_write_plain(&w, "Gather", node->operands[PLACE_TABLE], places));
+  const bool has_places = !is_quantised(node) && byoc_has_operand(node, PLACES);
+  byoc_value_t *places = has_places ? node->operands[PLACES] : write_places(&w);
+  byoc_value_t *sum = write_rows(&w, WORD_TABLE, node->operands[WORDS]);
+  sum = byoc_write_plain(&w, "Add", sum, write_rows(&w, PLACE_TABLE, places));
   if (byoc_has_operand(node, SEGMENTS)) {
-    byoc_value_t *segments = byoc_write_plain(&w, "Gather", node->operands[SEGMENT_TABLE], node->operands[SEGMENTS]);
-    sum = byoc_write_plain(&w, "Add", sum, segments);
+    sum = byoc_write_plain(&w, "Add", sum, write_rows(&w, SEGMENT_TABLE, node->operands[SEGMENTS]));
   }
   if (byoc_has_result(node, 1)) byoc_microsoft_replace(&w, 1, write_lengths(&w));
   byoc_microsoft_replace(&w, 2, sum);
-  byoc_value_t *y = write_layer_norm(&w, sum, node->operands[GAMMA], node->operands[BETA], false);
-  return byoc_write_end(&w, y, out_changed);
+  byoc_value_t *gamma = write_numbers(&w, node->operands[GAMMA], GAMMA);
+  byoc_value_t *beta = write_numbers(&w, node->operands[BETA], BETA);
+  return byoc_write_end(&w, write_layer_norm(&w, sum, gamma, beta, false), out_changed);
+}
+
+static byoc_status_t expand_quantised_embed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  return expand_embed(node, diag, out_changed);
 }
 
 static const byoc_op_attribute_t skip_attributes[] = {{BYOC_ATTR_FLOAT("epsilon", 1e-12)}, BYOC_ATTR_END};
@@ -220,6 +274,7 @@ const byoc_op_t byoc_ops_microsoft_norm[] = {
     BYOC_MICROSOFT_ROW("SkipLayerNormalization", 3, 5, 4, skip_attributes, skip),
     BYOC_MICROSOFT_ROW("SkipSimplifiedLayerNormalization", 3, 4, 4, skip_attributes, skip_simplified),
     BYOC_MICROSOFT_ROW("EmbedLayerNormalization", 1, 9, 3, embed_attributes, embed),
+    BYOC_MICROSOFT_ROW("QEmbedLayerNormalization", 1, 18, 2, skip_attributes, quantised_embed),
     BYOC_FUSED_ROW("", "SimplifiedLayerNormalization", 2, 2, 2, simplified_attributes, simplified),
 };
 const size_t byoc_ops_microsoft_norm_count = sizeof byoc_ops_microsoft_norm / sizeof *byoc_ops_microsoft_norm;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: activations, and products with what follows them.
 #include <string.h>
 

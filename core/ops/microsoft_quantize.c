@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: elementwise operators and pools on bytes, which ONNX Runtime's quantiser writes. Most are computed on
 // floats between DequantizeLinear and QuantizeLinear.
 #include <string.h>

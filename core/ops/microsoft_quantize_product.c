@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: products of bytes, which ONNX Runtime's quantiser writes: sums of integers, scaled afterwards.
 #include "core/ops/microsoft_quantize.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators of ai.onnx.ml share.
 #include "core/ops/ml.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the operators of ai.onnx.ml share: features as rows, scores after their last transform, labels of classes.
 #ifndef BYOC_CORE_OPS_ML_H_
 #define BYOC_CORE_OPS_ML_H_

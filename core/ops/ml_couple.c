@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::CouplePairs: probabilities of classes from those of all pairs of them.
 #include "core/ops/util.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: categories as numbers: LabelEncoder, CategoryMapper, OneHotEncoder. Each is written as operators of
 // ai.onnx: a category is looked up by bisection in a constant table of sorted keys.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads decision trees into one form. Comparisons other than `x <= value` are turned: x < v is x <= the number below v,
 // x > v and x >= v swap their sides, x == v asks twice, and a set is a tree of its sorted members.
 #include "core/ops/ml_forest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forests of decision trees, as the attributes of ai.onnx.ml's tree operators describe them, in one form: every node
 // asks `x <= value`, and nodes stand one behind the other.
 #ifndef BYOC_CORE_OPS_ML_FOREST_H_

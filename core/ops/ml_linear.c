@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: what prepares features, and linear models. Each is written as operators of ai.onnx.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: support vector machines, written as operators of ai.onnx: the kernel function of each row and each
 // support vector, then products with the coefficients. Probabilities of more than one pair of classes are coupled by an
 // iteration, byoc::CouplePairs.

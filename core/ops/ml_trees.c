@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: ensembles of decision trees, as byoc::Forest (ml_walk.c). What the operators do with the votes is written
 // as operators of ai.onnx.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::Forest: the votes of decision trees. Each row walks each tree without branches: a step replaces the place by
 // one of the two behind it, and a leaf is behind itself, so that all walks take as many steps as the deepest one of
 // those that are made at once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisations. Those that compute statistics of the data share one form: fold each row to its mean and variance (or
 // norm), then rescale its elements. The variance is that of the centred elements, computed in a second sweep over the
 // row: this is stable, and the row is still in cache. BatchNormalization at inference is elementwise; LRN slides over

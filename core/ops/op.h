@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operator table. It has one row per operator and since-version, and one file per family (core/ops/<family>.c). A
 // row says everything about an operator: its schema, how types flow through it, and what it computes, loop by loop.
 //
@@ -78,8 +79,9 @@ typedef struct byoc_op_t {
   // For results whose shape depends on data: dimension `d` of result `result` as i64, from the dimensions and elements
   // of the operands. `node` is the operator without its results; statements may be emitted.
   const byoc_loop_expr_t *(*shape)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d);
-  uint32_t shape_elements; // bit i: `shape` reads operand i's elements; of the others it reads only the dimensions
-  uint32_t by_shape;       // bit i: operand i's elements are not read once the results' shapes are known
+  uint32_t shape_elements;  // bit i: `shape` reads operand i's elements; of the others it reads only the dimensions
+  uint32_t by_shape;        // bit i: operand i's elements are not read once the results' shapes are known
+  uint32_t scratch_results; // bit i: result i is room for `loops`, which needs it though nobody reads it
   // Along which dimensions the work can be cut into parts (core/ops/axes.h); NULL: what the traits say.
   bool (*axes)(const byoc_node_t *node, struct byoc_axis_t *axis);
   const struct byoc_op_extension_t *extension; // what brought the row; NULL: it is byoc's own

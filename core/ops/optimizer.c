@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimisers of ai.onnx.preview.training: one step of Adagrad, Adam or Momentum over any number of tensors. Each tensor
 // becomes one elementwise node.
 #include <string.h>

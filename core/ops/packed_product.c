@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::PackedMatMul: products by weights of few bits (core/ops/packed_product.h says how they are laid out).
 //
 // A product of few rows is bound by reading the weights: it adds up a block of each column with the numbers as they

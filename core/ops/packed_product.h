@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::PackedMatMul: a product by weights of few bits, which stay packed and become numbers in registers.
 //
 // Its operands are x [..., K], the weights, their scales and, if there are any, their zero points:

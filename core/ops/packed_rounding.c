@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::RoundInBlocks: numbers rounded to bytes, with a scale for each block along the last axis.
 //
 // The largest of a block becomes 127 steps and every number the nearest whole number of steps. The numbers of a block

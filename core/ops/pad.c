@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pad: constant, reflect, edge and wrap, with pads of either sign.
 #include <string.h>
 
@@ -38,21 +39,30 @@ static byoc_status_t set_made(const byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
-// Pads that follow from shapes (exporters pad images up to a multiple of a window) make dimensions that do, too.
+// Pads that follow from shapes (exporters pad images up to a multiple of a window) make dimensions that do, too; only
+// those that are data make unknown ones.
 static byoc_status_t set_followed(const byoc_infer_t *infer, const int32_t *place, int32_t count) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t pads[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  bool is_data[BYOC_MAX_RANK], failed = false;
   int32_t pad_count = 0;
-  bool failed = false;
-  if (mode_of(infer->node) != PAD_CONSTANT || !byoc_has_operand(infer->node, 1) ||
-      !byoc_shape_value(infer->node->operands[1], infer->arena, &pad_count, pads) || pad_count != 2 * count) {
+  if (!byoc_has_operand(infer->node, 1) ||
+      !byoc_infer_shape_value(infer, infer->node->operands[1], &pad_count, pads, is_data) || pad_count != 2 * count) {
     return set_made(infer);
   }
   for (int32_t d = 0; d < x->rank; ++d) {
+    const int32_t before = place[d], after = count + place[d];
     dims[d] = x->dims[d];
-    if (place[d] < 0) continue;
-    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[place[d]], &failed);
-    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[count + place[d]], &failed);
+    if (before < 0) continue;
+    if (is_data[before] || is_data[after]) {
+      dims[d] = byoc_infer_unknown_dim(infer, &failed);
+    } else {
+      dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[before], &failed);
+      dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], pads[after], &failed);
+      BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_size(infer, d, dims[d]));
+    }
+    if (mode_of(infer->node) != PAD_CONSTANT) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, dims[d]));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
@@ -95,6 +105,8 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
     }
     byoc_dim_t sum = byoc_dim_constant(before + after);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_size(infer, d, dims[d]));
     bool is_open = !byoc_dim_is_constant(dims[d]) && mode_of(node) != PAD_CONSTANT;
     if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, dims[d]));
   }

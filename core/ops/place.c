@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on where values live and whether they can. Device planning (core/device/plan.h) reads OnDevice and takes it
 // out; it puts DeviceCopy between places, and the host program carries it out.
 #include "core/ops/util.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling: sliding windows (maximum, average, p-norm), and row folds for the global forms.
 #include <string.h>
 

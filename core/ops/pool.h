@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the ways to compute a pool (core/ops/pool.c).
 #ifndef BYOC_CORE_OPS_POOL_H_
 #define BYOC_CORE_OPS_POOL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes sliding windows in two steps: first folds the lines of the windows into one line, element by element, then
 // folds the elements of that line that make one result. Both steps walk along memory, and border tests stay outside of
 // the inner loops.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes sliding windows tap by tap over stretches of a line: for MaxPool with its second result (the places of the
 // maxima), and for windows that are too long for the other ways.
 #include "core/ops/pool.h"

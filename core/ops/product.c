@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products: by register tiles over packed panels, by dot products, or line by line if there are few rows.
 #include "core/ops/product.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products over strided operands, shared by MatMul and Gemm (core/ops/linear.c).
 //
 //   byoc_product_t product = byoc_product_of(lower, node);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 #include "core/ops/quantize.h"
 
@@ -173,6 +174,16 @@ static byoc_status_t infer_dynamic(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 2, BYOC_DTYPE_U8, 0, NULL);
 }
 
+// Loops over all elements, the innermost one along a row.
+static int32_t open_rows(byoc_loop_builder_t *b, const byoc_type_t *type, bool parallel, byoc_loop_for_kind_t innermost,
+                         const byoc_loop_expr_t **at) {
+  const int32_t last = type->rank - 1;
+  if (last < 0) return 0;
+  const int32_t opened = byoc_emit_open(b, type, 0, last, parallel, at);
+  at[last] = byoc_loop_for(b, innermost, "i", byoc_loop_int(b, 0), byoc_emit_dim(b, type, last));
+  return opened + 1;
+}
+
 // scale = (max - min) / 255 with 0 in the range, zero point = saturate(round(-min / scale)); zeros alone have scale 1.
 static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -181,7 +192,7 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
   const byoc_loop_expr_t *none = byoc_loop_const(b, dtype, 0.0), *one = byoc_loop_const(b, dtype, 1.0);
   const byoc_loop_expr_t *low = byoc_loop_mutable(b, "low", none), *high = byoc_loop_mutable(b, "high", none);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
-  int32_t opened = byoc_emit_open(b, type, 0, type->rank, false, at);
+  int32_t opened = open_rows(b, type, false, BYOC_LOOP_REDUCE, at);
   const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_emit_load(lower, node, 0, at));
   byoc_loop_assign(b, low, BYOC_LMIN(b, low, x));
   byoc_loop_assign(b, high, BYOC_LMAX(b, high, x));
@@ -194,7 +205,7 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
   zero = byoc_loop_let(b, "zero", zero);
   byoc_emit_store(lower, node, 1, NULL, scale);
   byoc_emit_store(lower, node, 2, NULL, zero);
-  opened = byoc_emit_open(b, type, 0, type->rank, true, at);
+  opened = open_rows(b, type, true, BYOC_LOOP_VECTOR, at);
   x = emit_quantised(b, BYOC_DTYPE_U8, byoc_emit_load(lower, node, 0, at), scale, zero, true);
   byoc_emit_store(lower, node, 0, at, x);
   byoc_emit_close(b, opened);

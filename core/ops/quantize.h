@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inference of QuantizeLinear and DequantizeLinear, and of operators with their operands and attributes.
 #ifndef BYOC_CORE_OPS_QUANTIZE_H_
 #define BYOC_CORE_OPS_QUANTIZE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of quantised tensors: MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv.
 //
 // Signed bytes are multiplied by unsigned ones, because processors have instructions for that (byoc::MatMul,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers: each element is a hash of the node's stream and the element's place, so that results do not depend on
 // the order, the number of threads or the executor.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers for lowering: a hash of a node's stream and an element's place (core/ops/random.c).
 #ifndef BYOC_CORE_OPS_RANDOM_H_
 #define BYOC_CORE_OPS_RANDOM_H_

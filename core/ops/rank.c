@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::RankIs and byoc::AsRank: tensors whose rank is known only when the model runs.
 //
 //   byoc::RankIs   has the tensor `rank` dimensions?

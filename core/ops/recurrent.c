@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent networks: RNN, GRU, LSTM with all their attributes, and LSTM on bytes. They are rewritten into one product
 // of all inputs with the input weights, and the steps (core/ops/recurrent_steps.c).
 #include "core/ops/recurrent.h"

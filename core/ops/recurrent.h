@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by recurrent networks (core/ops/recurrent.c), their steps (recurrent_steps.c) and their activations
 // (recurrent_activation.c).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that recurrent networks apply to their gates and states.
 #include <string.h>
 #include <strings.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of recurrent networks: byoc::RNNSteps, byoc::GRUSteps, byoc::LSTMSteps. The products with the inputs are
 // given; those with the state run over panels of weights whose columns lie side by side, with their sums in registers.
 // Each parallel iteration takes a few sequences of the batch in one direction through all their steps, with their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over any set of dimensions: each maps the elements, folds them, and maps the result.
 #include <string.h>
 

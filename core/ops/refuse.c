@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::Refuse and byoc::Fail: branches that cannot run.
 #include "core/ops/refuse.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Branches that cannot run: their nodes contradict each other, which matters only if the condition chooses them.
 //
 //   byoc::Refuse   ends the run with a message; its results are what the If expects, of types that nobody knows

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns of RE2 written as POSIX ones, within bounds on what a C library has to build from them.
 #include "core/ops/regex.h"
 

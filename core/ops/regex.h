@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translates patterns of RE2, which ONNX prescribes, to POSIX extended patterns, which every C library has.
 #ifndef BYOC_CORE_OPS_REGEX_H_
 #define BYOC_CORE_OPS_REGEX_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records what inference assumes about dimensions that it cannot compare yet.
 #include "core/ops/relation.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relations are what type inference assumes about two dimensions. If both numbers are known, inference decides; if one
 // is a symbol, it notes the relation, and the program checks it where the symbol becomes known (core/kernel/require.h).
 // Limits are what it assumes about the elements of an operand: those of a constant it checks itself, others the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample: each result coordinate maps to a place in the operand, and the neighbours of that place are
 // weighted along every dimension that is resized.
 #include <math.h>

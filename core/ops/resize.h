@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resize is split into reading and inference (resize.c), the neighbours of a place (resize_taps.c) and the loops over
 // them (resize_loops.c).
 #ifndef BYOC_CORE_OPS_RESIZE_H_

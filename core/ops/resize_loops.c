@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of Resize: over tables of neighbours, over repeated elements, or element by element.
 
 #include "core/ops/resize.h"
@@ -22,9 +23,10 @@ static const byoc_loop_expr_t *emit_sum(byoc_lower_t *lower, const byoc_resize_t
   return sum;
 }
 
-// Neighbours along the last dimension are the same for every line. Tables hold them for this many lines at a time. An
-// element that is repeated at most this often is stored that many times at once.
-enum { LINES = 16, TABLE = 4096, MOST_REPEATS = 4 };
+// Neighbours along the last dimension are the same for every line. Tables hold them for this many lines at a time: for
+// whole lines of known length if these fit into a table, else for stripes. An element that is repeated at most this
+// often is stored that many times at once.
+enum { LINES = 16, TABLE = 4096, STRIPE = 512, MOST_REPEATS = 4 };
 
 typedef struct {
   byoc_lower_t *lower;
@@ -36,39 +38,43 @@ typedef struct {
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
   // tables, and the line that the other dimensions have been summed over
   const byoc_loop_buffer_t *places, *weights, *line;
-  int64_t width, line_width;
+  int64_t width, line_width; // of a stripe, of the operand's line; 0: lines are not summed
   int32_t tap_count;
 } resize_loops_t;
 
-// Can the last dimension's neighbours be held in tables? It must be resized, and its sizes must be known.
+// Can the last dimension's neighbours be held in tables? It must be resized, and to more than a few elements, if its
+// sizes are known.
 static bool has_tables(resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
   int32_t first = 0;
   double shrink = 1.0, scale = 1.0;
   if (r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE || r->place[loops->inner] < 0) return false;
-  if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 2 || in.constant > TABLE) return false;
+  if (byoc_dim_is_constant(in) && in.constant < 2) return false;
+  if (byoc_dim_is_constant(out) && out.constant < LINES) return false;
   if (r->sizes < 0 ? byoc_resize_known_scale(r, loops->inner, &scale) && scale == 1.0 : byoc_dim_equal(in, out))
     return false;
   if (!byoc_resize_choose_taps(r, loops->inner, &first, &loops->tap_count, &shrink)) return false;
-  loops->width = out.constant;
-  loops->line_width = in.constant;
-  return out.constant >= LINES && out.constant <= TABLE / loops->tap_count;
+  const int64_t most = TABLE / loops->tap_count; // elements of a line that a table has room for
+  bool is_whole = byoc_dim_is_constant(out) && out.constant <= most;
+  loops->width = is_whole ? out.constant : most < STRIPE ? most : STRIPE;
+  loops->line_width = is_whole && byoc_dim_is_constant(in) && in.constant <= TABLE ? in.constant : 0;
+  return true;
 }
 
 static const byoc_loop_expr_t *entry(const resize_loops_t *loops, int32_t tap, const byoc_loop_expr_t *at) {
   return BYOC_LADD(loops->b, byoc_loop_int(loops->b, tap * loops->width), at);
 }
 
-static bool fill_tables(resize_loops_t *loops) {
+// For the `count` elements of a stripe that begins at `begin`.
+static bool fill_tables(resize_loops_t *loops, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *count) {
   byoc_loop_builder_t *b = loops->b;
   byoc_resize_taps_t *taps = &loops->taps[loops->inner];
   loops->places = byoc_loop_allocate(b, "places", BYOC_DTYPE_I32, loops->tap_count * loops->width);
   if (loops->dtype != BYOC_DTYPE_NONE)
     loops->weights = byoc_loop_allocate(b, "weights", loops->dtype, loops->tap_count * loops->width);
-  const byoc_loop_expr_t *at =
-      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_loop_int(b, loops->width));
-  if (!byoc_resize_emit_taps(loops->lower, &loops->r, loops->inner, at, taps)) return false;
+  const byoc_loop_expr_t *at = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), count);
+  if (!byoc_resize_emit_taps(loops->lower, &loops->r, loops->inner, BYOC_LADD(b, begin, at), taps)) return false;
   for (int32_t t = 0; t < taps->count; ++t) {
     byoc_loop_store(b, loops->places, entry(loops, t, at), byoc_emit_as(b, BYOC_DTYPE_I32, taps->index[t]));
     if (taps->weight[t])
@@ -91,7 +97,7 @@ static const byoc_loop_expr_t *emit_value(resize_loops_t *loops) {
 static bool sum_line(resize_loops_t *loops) {
   byoc_loop_builder_t *b = loops->b;
   byoc_resize_taps_t *taps = &loops->taps[loops->inner];
-  if (loops->dtype == BYOC_DTYPE_NONE || loops->line_width > 2 * loops->width) return true;
+  if (loops->dtype == BYOC_DTYPE_NONE || loops->line_width == 0 || loops->line_width > 2 * loops->width) return true;
   loops->line = byoc_loop_allocate(b, "line", loops->dtype, loops->line_width);
   const byoc_loop_expr_t *j =
       byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), byoc_loop_int(b, loops->line_width));
@@ -149,22 +155,24 @@ static bool lower_tabled(resize_loops_t *loops) {
   const byoc_loop_expr_t *lines = byoc_emit_extent(b, y, 0, loops->inner), *each = byoc_loop_int(b, LINES);
   const byoc_loop_expr_t *groups = BYOC_LDIV(b, BYOC_LADD(b, lines, byoc_loop_int(b, LINES - 1)), each);
   const byoc_loop_expr_t *group = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "group", byoc_loop_int(b, 0), groups);
-  if (!fill_tables(loops)) return false;
+  const byoc_loop_expr_t *length = byoc_emit_dim(b, y, loops->inner), *width = byoc_loop_int(b, loops->width);
+  const byoc_loop_expr_t *stripes = BYOC_LDIV(b, BYOC_LADD(b, length, byoc_loop_int(b, loops->width - 1)), width);
+  const byoc_loop_expr_t *stripe = byoc_loop_for(b, BYOC_LOOP_SERIAL, "stripe", byoc_loop_int(b, 0), stripes);
+  const byoc_loop_expr_t *begin = byoc_loop_let(b, "begin", BYOC_LMUL(b, stripe, width));
+  const byoc_loop_expr_t *count = byoc_loop_let(b, "count", BYOC_LMIN(b, BYOC_LSUB(b, length, begin), width));
+  if (!fill_tables(loops, begin, count)) return false;
   const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LMUL(b, group, each)), *outside = NULL;
   const byoc_loop_expr_t *line =
       byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", first, BYOC_LMIN(b, BYOC_LADD(b, first, each), lines));
   byoc_emit_unravel(b, y, 0, loops->inner, line, loops->indices);
   if (!emit_outer_taps(loops, &outside)) return false;
   if (!sum_line(loops)) return false;
-  const byoc_loop_expr_t *i =
-      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_loop_int(b, loops->width));
-  loops->indices[loops->inner] = i;
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), count);
+  loops->indices[loops->inner] = BYOC_LADD(b, begin, i);
   const byoc_loop_expr_t *value = tabled_value(loops, i);
   if (!value) return false;
   byoc_emit_store(loops->lower, loops->r.node, 0, loops->indices, value);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
+  byoc_emit_close(b, 4);
   return true;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps a coordinate of Resize's result to a place in the operand, and finds the neighbours of that place and their
 // weights.
 #include <math.h>

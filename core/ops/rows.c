@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits row-wise folds.
 #include "core/ops/rows.h"
 

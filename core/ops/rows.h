@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The skeleton of every operator that folds a tensor over some of its dimensions: reductions, softmax, normalisations,
 // global pools. A row is the set of elements that share their other ("kept") indices. Each parallel iteration does one
 // row. If the last dimension is kept, it does a block of neighbouring rows side by side, so that memory is still read

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sampling at places that are data: GridSample, AffineGrid, RoiAlign, MaxRoiPool.
 #include <string.h>
 
@@ -296,6 +297,28 @@ static roi_tap_t roi_tap(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_
 
 enum { ROI_AVERAGE, ROI_MAX };                  // as in roi_align_attributes
 enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // the same
+enum { ROI_CHANNELS = 16 };                     // that share the places of their samples
+
+// The weighted sum, or the maximum, of the four neighbours of a sample, in one channel.
+static const byoc_loop_expr_t *roi_sample(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *image,
+                                          const byoc_loop_expr_t *channel, const roi_tap_t taps[2], bool max) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_dtype_t dtype = byoc_compute_dtype(node->operands[0]->type->dtype);
+  const byoc_loop_expr_t *value = NULL;
+  for (int32_t corner = 0; corner < 4; ++corner) {
+    const byoc_loop_expr_t *weight = NULL, *from[4] = {image, channel};
+    for (int32_t d = 0; d < 2; ++d) {
+      bool high = (corner >> (1 - d)) & 1;
+      const byoc_loop_expr_t *f = high ? taps[d].f : BYOC_LSUB(b, NUM(1.0), taps[d].f);
+      weight = weight ? BYOC_LMUL(b, weight, f) : f;
+      from[2 + d] = high ? taps[d].high : taps[d].low;
+    }
+    const byoc_loop_expr_t *part = BYOC_LMUL(b, weight, byoc_emit_load(lower, node, 0, from));
+    // The maximum is taken over the weighted neighbours, as the operator is defined.
+    value = !value ? part : max ? BYOC_LMAX(b, value, part) : BYOC_LADD(b, value, part);
+  }
+  return byoc_loop_let(b, "v", byoc_loop_select(b, BIN(AND, taps[0].valid, taps[1].valid), value, NUM(0.0)));
+}
 
 static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -307,9 +330,15 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
   const byoc_loop_expr_t *scale = NUM(byoc_node_float(node, "spatial_scale"));
   int64_t ratio = byoc_node_int(node, "sampling_ratio");
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *at[4], *begin[2], *bin[2], *grid[2];
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, y, 0, 2));
-  byoc_emit_unravel(b, y, 0, 2, t, at);
-  for (int32_t d = 0; d < 2; ++d) at[d] = byoc_loop_let(b, d == 0 ? "r" : "c", at[d]);
+  const byoc_loop_expr_t *channels = byoc_emit_dim(b, y, 1), *most = byoc_loop_int(b, ROI_CHANNELS);
+  const byoc_loop_expr_t *groups = BYOC_LDIV(b, BYOC_LADD(b, channels, byoc_loop_int(b, ROI_CHANNELS - 1)), most);
+  groups = byoc_loop_let(b, "groups", groups);
+  const byoc_loop_expr_t *t =
+      byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, BYOC_LMUL(b, byoc_emit_dim(b, y, 0), groups));
+  at[0] = byoc_loop_let(b, "r", BYOC_LDIV(b, t, groups));
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, groups), most));
+  const byoc_loop_expr_t *width = byoc_loop_let(b, "width", BYOC_LMIN(b, BYOC_LSUB(b, channels, first), most));
+  const byoc_loop_buffer_t *totals = byoc_loop_allocate(b, "totals", dtype, ROI_CHANNELS);
   const byoc_loop_expr_t *image = byoc_emit_index(b, byoc_lower_load(lower, node, 2, at), byoc_emit_dim(b, x, 0));
   image = byoc_loop_let(b, "image", image);
   for (int32_t d = 0; d < 2; ++d) { // 0: rows, 1: columns; a region is x1, y1, x2, y2
@@ -328,7 +357,9 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     grid[d] = byoc_loop_let(b, "grid", BYOC_LMAX(b, grid[d], zero));
   }
   for (int32_t d = 2; d < 4; ++d) at[d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, byoc_emit_dim(b, y, d));
-  const byoc_loop_expr_t *total = byoc_loop_mutable(b, "total", NUM(0.0));
+  const byoc_loop_expr_t *c = byoc_loop_for(b, BYOC_LOOP_VECTOR, "c", zero, width);
+  byoc_loop_store(b, totals, c, NUM(0.0));
+  byoc_loop_end(b);
   const byoc_loop_expr_t *empty = byoc_loop_mutable(b, "empty", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 1));
   roi_tap_t taps[2];
   for (int32_t d = 0; d < 2; ++d) {
@@ -338,30 +369,22 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     const byoc_loop_expr_t *place = BYOC_LADD(b, byoc_emit_as(b, dtype, at[2 + d]), step);
     taps[d] = roi_tap(b, dtype, BYOC_LADD(b, begin[d], BYOC_LMUL(b, place, bin[d])), byoc_emit_dim(b, x, 2 + d));
   }
-  const byoc_loop_expr_t *value = NULL;
-  for (int32_t corner = 0; corner < 4; ++corner) {
-    const byoc_loop_expr_t *weight = NULL, *from[4] = {image, at[1]};
-    for (int32_t d = 0; d < 2; ++d) {
-      bool high = (corner >> (1 - d)) & 1;
-      const byoc_loop_expr_t *f = high ? taps[d].f : BYOC_LSUB(b, NUM(1.0), taps[d].f);
-      weight = weight ? BYOC_LMUL(b, weight, f) : f;
-      from[2 + d] = high ? taps[d].high : taps[d].low;
-    }
-    const byoc_loop_expr_t *part = BYOC_LMUL(b, weight, byoc_emit_load(lower, node, 0, from));
-    // The maximum is taken over the weighted neighbours, as the operator is defined.
-    value = !value ? part : max ? BYOC_LMAX(b, value, part) : BYOC_LADD(b, value, part);
-  }
-  value = byoc_loop_let(b, "v", byoc_loop_select(b, BIN(AND, taps[0].valid, taps[1].valid), value, NUM(0.0)));
-  byoc_loop_assign(b, total,
-                   max ? byoc_loop_select(b, empty, value, BYOC_LMAX(b, total, value)) : BYOC_LADD(b, total, value));
+  c = byoc_loop_for(b, BYOC_LOOP_VECTOR, "c", zero, width);
+  const byoc_loop_expr_t *value = roi_sample(lower, node, image, BYOC_LADD(b, first, c), taps, max);
+  const byoc_loop_expr_t *total = byoc_loop_load(b, totals, c), *larger = BYOC_LMAX(b, total, value);
+  byoc_loop_store(b, totals, c, max ? byoc_loop_select(b, empty, value, larger) : BYOC_LADD(b, total, value));
+  byoc_loop_end(b);
   byoc_loop_assign(b, empty, byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0));
   byoc_emit_close(b, 2);
+  c = byoc_loop_for(b, BYOC_LOOP_VECTOR, "c", zero, width);
+  total = byoc_loop_load(b, totals, c);
   if (!max) {
     const byoc_loop_expr_t *count = BYOC_LMAX(b, BYOC_LMUL(b, grid[0], grid[1]), one);
     total = BIN(DIV, total, byoc_emit_as(b, dtype, count));
   }
+  at[1] = BYOC_LADD(b, first, c);
   byoc_emit_store(lower, node, 0, at, total);
-  byoc_emit_close(b, 3);
+  byoc_emit_close(b, 4);
   return BYOC_OK;
 }
 

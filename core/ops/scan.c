@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scan and SequenceMap: both become a Loop that takes the operands' elements apart and puts the results together.
 #include <string.h>
 

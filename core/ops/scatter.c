@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes to places that are data: ScatterElements (called Scatter before), ScatterND, MaxUnpool. Places beyond the
 // operand are clamped: the model is wrong then, but nothing outside of the result is written.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks attributes of nodes against the schema of their operator, and reads them with its defaults.
 #include "core/ops/schema.h"
 

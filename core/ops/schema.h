@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attributes that an operator takes. The schema is part of the operator's row, and the only place for the names,
 // kinds, defaults and allowed texts of attributes: inference refuses attributes that are not in it, and reading an
 // attribute of a node takes the default from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses elements by value: TopK, Compress, NonZero. The length of a result may depend on the data; a kernel then
 // fills as much of the result as its type has room for.
 #include "core/ops/axes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences and optionals. The host program runs these operators itself.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows shape arithmetic in the graph symbolically: exporters write Reshape's target as Concat(Gather(Shape(x), 0),
 // -1), and the result's type should say [N, ...] even if N is a symbol and nothing can be folded.
 #include <string.h>
@@ -9,11 +10,16 @@
 enum { MAX_DEPTH = 24, MAX_STEPS = 4096 };
 
 typedef struct {
+  byoc_dim_t dim;
+  bool is_data; // only the run knows it; the dimension says nothing
+  bool is_size; // no run can make it negative
+} element_t;
+
+typedef struct {
   int32_t rank;    // 0: a scalar, 1: a list, 2: a table, row by row
   int32_t columns; // of a table; 1 otherwise
   int32_t count;
-  byoc_dim_t dims[BYOC_MAX_RANK];
-  bool is_data[BYOC_MAX_RANK]; // only the run knows it; the dimension says nothing
+  element_t items[BYOC_MAX_RANK];
 } list_t;
 
 typedef struct {
@@ -25,6 +31,19 @@ typedef struct {
 
 static bool evaluate(context_t *context, const byoc_value_t *value, int depth, list_t *out);
 
+// What a dimension of a value is.
+static element_t size_of(byoc_dim_t dim) {
+  return (element_t){.dim = dim, .is_size = true};
+}
+
+static element_t number(int64_t value) {
+  return (element_t){.dim = byoc_dim_constant(value), .is_size = value >= 0};
+}
+
+static bool is_number(element_t element) {
+  return !element.is_data && byoc_dim_is_constant(element.dim);
+}
+
 static bool operand(context_t *context, const byoc_node_t *node, uint32_t index, int depth, list_t *out) {
   return byoc_has_operand(node, index) && evaluate(context, node->operands[index], depth, out);
 }
@@ -33,8 +52,8 @@ static bool operand(context_t *context, const byoc_node_t *node, uint32_t index,
 static bool operand_int(context_t *context, const byoc_node_t *node, uint32_t index, int depth, int64_t *out) {
   list_t list;
   if (!operand(context, node, index, depth, &list) || list.count != 1) return false;
-  if (list.is_data[0] || !byoc_dim_is_constant(list.dims[0])) return false;
-  *out = list.dims[0].constant;
+  if (!is_number(list.items[0])) return false;
+  *out = list.items[0].dim.constant;
   return true;
 }
 
@@ -54,7 +73,7 @@ static bool from_constant(const byoc_constant_t *constant, list_t *out) {
   bool is_integer = byoc_dtype_is_integer(type->dtype) || type->dtype == BYOC_DTYPE_BOOL;
   if (!is_integer || type->rank > 2 || count < 0 || count > BYOC_MAX_RANK) return false;
   *out = (list_t){.columns = 1, .count = (int32_t)count};
-  for (int32_t i = 0; i < out->count; ++i) out->dims[i] = byoc_dim_constant(byoc_constant_element_i64(constant, i));
+  for (int32_t i = 0; i < out->count; ++i) out->items[i] = number(byoc_constant_element_i64(constant, i));
   return reshape(out, type);
 }
 
@@ -68,7 +87,7 @@ static bool from_shape(const byoc_node_t *node, list_t *out) {
   if (begin < 0) begin = 0;
   if (end > type->rank) end = type->rank;
   *out = (list_t){.rank = 1, .columns = 1};
-  for (int64_t i = begin; i < end; ++i) out->dims[out->count++] = type->dims[i];
+  for (int64_t i = begin; i < end; ++i) out->items[out->count++] = size_of(type->dims[i]);
   return true;
 }
 
@@ -79,7 +98,7 @@ static bool from_size(context_t *context, const byoc_node_t *node, list_t *out) 
   for (int32_t i = 0; i < type->rank; ++i) {
     size = byoc_dim_binary(context->arena, BYOC_DIM_MUL, size, type->dims[i], &context->failed);
   }
-  *out = (list_t){.rank = 0, .columns = 1, .count = 1, .dims = {size}};
+  *out = (list_t){.rank = 0, .columns = 1, .count = 1, .items = {size_of(size)}};
   return true;
 }
 
@@ -90,12 +109,11 @@ static bool from_gather(context_t *context, const byoc_node_t *node, int depth, 
   if (data.rank != 1 || indices.rank > 1) return false;
   *out = (list_t){.rank = indices.rank, .columns = 1, .count = indices.count};
   for (int32_t i = 0; i < indices.count; ++i) {
-    int64_t at = indices.dims[i].constant;
-    if (indices.is_data[i] || !byoc_dim_is_constant(indices.dims[i])) return false;
+    int64_t at = indices.items[i].dim.constant;
+    if (!is_number(indices.items[i])) return false;
     if (at < 0) at += data.count;
     if (at < 0 || at >= data.count) return false;
-    out->dims[i] = data.dims[at];
-    out->is_data[i] = data.is_data[at];
+    out->items[i] = data.items[at];
   }
   return true;
 }
@@ -106,10 +124,7 @@ static bool from_concat(context_t *context, const byoc_node_t *node, int depth, 
     list_t part;
     if (!operand(context, node, i, depth, &part) || out->count + part.count > BYOC_MAX_RANK) return false;
     if (part.rank != 1) return false;
-    for (int32_t j = 0; j < part.count; ++j) {
-      out->dims[out->count] = part.dims[j];
-      out->is_data[out->count++] = part.is_data[j];
-    }
+    for (int32_t j = 0; j < part.count; ++j) out->items[out->count++] = part.items[j];
   }
   return true;
 }
@@ -138,10 +153,7 @@ static bool from_slice(context_t *context, const byoc_node_t *node, int depth, l
   end = end > most ? most : end;
   *out = (list_t){.rank = data.rank, .columns = data.columns};
   for (int64_t row = begin; step > 0 ? row < end : row > end; row += step) {
-    for (int32_t c = 0; c < data.columns; ++c, ++out->count) {
-      out->dims[out->count] = data.dims[row * data.columns + c];
-      out->is_data[out->count] = data.is_data[row * data.columns + c];
-    }
+    for (int32_t c = 0; c < data.columns; ++c) out->items[out->count++] = data.items[row * data.columns + c];
   }
   return true;
 }
@@ -156,9 +168,7 @@ static bool from_transpose(context_t *context, const byoc_node_t *node, int dept
   const int32_t rows = data.count / data.columns;
   out->columns = rows;
   for (int32_t i = 0; i < data.count; ++i) {
-    const int32_t to = i % data.columns * rows + i / data.columns;
-    out->dims[to] = data.dims[i];
-    out->is_data[to] = data.is_data[i];
+    out->items[i % data.columns * rows + i / data.columns] = data.items[i];
   }
   return rows > 0;
 }
@@ -172,37 +182,46 @@ static bool from_filled(context_t *context, const byoc_node_t *node, int depth, 
     return false;
   if (!operand_int(context, node, 0, depth, &count) || count < 0 || count > BYOC_MAX_RANK) return false;
   *out = (list_t){.rank = 1, .columns = 1, .count = (int32_t)count};
-  for (int32_t i = 0; i < out->count; ++i) out->dims[i] = one.dims[0];
+  for (int32_t i = 0; i < out->count; ++i) out->items[i] = one.items[0];
   return true;
 }
 
 // ---- operators that compute element by element ----
 
-// Is it a number that no run can make negative? Leaves are dimensions.
-static bool is_size(byoc_dim_t dim) {
-  if (byoc_dim_is_constant(dim)) return dim.constant >= 0;
-  if (byoc_dim_is_leaf(dim)) return true;
-  return dim.expr->kind != BYOC_DIM_SUB && is_size(dim.expr->left) && is_size(dim.expr->right);
+// Div truncates, and dimensions are divided with a floor: x / y is max(x, 0) / y - max(-x, 0) / y.
+static byoc_dim_t divide(context_t *context, element_t x, byoc_dim_t y) {
+  const byoc_dim_t zero = byoc_dim_constant(0);
+  byoc_arena_t *arena = context->arena;
+  bool *failed = &context->failed;
+  const byoc_dim_t above = x.is_size ? x.dim : byoc_dim_binary(arena, BYOC_DIM_MAX, x.dim, zero, failed);
+  const byoc_dim_t quotient = byoc_dim_binary(arena, BYOC_DIM_FLOORDIV, above, y, failed);
+  if (byoc_dim_equal(above, x.dim)) return quotient;
+  byoc_dim_t below = byoc_dim_binary(arena, BYOC_DIM_SUB, zero, x.dim, failed);
+  below = byoc_dim_binary(arena, BYOC_DIM_MAX, below, zero, failed);
+  below = byoc_dim_binary(arena, BYOC_DIM_FLOORDIV, below, y, failed);
+  return byoc_dim_binary(arena, BYOC_DIM_SUB, quotient, below, failed);
 }
 
-static bool combine(context_t *context, byoc_dim_kind_t kind, byoc_dim_t x, byoc_dim_t y, byoc_dim_t *out) {
-  // Div truncates. That is a floor if neither number is negative, as dimensions never are.
+static bool combine(context_t *context, byoc_dim_kind_t kind, element_t x, element_t y, element_t *out) {
+  out->is_size = kind != BYOC_DIM_SUB && x.is_size && y.is_size;
+  out->is_size |= kind == BYOC_DIM_MAX && (x.is_size || y.is_size);
   if (kind == BYOC_DIM_FLOORDIV) {
-    if (byoc_dim_is_constant(y) && y.constant <= 0) return false;
-    if (byoc_dim_is_constant(x) && x.constant < 0) return false;
+    if (!y.is_size || (byoc_dim_is_constant(y.dim) && y.dim.constant == 0)) return false;
+    out->dim = divide(context, x, y.dim);
+    return true;
   }
-  if (kind == BYOC_DIM_MOD && (!byoc_dim_is_constant(y) || y.constant <= 0)) return false;
-  *out = byoc_dim_binary(context->arena, kind, x, y, &context->failed);
+  if (kind == BYOC_DIM_MOD && (!byoc_dim_is_constant(y.dim) || y.dim.constant <= 0)) return false;
+  out->dim = byoc_dim_binary(context->arena, kind, x.dim, y.dim, &context->failed);
   return true;
 }
 
 // 1 or 0; false if only the run knows.
-static bool compare(byoc_dim_t x, byoc_dim_t y, byoc_dim_t *out) {
-  const bool same = byoc_dim_equal(x, y);
-  const bool constants = byoc_dim_is_constant(x) && byoc_dim_is_constant(y);
-  const bool signs = (byoc_dim_is_constant(x) && x.constant < 0 && is_size(y)) ||
-                     (byoc_dim_is_constant(y) && y.constant < 0 && is_size(x));
-  *out = byoc_dim_constant(same);
+static bool compare(element_t x, element_t y, element_t *out) {
+  const bool same = byoc_dim_equal(x.dim, y.dim);
+  const bool constants = byoc_dim_is_constant(x.dim) && byoc_dim_is_constant(y.dim);
+  const bool signs = (byoc_dim_is_constant(x.dim) && x.dim.constant < 0 && y.is_size) ||
+                     (byoc_dim_is_constant(y.dim) && y.dim.constant < 0 && x.is_size);
+  *out = number(same);
   return same || constants || signs;
 }
 
@@ -220,8 +239,8 @@ static bool from_arithmetic(context_t *context, const byoc_node_t *node, int dep
     return false;
   for (int32_t i = 0; i < out->count; ++i) {
     const int32_t p = a.count == 1 ? 0 : i, q = b.count == 1 ? 0 : i;
-    out->is_data[i] = a.is_data[p] || b.is_data[q];
-    if (!out->is_data[i] && !combine(context, kind, a.dims[p], b.dims[q], &out->dims[i])) return false;
+    out->items[i].is_data = a.items[p].is_data || b.items[q].is_data;
+    if (!out->items[i].is_data && !combine(context, kind, a.items[p], b.items[q], &out->items[i])) return false;
   }
   return true;
 }
@@ -232,8 +251,9 @@ static bool from_equal(context_t *context, const byoc_node_t *node, int depth, l
     return false;
   for (int32_t i = 0; i < out->count; ++i) {
     const int32_t p = a.count == 1 ? 0 : i, q = b.count == 1 ? 0 : i;
-    out->is_data[i] = a.is_data[p] || b.is_data[q] || !compare(a.dims[p], b.dims[q], &out->dims[i]);
-    if (out->is_data[i] && !context->takes_data) return false;
+    const bool is_known = !a.items[p].is_data && !b.items[q].is_data && compare(a.items[p], b.items[q], &out->items[i]);
+    if (!is_known && !context->takes_data) return false;
+    if (!is_known) out->items[i] = (element_t){.is_data = true};
   }
   return true;
 }
@@ -245,13 +265,10 @@ static bool from_where(context_t *context, const byoc_node_t *node, int depth, l
   if (!spread(&a, &b, &both) || !spread(&condition, &both, out)) return false;
   for (int32_t i = 0; i < out->count; ++i) {
     const int32_t c = condition.count == 1 ? 0 : i;
-    out->is_data[i] = condition.is_data[c] || !byoc_dim_is_constant(condition.dims[c]);
-    if (out->is_data[i] && !context->takes_data) return false;
-    const list_t *chosen = condition.dims[c].constant != 0 ? &a : &b;
-    const int32_t at = chosen->count == 1 ? 0 : i;
-    if (out->is_data[i]) continue;
-    out->is_data[i] = chosen->is_data[at];
-    out->dims[i] = chosen->dims[at];
+    const bool is_known = is_number(condition.items[c]);
+    if (!is_known && !context->takes_data) return false;
+    const list_t *chosen = condition.items[c].dim.constant != 0 ? &a : &b;
+    out->items[i] = is_known ? chosen->items[chosen->count == 1 ? 0 : i] : (element_t){.is_data = true};
   }
   return true;
 }
@@ -262,11 +279,13 @@ static bool from_product(context_t *context, const byoc_node_t *node, int depth,
   const byoc_type_t *type = node->results[0]->type;
   if (!operand(context, node, 0, depth, &data) || data.rank != 1) return false;
   if (!byoc_is_ranked(type) || type->rank > 1 || byoc_node_flag(node, "noop_with_empty_axes")) return false;
-  *out = (list_t){.rank = type->rank, .columns = 1, .count = 1, .dims = {byoc_dim_constant(1)}};
+  element_t product = number(1);
   for (int32_t i = 0; i < data.count; ++i) {
-    out->is_data[0] |= data.is_data[i];
-    out->dims[0] = byoc_dim_binary(context->arena, BYOC_DIM_MUL, out->dims[0], data.dims[i], &context->failed);
+    const bool is_data = product.is_data || data.items[i].is_data;
+    combine(context, BYOC_DIM_MUL, product, data.items[i], &product);
+    product.is_data = is_data;
   }
+  *out = (list_t){.rank = type->rank, .columns = 1, .count = 1, .items = {product}};
   return true;
 }
 
@@ -310,7 +329,7 @@ static bool from_type(const byoc_type_t *type, list_t *out) {
   const int64_t count = byoc_type_element_count(type);
   if (count < 0 || count > BYOC_MAX_RANK) return false;
   *out = (list_t){.rank = type->rank, .columns = 1, .count = (int32_t)count};
-  for (int32_t i = 0; i < out->count; ++i) out->is_data[i] = true;
+  for (int32_t i = 0; i < out->count; ++i) out->items[i].is_data = true;
   return true;
 }
 
@@ -330,8 +349,8 @@ bool byoc_infer_shape_value(const byoc_infer_t *infer, const byoc_value_t *value
   *out_count = 0;
   if (!evaluate(&context, value, 0, &list) || list.rank > 1) return false;
   for (int32_t i = 0; i < list.count; ++i) {
-    out_is_data[i] = list.is_data[i];
-    out_dims[i] = list.is_data[i] ? byoc_infer_unknown_dim(infer, &context.failed) : list.dims[i];
+    out_is_data[i] = list.items[i].is_data;
+    out_dims[i] = list.items[i].is_data ? byoc_infer_unknown_dim(infer, &context.failed) : list.items[i].dim;
   }
   *out_count = list.count;
   return !context.failed;
@@ -344,6 +363,6 @@ bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *o
   *out_count = 0;
   if (!value || !evaluate(&context, value, 0, &list) || list.rank > 1 || context.failed) return false;
   *out_count = list.count;
-  for (int32_t i = 0; i < list.count; ++i) out_dims[i] = list.dims[i];
+  for (int32_t i = 0; i < list.count; ++i) out_dims[i] = list.items[i].dim;
   return true;
 }

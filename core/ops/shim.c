@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `byoc` domain: operators that rewrites introduce for backends.
 //
 //   Im2Col   the columns that turn a convolution into matrix products: [N,C,spatial] → [N, group, C/group * taps,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signal processing: window functions, MelWeightMatrix, DFT, STFT.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads signatures and infers types by them.
 #include "core/ops/signature.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signatures as text: the types of an operator's operands and results, for operators that are declared instead of
 // written here (core/ops/declared.h). Inference follows from them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slice: parts of dimensions, with steps, forwards and backwards. The limits may be known at compile time, at run time,
 // or some of them at either.
 #include "core/ops/axes.h"

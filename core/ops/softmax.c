@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax and Hardmax. Before version 13 the operand counts as a matrix whose columns are all dimensions
 // from `axis` on; from 13 on one dimension alone is normalised.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc::Join and byoc::Part: their types, and which Concats, Splits and Slices they can replace.
 #include "core/ops/storage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors that lie inside of one another, in a graph whose kernels are about to be outlined:
 //
 //   byoc::Join(%a, %b, ...)            the bytes of its operands, one behind the other, under its result's type

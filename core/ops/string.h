@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on texts. Apart from data movement, functions of the artifact runtime (core/runtime/artifact/text.h) run
 // them; byoc::Text nodes call these.
 #ifndef BYOC_CORE_OPS_STRING_H_

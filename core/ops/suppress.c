@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NonMaxSuppression: the best boxes of each class, without those that overlap better ones. Their number depends on the
 // data. There are two steps: choosing boxes, and making the rows of the result.
 #include <math.h>
@@ -62,9 +63,28 @@ static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_lo
   }
 }
 
+// The second result is room in which each class keeps the corners of the boxes it has chosen: four rows of as many
+// boxes as it may choose, and a block more.
+enum { NMS_BLOCK = 64 }; // chosen boxes that are looked at together
+
 static byoc_status_t infer_nms_order(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(check_nms(infer));
-  return byoc_infer_set_like(infer, 0, BYOC_DTYPE_I64, byoc_operand_type(infer->node, NMS_SCORES));
+  const byoc_type_t *boxes = byoc_operand_type(infer->node, NMS_BOXES);
+  const byoc_type_t *scores = byoc_operand_type(infer->node, NMS_SCORES);
+  BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, 0, BYOC_DTYPE_I64, scores));
+  byoc_dtype_t dtype = byoc_compute_dtype(boxes->dtype);
+  if (!byoc_is_ranked(scores)) return byoc_infer_set_unknown(infer, 1, dtype, 4);
+  byoc_ints_t most;
+  bool failed = false;
+  byoc_dim_t chosen = scores->dims[2];
+  if (byoc_read_ints(infer->node, NULL, NMS_MOST, &most) == BYOC_KNOWN_YES && most.count == 1) {
+    byoc_dim_t limit = byoc_dim_constant(most.values[0] > 0 ? most.values[0] : 0);
+    chosen = byoc_infer_dim(infer, BYOC_DIM_MIN, chosen, limit, &failed);
+  }
+  chosen = byoc_infer_dim(infer, BYOC_DIM_ADD, chosen, byoc_dim_constant(NMS_BLOCK), &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 1, dtype, 4,
+                        (byoc_dim_t[]){scores->dims[0], scores->dims[1], byoc_dim_constant(4), chosen});
 }
 
 typedef struct {
@@ -88,14 +108,71 @@ static const byoc_loop_expr_t *is_better(const void *self, const byoc_loop_expr_
   return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x, y)));
 }
 
-// Do two boxes overlap by more than `overlap`?  Boxes without an intersection do not, and neither do empty boxes.
-static const byoc_loop_expr_t *covers(const class_t *class, const byoc_loop_expr_t *const low[2],
-                                      const byoc_loop_expr_t *const high[2], const byoc_loop_expr_t *other,
-                                      const byoc_loop_expr_t *overlap) {
+// The corners of the boxes that a class has chosen: a row for each coordinate, in the room that is result 1. All boxes
+// of a block are looked at at once.
+typedef struct {
+  const byoc_loop_buffer_t *room;
+  const byoc_loop_expr_t *row[4]; // where it begins: low y, low x, high y, high x
+} chosen_t;
+
+static bool find_chosen(const class_t *class, const byoc_loop_expr_t *number, chosen_t *out) {
   byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
-  const byoc_loop_expr_t *other_low[2], *other_high[2], *nothing = byoc_loop_const(b, class->dtype, 0.0);
+  const byoc_type_t *type = class->node->results[1]->type;
+  if (!byoc_lower_result_buffer(class->lower, class->node, 1, &out->room)) return false;
+  const byoc_loop_expr_t *first = BYOC_LMUL(b, number, byoc_loop_int(b, 4));
+  for (int32_t i = 0; i < 4; ++i) {
+    const byoc_loop_expr_t *begin = BYOC_LMUL(b, BYOC_LADD(b, first, byoc_loop_int(b, i)), byoc_emit_dim(b, type, 3));
+    out->row[i] = byoc_loop_let(b, "row", begin);
+  }
+  return true;
+}
+
+static void load_chosen(byoc_loop_builder_t *b, const chosen_t *chosen, const byoc_loop_expr_t *place,
+                        const byoc_loop_expr_t *low[2], const byoc_loop_expr_t *high[2]) {
+  for (int32_t d = 0; d < 2; ++d) {
+    low[d] = byoc_loop_let(b, "low", byoc_loop_load(b, chosen->room, BYOC_LADD(b, chosen->row[d], place)));
+    high[d] = byoc_loop_let(b, "high", byoc_loop_load(b, chosen->room, BYOC_LADD(b, chosen->row[2 + d], place)));
+  }
+}
+
+static void store_chosen(byoc_loop_builder_t *b, const chosen_t *chosen, const byoc_loop_expr_t *place,
+                         const byoc_loop_expr_t *const low[2], const byoc_loop_expr_t *const high[2]) {
+  for (int32_t d = 0; d < 2; ++d) {
+    byoc_loop_store(b, chosen->room, BYOC_LADD(b, chosen->row[d], place), low[d]);
+    byoc_loop_store(b, chosen->room, BYOC_LADD(b, chosen->row[2 + d], place), high[d]);
+  }
+}
+
+// Fills the rows with boxes that overlap nothing: with what is not chosen yet, a block is whole all the same, and what
+// the kernel leaves behind is the same in each run.
+static void clear_chosen(const class_t *class, const chosen_t *chosen) {
+  byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
+  const byoc_loop_expr_t *most = byoc_loop_const(b, class->dtype, INFINITY);
+  const byoc_loop_expr_t *least = byoc_loop_const(b, class->dtype, -INFINITY);
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, class->node->results[1]->type, 3);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), size);
+  store_chosen(b, chosen, i, (const byoc_loop_expr_t *[]){most, most}, (const byoc_loop_expr_t *[]){least, least});
+  byoc_loop_end(b);
+}
+
+// Can two boxes have an intersection at all?  Four comparisons answer for most pairs.
+static const byoc_loop_expr_t *meets(byoc_loop_builder_t *b, const byoc_loop_expr_t *const low[2],
+                                     const byoc_loop_expr_t *const high[2], const byoc_loop_expr_t *const other_low[2],
+                                     const byoc_loop_expr_t *const other_high[2]) {
+  const byoc_loop_expr_t *all = NULL;
+  for (int32_t d = 0; d < 2; ++d) {
+    const byoc_loop_expr_t *both = BIN(AND, BIN(LT, low[d], other_high[d]), BIN(LT, other_low[d], high[d]));
+    all = all ? BIN(AND, all, both) : both;
+  }
+  return all;
+}
+
+// Do two boxes overlap by more than `overlap`?  Boxes without an intersection do not, and neither do empty boxes.
+static const byoc_loop_expr_t *covers(byoc_loop_builder_t *b, const byoc_loop_expr_t *const low[2],
+                                      const byoc_loop_expr_t *const high[2], const byoc_loop_expr_t *const other_low[2],
+                                      const byoc_loop_expr_t *const other_high[2], const byoc_loop_expr_t *overlap) {
+  const byoc_loop_expr_t *nothing = byoc_loop_const(b, overlap ? overlap->dtype : BYOC_DTYPE_F32, 0.0);
   const byoc_loop_expr_t *shared = NULL, *area = NULL, *other_area = NULL;
-  load_box(class->lower, class->node, class->image, other, other_low, other_high);
   for (int32_t d = 0; d < 2; ++d) {
     const byoc_loop_expr_t *side =
         BYOC_LSUB(b, BYOC_LMIN(b, high[d], other_high[d]), BYOC_LMAX(b, low[d], other_low[d]));
@@ -108,6 +185,43 @@ static const byoc_loop_expr_t *covers(const class_t *class, const byoc_loop_expr
   shared = byoc_loop_let(b, "shared", shared);
   const byoc_loop_expr_t *both = BYOC_LSUB(b, BYOC_LADD(b, area, other_area), shared);
   return BIN(AND, BIN(LT, nothing, shared), BIN(LT, overlap, BIN(DIV, shared, both)));
+}
+
+// Opens a loop that asks something of the chosen boxes from `first` to the end of its block; any_of_block closes it
+// and says whether it holds for one of them.
+typedef struct {
+  const byoc_loop_expr_t *any; // mutable, 0 or 1
+  const byoc_loop_expr_t *low[2], *high[2];
+} block_t;
+
+static block_t open_block(byoc_loop_builder_t *b, const chosen_t *chosen, const byoc_loop_expr_t *first) {
+  block_t block = {.any = byoc_loop_mutable(b, "any", byoc_loop_const_int(b, BYOC_DTYPE_I32, 0))};
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_REDUCE, "i", byoc_loop_int(b, 0), byoc_loop_int(b, NMS_BLOCK));
+  load_chosen(b, chosen, BYOC_LADD(b, first, i), block.low, block.high);
+  return block;
+}
+
+static const byoc_loop_expr_t *any_of_block(byoc_loop_builder_t *b, const block_t *block,
+                                            const byoc_loop_expr_t *holds) {
+  byoc_loop_assign(b, block->any, BYOC_LMAX(b, block->any, byoc_loop_cast(b, BYOC_DTYPE_I32, holds)));
+  byoc_loop_end(b);
+  return BIN(NE, block->any, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
+}
+
+// Sets the mutable bool `kept` unless the box overlaps one of the `taken` chosen ones.
+static void compare_with_chosen(byoc_loop_builder_t *b, const chosen_t *chosen, const byoc_loop_expr_t *taken,
+                                const byoc_loop_expr_t *const low[2], const byoc_loop_expr_t *const high[2],
+                                const byoc_loop_expr_t *overlap, const byoc_loop_expr_t *kept) {
+  const byoc_loop_expr_t *checked = byoc_loop_mutable(b, "checked", byoc_loop_int(b, 0));
+  byoc_loop_while(b, BIN(AND, kept, BIN(LT, checked, taken)));
+  block_t near = open_block(b, chosen, checked);
+  byoc_loop_if(b, any_of_block(b, &near, meets(b, low, high, near.low, near.high)));
+  block_t same = open_block(b, chosen, checked);
+  const byoc_loop_expr_t *any = any_of_block(b, &same, covers(b, low, high, same.low, same.high, overlap));
+  byoc_loop_assign(b, kept, byoc_loop_unary(b, BYOC_LOOP_OP_NOT, any));
+  byoc_loop_end(b);
+  byoc_loop_assign(b, checked, BYOC_LADD(b, checked, byoc_loop_int(b, NMS_BLOCK)));
+  byoc_loop_end(b);
 }
 
 // SuppressionOrder: for each class the chosen boxes, from its last place down, and NMS_NONE before them. A heap yields
@@ -133,9 +247,12 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
   }
   int32_t opened = byoc_emit_open(b, scores, 0, 2, true, at);
   const class_t class = {lower, node, dtype, at[0], at[1]};
-  const byoc_loop_expr_t *base = BYOC_LADD(b, BYOC_LMUL(b, at[0], byoc_emit_dim(b, scores, 1)), at[1]);
+  const byoc_loop_expr_t *number = BYOC_LADD(b, BYOC_LMUL(b, at[0], byoc_emit_dim(b, scores, 1)), at[1]);
   byoc_heap_t heap = {.b = b, .list = order, .step = one, .above = is_better, .self = &class};
-  heap.base = byoc_loop_let(b, "base", BYOC_LMUL(b, base, size));
+  heap.base = byoc_loop_let(b, "base", BYOC_LMUL(b, number, size));
+  chosen_t chosen;
+  if (!find_chosen(&class, number, &chosen)) return BYOC_UNSUPPORTED;
+  clear_chosen(&class, &chosen);
 
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero), *taken = byoc_loop_mutable(b, "taken", zero);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
@@ -153,15 +270,11 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
   byoc_heap_sift(&heap, zero, count);
   byoc_loop_end(b);
   load_box(lower, node, at[0], best, low, high);
-  const byoc_loop_expr_t *last = BYOC_LSUB(b, size, one), *checked = byoc_loop_mutable(b, "checked", zero);
   const byoc_loop_expr_t *kept = byoc_loop_mutable(b, "kept", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, true));
-  byoc_loop_while(b, BIN(AND, kept, BIN(LT, checked, taken)));
-  const byoc_loop_expr_t *chosen = byoc_loop_let(b, "chosen", byoc_heap_load(&heap, BYOC_LSUB(b, last, checked)));
-  byoc_loop_assign(b, kept, byoc_loop_unary(b, BYOC_LOOP_OP_NOT, covers(&class, low, high, chosen, overlap)));
-  byoc_loop_assign(b, checked, BYOC_LADD(b, checked, one));
-  byoc_loop_end(b);
+  compare_with_chosen(b, &chosen, taken, low, high, overlap, kept);
   byoc_loop_if(b, kept);
-  byoc_heap_store(&heap, BYOC_LSUB(b, last, taken), best);
+  byoc_heap_store(&heap, BYOC_LSUB(b, BYOC_LSUB(b, size, one), taken), best);
+  store_chosen(b, &chosen, taken, low, high);
   byoc_loop_assign(b, taken, BYOC_LADD(b, taken, one));
   byoc_emit_close(b, 2);
   i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, BYOC_LSUB(b, size, taken));
@@ -223,7 +336,7 @@ static const byoc_loop_expr_t *shape_nms_rows(byoc_lower_t *lower, const byoc_no
 static byoc_status_t expand_nms(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_node_t *order = byoc_write_many(&w, "byoc", "SuppressionOrder", node->operands, node->operand_count, 1,
+  byoc_node_t *order = byoc_write_many(&w, "byoc", "SuppressionOrder", node->operands, node->operand_count, 2,
                                        node->attributes.items, node->attributes.count);
   byoc_value_t *rows =
       byoc_write_node(&w, "byoc", "SuppressedRows", order ? order->results[0] : NULL, NULL, NULL, NULL, 0);
@@ -235,18 +348,22 @@ static const byoc_op_attribute_t nms_attributes[] = {
     BYOC_ATTR_END,
 };
 
-#define HEAD(op_domain, op_name, version, least, most)                                                                 \
+#define HEAD(op_domain, op_name, version, least, most, results)                                                        \
   .domain = op_domain, .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,            \
-  .min_outputs = 1, .max_outputs = 1
+  .min_outputs = results, .max_outputs = results
 #define NMS(version)                                                                                                   \
-  { HEAD("", NonMaxSuppression, version, 2, 5), .attributes = nms_attributes, .infer = infer_nms, .expand = expand_nms }
+  {                                                                                                                    \
+    HEAD("", NonMaxSuppression, version, 2, 5, 1), .attributes = nms_attributes, .infer = infer_nms,                   \
+                                                   .expand = expand_nms                                                \
+  }
 
 const byoc_op_t byoc_ops_suppress[] = {
     NMS(10),
     NMS(11),
-    {HEAD("byoc", SuppressionOrder, 1, 2, 5), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .attributes = nms_attributes,
-     .infer = infer_nms_order, .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4},
-    {HEAD("byoc", SuppressedRows, 1, 1, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_rows,
+    {HEAD("byoc", SuppressionOrder, 1, 2, 5, 2), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .attributes = nms_attributes,
+     .infer = infer_nms_order, .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4,
+     .scratch_results = 1u << 1},
+    {HEAD("byoc", SuppressedRows, 1, 1, 1, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_rows,
      .loops = loops_nms_rows, .shape = shape_nms_rows, .shape_elements = 1},
 };
 const size_t byoc_ops_suppress_count = sizeof byoc_ops_suppress / sizeof *byoc_ops_suppress;

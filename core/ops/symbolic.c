@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ResultShape, BindSymbols, the checks, Require and their relatives: their types, and making and reading them.
 #include "core/ops/symbolic.h"
 

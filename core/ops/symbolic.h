@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that stand for dimensions in a graph that is about to be lowered:
 //
 //   byoc::ResultShape  i64[k]: dimensions of the results of another operator, from that operator's operands

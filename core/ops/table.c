@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Look-up in the operator table: a hash from (domain, name) to the rows of that operator, built on first use.
 #include <pthread.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TfIdfVectorizer: counts each n-gram of a pool in a row, with every allowed skip. Words are integers; texts are
 // replaced by their places in the pool.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Emits the register tile.
 #include "core/ops/tile.h"
 

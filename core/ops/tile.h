@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The register tile of convolutions and matrix products: sums[row][column] += A[row][k] * panel[k][column].
 //
 // A panel is a packed block of the right-hand side, `columns` wide, on the stack of one parallel iteration. A block of

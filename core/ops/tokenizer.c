@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // com.microsoft: Tokenizer, which converters of text pipelines write in front of TfIdfVectorizer. The longest one of
 // the leftmost matches of a pattern counts, as in ONNX Runtime.
 #include <string.h>

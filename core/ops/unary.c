@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators of one operand: the result is an expression of the operand's element. Floats narrower than f32
 // are computed in f32.
 #include "core/ops/util.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unique: the different elements, or slices along an axis, sorted or in order of appearance. Their number depends on
 // the data. There are four steps: sort the slices; find for each slice the first equal one; place the first slices
 // among the results; make the results.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the families: messages, operands, dimensions. What lowering shares is in emit.c.
 #include "core/ops/util.h"
 
@@ -183,6 +184,12 @@ byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, in
   byoc_dim_t least = byoc_infer_dim(infer, BYOC_DIM_MIN, wanted, byoc_dim_constant(1), &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(least, NULL), byoc_side_of(infer, index, d));
+}
+
+byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim) {
+  char name[48];
+  snprintf(name, sizeof(name), "dimension %d of the result", (int)d);
+  return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(0), byoc_side(dim, name));
 }
 
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the operator families: reading operands and attributes, making result types with symbolic dimensions, and
 // the short forms in which point and loops functions are written.
 #ifndef BYOC_CORE_OPS_UTIL_H_
@@ -60,6 +61,8 @@ byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t inde
 byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count);
 // Operand `index` must not be empty in its dimension d unless `wanted` is 0.
 byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted);
+// Dimension d of a result is `dim`, which must not be negative; an open one is checked at run time.
+byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim);
 // Operand `index`, if it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
 // The elements of operand `index`, if it is given, must lie in [0, most], where `most` is a dimension of an operand.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that give the same bytes another shape: they need types but no code.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of very many operands or results, as trees of narrower ones.
 #include "core/ops/wide.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of very many operands or results, as trees of narrower ones. A kernel of 3,000 loops or loads takes minutes
 // to compile; the parts of a tree have the same shapes, so that they share a few small kernels.
 #ifndef BYOC_CORE_OPS_WIDE_H_

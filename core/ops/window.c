@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the geometry of sliding windows.
 #include "core/ops/window.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sliding windows, shared by convolutions, pools and Im2Col. Pads are symbolic if auto_pad is used on a symbolic
 // dimension; everything else is constant.
 #ifndef BYOC_CORE_OPS_WINDOW_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the nodes that an operator expands into, in front of it. The first failure sticks and is checked once, at the
 // end.
 //

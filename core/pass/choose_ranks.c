@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // choose-ranks: a tensor of unknown rank that comes from outside, out of a loop or out of a sequence gets a branch for
 // each rank that its readers can do with; sink-into-branches then moves them there.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // infer-types, inline-functions, remove-identities, remove-dead-code
 #include <string.h>
 

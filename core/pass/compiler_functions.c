@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
 // inline-composites, name-unknown-dimensions, lower-kernels, spread-devices, plan-devices
 #include <stdio.h>

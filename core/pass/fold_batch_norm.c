@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-batch-norm: a batch normalisation behind a convolution becomes part of its weights and bias.
 #include <math.h>
 

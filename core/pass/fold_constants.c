@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-constants: what depends on constants and known shapes only is computed now, on the same road that the model will
 // take: the foldable nodes of a function become a small module, which is lowered and evaluated.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-pad: padding with zeros before a convolution or an average becomes the operator's own padding.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-quantised: models that say QuantizeLinear and DequantizeLinear around operators on floats (QDQ, as exporters
 // write them) compute on the integers.
 //
@@ -301,10 +302,7 @@ static bool products_pay(const byoc_target_list_t *targets) {
       pays = byoc_target_has_rule(target, "QLinearConv");
       continue;
     }
-    uint64_t features = 0;
-    byoc_diag_t diag = {0}; // cannot fail: the text was parsed before
-    const char *cpu = byoc_target_option_string(target, "mcpu");
-    pays = byoc_cpu_parse(cpu, &diag, &features) != BYOC_OK || byoc_cpu_multiplies_bytes(features);
+    pays = byoc_cpu_multiplies_bytes(byoc_target_cpu_features(target, "mcpu"));
   }
   return pays;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-structure: branches whose condition is known, and sequences and optionals whose construction is visible.
 #include <string.h>
 

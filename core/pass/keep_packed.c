@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // keep-packed-weights: a product by weights of few bits that a DequantizeLinear makes numbers of keeps them packed.
 //
 //   MatMul(x, DequantizeLinear(w, scale, zero point))        →  MatMulNBits(x, w, scale, zero point)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which operators can be computed on blocked tensors, and whether a build has a use for them.
 #ifndef BYOC_CORE_PASS_LAYOUTS_H_
 #define BYOC_CORE_PASS_LAYOUTS_H_

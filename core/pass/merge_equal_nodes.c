@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // merge-equal-nodes: equal expressions are computed once.
 #include <string.h>
 

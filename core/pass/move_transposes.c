@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // move-transposes: transposes move across elementwise operators, meet, and become one or none. A transpose moves only
 // if that removes a transpose.
 #include "core/ir/virtual_device.h"

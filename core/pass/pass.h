@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes over graph modules, as rows of one table, and the manager that runs lists of them.
 #ifndef BYOC_CORE_PASS_PASS_H_
 #define BYOC_CORE_PASS_PASS_H_
@@ -39,6 +40,7 @@ typedef struct byoc_pass_t {
     "let products by weights of few bits take them as they are")                                                       \
   X(fold_constants, "fold-constants", FUNCTIONS, "compute what depends on constants and known shapes only")            \
   X(fold_pad, "fold-pad", FUNCTIONS, "fold padding with zeros into the convolution or average behind it")              \
+  X(cut_kernels, "cut-kernels", FUNCTIONS, "leave out the taps of convolutions that read nothing but padding")         \
   X(recognise_activations, "recognise-activations", FUNCTIONS,                                                         \
     "make one operator of the formulas of GELU, Swish, HardSwish and Mish")                                            \
   X(recognise_layer_norm, "recognise-layer-norm", FUNCTIONS,                                                           \

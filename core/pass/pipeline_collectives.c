@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pipeline-collectives: products that wait for all ranks' data, or whose results all ranks wait for, become products of
 // one block after the other, between which the blocks travel. Ranks compute on what they have while the next block is
 // on its way (the host pass overlap-collectives lets them).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // propose-layouts: ToBlocked and FromBlocked around the values between operators that gain from blocked layouts.
 //
 //   %1 = Conv(%x, @w)                    %1 = Conv(%x, @w)

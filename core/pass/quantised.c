@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads QuantizeLinear and DequantizeLinear for passes.
 #include "core/pass/quantised.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading QuantizeLinear and DequantizeLinear, for passes.
 #ifndef BYOC_CORE_PASS_QUANTISED_H_
 #define BYOC_CORE_PASS_QUANTISED_H_

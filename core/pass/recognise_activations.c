@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recognise-activations: the formulas that exporters write for the Gaussian error linear unit, and for units that gate
 // their input, become one operator, which backends take as an epilogue and which reads its input once.
 //
@@ -204,7 +205,7 @@ static unit_t name_unit(const gate_t *gate) {
 static unit_t read_unit(const byoc_value_t *x, byoc_value_t *value, double factor, double summand,
                         const byoc_block_t *block) {
   const byoc_type_t *type = x->type;
-  bool fits = byoc_type_is_tensor(type) && byoc_type_equal(type, value->type) && byoc_dtype_is_float(type->dtype);
+  bool fits = byoc_type_is_tensor(type) && byoc_type_equal(type, value->type) && byoc_dtype_is_any_float(type->dtype);
   if (!fits) return (unit_t){0};
   gate_t gate = {.x = x, .block = block, .affine = byoc_term_affine(value, block)};
   gate.affine.factor *= factor;

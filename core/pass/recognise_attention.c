@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recognise-attention: the products around a softmax that exporters write for attention become one operator, if a
 // backend computes such operators.
 //
@@ -13,6 +14,9 @@
 //
 //   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
 //   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
+//
+// A row whose scores are all -inf gives zeros then, as ONNX says of Attention, and not the NaN of a softmax that is
+// written out: nobody can use NaN there, and torch's own operator gives zeros, too.
 //
 // One head of keys and values may serve all heads of queries. Batches and lengths may be those of a run, where types
 // say that they are the same; heads and their sizes are numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recognise-layer-norm: layer normalisation as exporters of older operator sets write it becomes one operator.
 #include <string.h>
 

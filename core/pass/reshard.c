@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resharding: collectives and cuts between two spreads of a value.
 #include "core/pass/reshard.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resharding: from one spread of a value over the mesh to another one, by collectives and by cutting.
 //
 //   partial → whole     AllReduce          cut → whole    AllGather        at a → whole   Broadcast

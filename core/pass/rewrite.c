@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of passes that rewrite nodes.
 #include "core/pass/rewrite.h"
 
@@ -16,6 +17,18 @@ byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t
   byoc_node_erase(node);
   *changes += 1;
   return BYOC_OK;
+}
+
+byoc_value_t *byoc_pass_constant_like(const byoc_node_t *node, const byoc_value_t *like, int32_t rank,
+                                      const int64_t *sizes, void **out_data) {
+  byoc_graph_module_t *module = node->function->module;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < rank; ++d) dims[d] = byoc_dim_constant(sizes[d]);
+  const byoc_type_t *type = byoc_type_tensor(&module->arena, like->type->dtype, rank, dims);
+  byoc_constant_t *constant = type ? byoc_constant_allocate(module, like->constant->name, type, out_data) : NULL;
+  byoc_value_t *value = constant ? byoc_function_constant(node->function, constant) : NULL;
+  if (value != NULL) value->device = like->device;
+  return value;
 }
 
 bool byoc_pass_is_unused(const byoc_node_t *node) {

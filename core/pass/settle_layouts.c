@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // settle-layouts: handles the layout changes that placement left. Pairs that meet are removed; what stands behind a
 // FromBlocked is computed in blocks, so that the change moves towards the results and meets the next one.
 #include "core/ir/virtual_device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shard: spreads the main function over a mesh of ranks, and leaves what one rank of it does.
 //
 // Nodes are visited in order. Each gets its operands spread as its rule wants them (core/pass/shard_rules.h): what is

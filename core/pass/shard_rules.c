@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How operators work on spread values: one rule for each family of them, each along one axis of the mesh.
 #include "core/pass/shard_rules.h"
 

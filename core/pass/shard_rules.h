@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How operators work on values that are spread over the mesh. Internal to core/pass.
 #ifndef BYOC_CORE_PASS_SHARD_RULES_H_
 #define BYOC_CORE_PASS_SHARD_RULES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what a user says about how a model is spread over ranks, and notes it in the module.
 #include "core/pass/shard_spec.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user says about how a model is spread over ranks (byoc build --shard).
 //
 //   # comments and empty lines

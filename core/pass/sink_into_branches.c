@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // sink-into-branches: where the branches of an If give tensors of different ranks, what depends on the rank is moved
 // into both branches, each of which knows it.
 //

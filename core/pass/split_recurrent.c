@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // split-recurrent: recurrent networks become one product of all inputs and the steps, unless a target takes them whole.
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // split-transposed: a transposed convolution with a stride becomes a convolution that computes the `stride * stride`
 // phases of its result as channels, and the rearrangement of these: backends that multiply matrices take the former.
 #include <string.h>
@@ -53,18 +54,6 @@ static bool read_split(const byoc_node_t *node, split_t *s) {
   return s->taps[0] * s->taps[1] * s->stride * s->stride <= MOST_GROWTH * s->kernel[0] * s->kernel[1];
 }
 
-static byoc_value_t *new_constant(const byoc_node_t *node, const byoc_value_t *like, int32_t rank, const int64_t *sizes,
-                                  void **out_data) {
-  byoc_graph_module_t *module = node->function->module;
-  byoc_dim_t dims[BYOC_MAX_RANK];
-  for (int32_t d = 0; d < rank; ++d) dims[d] = byoc_dim_constant(sizes[d]);
-  const byoc_type_t *type = byoc_type_tensor(&module->arena, like->type->dtype, rank, dims);
-  byoc_constant_t *constant = type ? byoc_constant_allocate(module, like->constant->name, type, out_data) : NULL;
-  byoc_value_t *value = constant ? byoc_function_constant(node->function, constant) : NULL;
-  if (value != NULL) value->device = like->device;
-  return value;
-}
-
 // w[c, m, a * stride + i, ...] → [m, i, j, c, taps - 1 - a, ...]: a convolution reads its kernel the other way round.
 static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s) {
   const byoc_value_t *weights = node->operands[1];
@@ -72,7 +61,7 @@ static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s) {
   const size_t size = (size_t)byoc_dtype_bits(weights->type->dtype) / 8;
   const char *from = weights->constant->data;
   void *data = NULL;
-  byoc_value_t *made = new_constant(node, weights, 4, sizes, &data);
+  byoc_value_t *made = byoc_pass_constant_like(node, weights, 4, sizes, &data);
   if (made == NULL) return NULL;
   char *to = data;
   for (int64_t row = 0; row < rows; ++row) {
@@ -97,7 +86,7 @@ static byoc_value_t *phase_bias(const byoc_node_t *node, const split_t *s) {
   const int64_t phases = s->stride * s->stride, count = s->rows * phases;
   const size_t size = (size_t)byoc_dtype_bits(bias->type->dtype) / 8;
   void *data = NULL;
-  byoc_value_t *made = new_constant(node, bias, 1, &count, &data);
+  byoc_value_t *made = byoc_pass_constant_like(node, bias, 1, &count, &data);
   for (int64_t row = 0; made != NULL && row < count; ++row) {
     memcpy((char *)data + (size_t)row * size, (const char *)bias->constant->data + (size_t)(row / phases) * size, size);
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and prints meshes of ranks and how values are spread over them.
 #include "core/pass/spread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meshes of ranks, and how a tensor is spread over one.
 //
 // A module that is to be spread says so in its attributes: {mesh = "dp=2, tp=4", rank = 3}. Ranks are numbered along

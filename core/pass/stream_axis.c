@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pass stream-axis: what can be computed part by part along one axis of the inputs is, in Loops whose turns know
 // nothing of each other. So all that lives inside of a loop takes the memory of one part.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the pass stream-axis share. Internal to core/pass.
 //
 // The pass follows one axis of the inputs through the main function, and decides for each node whether it can be cut

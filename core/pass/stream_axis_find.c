@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Follows an axis through a function: which nodes are cut along it, and in which loop each of them stands.
 #include "core/ops/util.h"
 #include "core/pass/stream_axis.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a Loop of the nodes of one stage. A turn takes its parts of the values from outside, and gives its parts of
 // those that are read outside; they are stacked and brought into their shape behind the loop:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads arithmetic that exporters spread over nodes as products, sums and powers.
 #include "core/pass/terms.h"
 

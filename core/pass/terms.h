@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic as exporters spread it over nodes, read back as products, sums and powers: for passes that recognise
 // formulas. Internal to core/pass.
 #ifndef BYOC_CORE_PASS_TERMS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // write-out: operators that stand for several of ai.onnx (the trait FUSED) are written as those before any backend sees
 // them, so that backends take them as what they are.
 #include "core/ops/expand.h"

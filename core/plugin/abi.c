@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what a plugin hands over: struct headers, arrays with strides, texts.
 #include "core/plugin/abi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what a plugin hands over: sized structs, arrays with strides, texts. As many bytes are read as both sides know,
 // the rest is zero; a larger struct is never refused. A field that byoc/abi.def calls required is there, and one of
 // those that it calls alternatives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls the accept hooks of rules.
 #include "core/plugin/accept.h"
 

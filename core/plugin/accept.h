@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks whether a target takes what one of its rules matched.
 #ifndef BYOC_CORE_PLUGIN_ACCEPT_H_
 #define BYOC_CORE_PLUGIN_ACCEPT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out which of several ways to match a rule's hook accepted: numbers the ways, and finds one by its number.
 #include "core/plugin/accepted_match.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of several ways to match a rule's hook accepted. Add(%a, %b) matches an addition in two ways, and a hook that
 // looks at %b may decline the first and accept the second. The function that is made of the nodes stores the number of
 // the accepted way (attribute Match; without it, the first), so that its backend gets these bindings and no others.

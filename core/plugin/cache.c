@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cache of a plugin on disk: reads and writes one file per entry.
 #include "core/plugin/cache.h"
 

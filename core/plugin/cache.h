@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's cache on disk: one file per entry, <folder>/<plugin>-<version>/<hash of the key>. The file holds the key
 // and a hash of its content; one that is damaged, or has another key, counts as missing.
 #ifndef BYOC_CORE_PLUGIN_CACHE_H_

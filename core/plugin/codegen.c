@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of a generate hook: it is given functions, and it leaves runtime modules.
 #include "core/plugin/codegen.h"
 

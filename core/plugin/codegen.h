@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of a backend's generate hook.
 #ifndef BYOC_CORE_PLUGIN_CODEGEN_H_
 #define BYOC_CORE_PLUGIN_CODEGEN_H_

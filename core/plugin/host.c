@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's tables, all in one place.
 #include "core/plugin/host.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of functions that the host offers to plugins. Each has a file host_<table>.c (that of region is
 // host_target.c).
 #ifndef BYOC_CORE_PLUGIN_HOST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The codegen table: answers, modules and services of one run of a generate hook.
 #include <string.h>
 
@@ -317,11 +318,9 @@ static const char *cpu_features(const byoc_codegen_t *codegen) {
 static const char *option_cpu_features(byoc_codegen_t *codegen, const char *name) {
   const char *value = byoc_target_option_cpu(codegen->target, name), *features = NULL;
   if (strcmp(value, "native") == 0) return cpu_features(codegen);
-  byoc_diag_t diag = {0};
   byoc_string_t text;
   byoc_string_init(&text, byoc_arena_allocator(&codegen->arena));
-  uint64_t bits = 0;
-  if (value[0] != '\0' && byoc_cpu_parse(value, &diag, &bits) == BYOC_OK) byoc_cpu_print(bits, &text);
+  byoc_cpu_print(byoc_target_cpu_features(codegen->target, name), &text);
   if (!text.failed) features = text.data;
   return features != NULL ? features : "";
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extension "byoc.device": what a backend hands over for a device, and work in a child process.
 #include <errno.h>
 #include <string.h>

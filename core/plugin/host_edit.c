@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The edit table: how a hook rewrites the functions that it was given.
 #include <string.h>
 

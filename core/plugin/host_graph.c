@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph table: pure readers. Every question of a plugin gets an answer: a value, NULL, 0 or its fallback.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extension by which a plugin declares operators.
 #include "core/plugin/host.h"
 #include "core/plugin/library.h"

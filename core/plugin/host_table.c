@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's table for the plugin that reads tables.
 #include "core/plugin/host.h"
 #include "core/plugin/library.h"

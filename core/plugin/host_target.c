@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The target and region tables: what hooks may ask about targets and matches.
 #include <string.h>
 

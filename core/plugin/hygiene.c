@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the state of the process before and after a plugin ran.
 #include "core/plugin/hygiene.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plugin must leave as it found it: the working folder, the umask, the locale, the environment, signal handlers
 // and the floating-point mode of the process, and the signals that its thread blocks.
 #ifndef BYOC_CORE_PLUGIN_HYGIENE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a plugin's identity from its file: exported symbols and the note.
 #include "core/plugin/identity.h"
 

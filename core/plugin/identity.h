@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin's identity, read from its file without running any of its code.
 #ifndef BYOC_CORE_PLUGIN_IDENTITY_H_
 #define BYOC_CORE_PLUGIN_IDENTITY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds what is installed beside the program or the library that this code is in.
 #define _GNU_SOURCE
 #include "core/plugin/installation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an installation of byoc has beside its programs and its library.
 #ifndef BYOC_CORE_PLUGIN_INSTALLATION_H_
 #define BYOC_CORE_PLUGIN_INSTALLATION_H_

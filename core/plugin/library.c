@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads a plugin's library, queries it and unloads it with its last user.
 #include "core/plugin/library.h"
 

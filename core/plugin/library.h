@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A loaded plugin, with a reference count: the registry and every runtime module that its code made hold a reference,
 // and the last release unloads it.
 #ifndef BYOC_CORE_PLUGIN_LIBRARY_H_

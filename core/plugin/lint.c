@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds the rules of plugins against the operator table.
 #include "core/plugin/lint.h"
 

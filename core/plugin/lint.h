@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is odd about a plugin's rules: patterns that are well-formed and yet can match no node.
 #ifndef BYOC_CORE_PLUGIN_LINT_H_
 #define BYOC_CORE_PLUGIN_LINT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of byoc/abi.def as data.
 #include "core/plugin/manifest.h"
 

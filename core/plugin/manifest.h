@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of byoc/abi.def as data: which fields a struct of the public headers has, since when, and which are
 // required.
 #ifndef BYOC_CORE_PLUGIN_MANIFEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks and copies what a plugin's query returned: options, rules, backends.
 #include "core/plugin/negotiate.h"
 

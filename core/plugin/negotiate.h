@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks, copies and completes what a plugin's query returned.
 #ifndef BYOC_CORE_PLUGIN_NEGOTIATE_H_
 #define BYOC_CORE_PLUGIN_NEGOTIATE_H_

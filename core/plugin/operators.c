@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the operators that a plugin declares, and adds them to the operator table.
 #include "core/plugin/operators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators that a plugin declares: read while its query runs, checked behind it, in the operator table from then
 // until the plugin is unloaded.
 #ifndef BYOC_CORE_PLUGIN_OPERATORS_H_

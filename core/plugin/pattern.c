@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser of patterns.
 #include "core/plugin/pattern.h"
 

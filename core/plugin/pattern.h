@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pattern language of partition rules (its grammar stands in byoc/plugin.h): parsing and matching.
 #ifndef BYOC_CORE_PLUGIN_PATTERN_H_
 #define BYOC_CORE_PLUGIN_PATTERN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parsed patterns, between the parser and the matcher.
 #ifndef BYOC_CORE_PLUGIN_PATTERN_INTERNAL_H_
 #define BYOC_CORE_PLUGIN_PATTERN_INTERNAL_H_

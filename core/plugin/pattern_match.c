@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matcher of patterns: a search with backtracking over goals. Each choice (the order of operands, an optional
 // operator, an alternative) is tried until the whole pattern fits.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions: the nodes that a rule matched, as a backend's accept hook sees them.
 #ifndef BYOC_CORE_PLUGIN_REGION_H_
 #define BYOC_CORE_PLUGIN_REGION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugins of a run: finds their files, refuses or loads them, and finds targets by name.
 #include "core/plugin/registry.h"
 #include "core/plugin/host.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugins that were found: discovery, trust, identity, loading.
 //
 // Discovery only reads files: names, owners, permissions and the identity note. A plugin's code runs when one of its

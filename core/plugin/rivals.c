@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which of two plugins that announce the same is used.
 #include "core/plugin/rivals.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two plugins that announce the same target, or have the same name: only one of them can be used.
 #ifndef BYOC_CORE_PLUGIN_RIVALS_H_
 #define BYOC_CORE_PLUGIN_RIVALS_H_

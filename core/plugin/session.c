@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every call of a codegen session needs: finding the function that is meant, checking that it is not answered yet,
 // and ending the call.
 #include "core/plugin/session.h"

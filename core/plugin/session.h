@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inside of one run of a generate hook. What the hook adds is kept here and reaches the graph module only if the
 // hook succeeded.
 #ifndef BYOC_CORE_PLUGIN_SESSION_H_
@@ -47,8 +48,9 @@ byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_modu
 // The same, but if there is an equal module, that one serves this run, too.
 byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
-byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants,
-                                         uint32_t count, uint32_t stride, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                         const byoc_tensor_data_t *constants, uint32_t count, uint32_t stride,
+                                         byoc_diag_t *diag);
 byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
                                      uint32_t stride, bool are_blobs, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a codegen session is given for devices: drivers, code for them, and what launches each function.
 #include <string.h>
 
@@ -362,7 +363,7 @@ static byoc_status_t fill_kernels(binding_t *b, const byoc_kernel_binding_t *bin
   if (binding->launch_count > MAX_LAUNCHES) {
     return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT, "it has more than %d launches", MAX_LAUNCHES);
   }
-  BYOC_RETURN_IF_ERROR(byoc_session_add_constants(b->module, binding->constants, binding->constant_count,
+  BYOC_RETURN_IF_ERROR(byoc_session_add_constants(b->session, b->module, binding->constants, binding->constant_count,
                                                   binding->constant_stride, b->diag));
   BYOC_RETURN_IF_ERROR(read_scratch(b, binding->scratch_bytes));
   BYOC_RETURN_IF_ERROR(read_scopes(b, binding->scopes));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime modules of a codegen session: copied from what the plugin hands over, checked, and put into the graph module.
 #include <ctype.h>
 #include <string.h>
@@ -77,8 +78,9 @@ static byoc_status_t copy_optional(const char *text, const char *what, byoc_runt
   return byoc_abi_copy_text(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
 }
 
-byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants,
-                                         uint32_t count, uint32_t stride, byoc_diag_t *diag) {
+byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                         const byoc_tensor_data_t *constants, uint32_t count, uint32_t stride,
+                                         byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_tensor_data_t data;
     BYOC_RETURN_IF_ERROR(
@@ -87,7 +89,7 @@ byoc_status_t byoc_session_add_constants(byoc_runtime_module_t *module, const by
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "constant %u has rank %u and no dims", (unsigned)i,
                              (unsigned)data.rank);
     }
-    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_constant(module, &data, diag));
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_constant(module, session->module, &data, diag));
   }
   return BYOC_OK;
 }
@@ -236,8 +238,8 @@ static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t 
   module->workspace_size_bytes = binding->workspace_size_bytes;
   if (module->function_name == NULL || module->packed_symbol == NULL) return byoc_diag_out_of_memory(diag);
   session->bound_symbols[index] = module->packed_symbol;
-  return byoc_session_add_constants(module, binding->constants, binding->constant_count, binding->constant_stride,
-                                    diag);
+  return byoc_session_add_constants(session, module, binding->constants, binding->constant_count,
+                                    binding->constant_stride, diag);
 }
 
 byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
@@ -269,7 +271,8 @@ static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *m
   module->json = byoc_arena_copy_string(&module->arena, json->json);
   module->workspace_size_bytes = json->workspace_size_bytes;
   if (module->function_name == NULL || module->json == NULL) return byoc_diag_out_of_memory(diag);
-  return byoc_session_add_constants(module, json->constants, json->constant_count, json->constant_stride, diag);
+  return byoc_session_add_constants(session, module, json->constants, json->constant_count, json->constant_stride,
+                                    diag);
 }
 
 byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,

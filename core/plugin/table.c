@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a table's identity. The rest of a table is its reader's business.
 #include "core/plugin/table.h"
 

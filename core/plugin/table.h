@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables: JSON files that describe a backend. The host reads who they are; the installed reader makes backends of them.
 #ifndef BYOC_CORE_PLUGIN_TABLE_H_
 #define BYOC_CORE_PLUGIN_TABLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trial: a plugin is first loaded in a child process, where it can do no harm.
 #include <stdlib.h>
 #include <string.h>

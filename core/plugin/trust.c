@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether code may be loaded from a file, by the owners and permissions on the way to it.
 #include "core/plugin/trust.h"
 

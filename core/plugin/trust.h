@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether code may be loaded from a file: only if nobody but root and this user could have put it there.
 #ifndef BYOC_CORE_PLUGIN_TRUST_H_
 #define BYOC_CORE_PLUGIN_TRUST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an artifact's file without loading it, and refuses what is not exactly what byoc wrote.
 #include "core/runtime/artifact_file.h"
 
@@ -7,9 +8,13 @@
 #include "byoc/artifact.h"
 #include "byoc/verify.h"
 
+static bool is_source(const char *path) {
+  return byoc_ends_with(path, ".c") && byoc_is_directory(path);
+}
+
 bool byoc_artifact_is_meant(const char *path) {
   byoc_file_view_t view;
-  if (byoc_ends_with(path, ".so")) return true;
+  if (byoc_ends_with(path, ".so") || is_source(path)) return true;
   if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
   const bool is_meant = byoc_is_elf(view.data, view.size_bytes) || byoc_is_ar(view.data, view.size_bytes);
   byoc_file_view_close(&view);
@@ -22,11 +27,10 @@ static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
   return BYOC_OK;
 }
 
-// What byoc build -o model.a or model.o makes is for linkers.
+// What byoc build -o model.a, model.o or model.c makes is for linkers.
 static byoc_status_t refuse_static(const char *name, const char *what, byoc_diag_t *diag) {
   byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, which cannot be loaded", name, what);
-  byoc_diag_hint(diag,
-                 "link it into a program, by the header beside it; byoc build -o model.so makes an artifact to load");
+  byoc_diag_hint(diag, "link it into a program, by its header; byoc build -o model.so makes an artifact to load");
   return status;
 }
 
@@ -103,6 +107,7 @@ static byoc_status_t read_view(const char *path, byoc_diag_t *diag, byoc_artifac
 byoc_status_t byoc_artifact_file_open(const char *path, byoc_diag_t *diag, byoc_artifact_file_t *out_file) {
   *out_file = (byoc_artifact_file_t){0};
   byoc_artifact_file_t file = {0};
+  if (is_source(path)) return refuse_static(path, "a folder of C source", diag);
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &file.view));
   byoc_status_t status = read_view(path, diag, &file);
   if (status != BYOC_OK) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of an artifact, read without loading it: nothing in the file runs.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_FILE_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_FILE_H_
@@ -23,8 +24,8 @@ void byoc_artifact_file_close(byoc_artifact_file_t *file);
 byoc_status_t byoc_artifact_metadata_find(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
                                           byoc_elf_t *out_elf, const char **out_metadata);
 
-// Does the path mean an artifact, rather than a model? True for an ELF file, a static library and a
-// name that ends in .so.
+// Does the path mean an artifact, rather than a model? True for an ELF file, a static library, a
+// folder of C source and a name that ends in .so.
 bool byoc_artifact_is_meant(const char *path);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_FILE_H_

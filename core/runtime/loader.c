@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads artifacts. A damaged file must be refused before dlopen sees it: the dynamic linker trusts what it maps, and
 // touching a page beyond the end of a truncated file ends the process.
 #include "core/runtime/loader.h"
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/machine.h"
 #include "core/runtime/artifact_file.h"
 
 static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
@@ -14,9 +16,10 @@ static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
   byoc_status_t status = BYOC_OK;
   if (file.elf.machine != byoc_elf_host_machine()) {
-    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' was made for another kind of machine (ELF machine %u)", path,
-                             (unsigned)file.elf.machine);
-    byoc_diag_hint(diag, "build the model on a machine of this kind");
+    char name[BYOC_MACHINE_NAME_BYTES];
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' was made for %s, and this machine is %s", path,
+                             byoc_machine_print_elf(file.elf.machine, name), byoc_machine_name(byoc_machine_host()));
+    byoc_diag_hint(diag, "run it on such a machine, or build the model for this one, without --triple");
   }
   byoc_artifact_file_close(&file);
   return status;

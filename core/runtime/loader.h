@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads an artifact into this process. The file is checked before the dynamic linker sees it. Version and processor are
 // checked before the model runs, but after opening has run the constructors of the libraries inside.
 #ifndef BYOC_CORE_RUNTIME_LOADER_H_

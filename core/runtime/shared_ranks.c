@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communicator over processes of one machine: each rank has an outbox in shared memory, from which the others read.
 //
 // A collective is done in pieces that fit an outbox. Of each piece, a rank waits until all have read its last one, puts

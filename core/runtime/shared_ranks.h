@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A communicator (byoc/communicator.h) over processes of one machine, in shared memory that has no name: nothing is
 // left behind however the processes end.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruction sets: reads words of -mcpu and lists of features by the rows of byoc/isa.def.
 #include "core/target/cpu.h"
 
@@ -19,20 +20,39 @@ static const feature_t rows[BYOC_CPU_FEATURE_COUNT] = {
   _Static_assert((vector_bytes) <= BYOC_BUFFER_ALIGNMENT, "registers of " name " are wider than buffers are aligned");
 #include "byoc/isa.def"
 
-// Words of -mcpu, in addition to "native" and the names of features.
+// Words of -mcpu, in addition to "native" and the names of features. Instruction sets are of the machine that has their
+// features; one without features is of any.
+enum { MACHINE_ANY = BYOC_MACHINE_COUNT };
 typedef struct word_t {
   const char *word, *features;
+  int machine;
 } word_t;
 static const word_t words[] = {
-#define BYOC_ISA_LEVEL(word, features) {word, features},
+#define BYOC_ISA_LEVEL(word, features, MACHINE) {word, features, BYOC_MACHINE_##MACHINE},
 #include "byoc/isa.def"
-#define BYOC_ISA(NAME, id, features, ...) {#id, features},
+#define BYOC_ISA(NAME, id, features, ...) {#id, features, MACHINE_ANY},
 #include "byoc/isa.def"
 };
 enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
 
 const char *byoc_cpu_feature_name(byoc_cpu_feature_t feature) {
   return (unsigned)feature < BYOC_CPU_FEATURE_COUNT ? rows[feature].name : "";
+}
+
+uint64_t byoc_cpu_features_of(byoc_machine_t machine) {
+  enum {
+#define BYOC_ISA_WORD(NAME, MACHINE, ...) MACHINE_OF_##NAME = BYOC_MACHINE_##MACHINE,
+#include "byoc/isa.def"
+  };
+  static const uint8_t machines[BYOC_CPU_FEATURE_COUNT] = {
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, ...) [BYOC_CPU_##NAME] = MACHINE_OF_##WORD,
+#include "byoc/isa.def"
+  };
+  uint64_t features = 0;
+  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (machines[i] == machine) features |= UINT64_C(1) << i;
+  }
+  return features;
 }
 
 static bool is_text(const char *text, const char *at, size_t size) {
@@ -77,39 +97,65 @@ static uint64_t with_implied(uint64_t features) {
   return features;
 }
 
-static byoc_status_t unknown_word(const char *word, bool is_mcpu, byoc_diag_t *diag) {
+// What names may stand for: features of any machine, or also words of -mcpu for one.
+typedef struct vocabulary_t {
+  uint64_t features;
+  const byoc_machine_t *machine; // NULL: features only
+} vocabulary_t;
+
+static bool is_known(const vocabulary_t *vocabulary, const word_t *word) {
+  if (vocabulary->machine == NULL || word == NULL) return false;
+  if (word->machine != MACHINE_ANY) return word->machine == (int)*vocabulary->machine;
+  return (features_of_row(word->features) & ~vocabulary->features) == 0;
+}
+
+static bool is_native(const vocabulary_t *vocabulary) {
+  return vocabulary->machine != NULL && *vocabulary->machine == byoc_machine_host();
+}
+
+static byoc_status_t unknown_word(const char *word, const vocabulary_t *vocabulary, byoc_diag_t *diag) {
   const char *names[1 + WORD_COUNT + BYOC_CPU_FEATURE_COUNT];
-  char all[1024] = "";
+  char all[1024] = "", machine[64] = "";
   size_t count = 0, used = 0;
-  if (is_mcpu) {
-    names[count++] = "native";
-    for (size_t i = 0; i < WORD_COUNT; ++i) names[count++] = words[i].word;
+  if (is_native(vocabulary)) names[count++] = "native";
+  for (size_t i = 0; i < WORD_COUNT; ++i) {
+    if (is_known(vocabulary, &words[i])) names[count++] = words[i].word;
   }
   for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
-    if (!is_mcpu || find_word(rows[i].name, strlen(rows[i].name)) == NULL) names[count++] = rows[i].name;
+    const bool is_word = is_known(vocabulary, find_word(rows[i].name, strlen(rows[i].name)));
+    if ((vocabulary->features >> i & 1u) && !is_word) names[count++] = rows[i].name;
   }
   for (size_t i = 0; i < count && used < sizeof(all); ++i) {
     used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", names[i]);
   }
-  byoc_status_t status =
-      byoc_diag_error(diag, BYOC_NOT_FOUND, "unknown processor or extension '%.64s'; there are %s", word, all);
+  if (vocabulary->machine != NULL && !is_native(vocabulary)) {
+    snprintf(machine, sizeof(machine), " of %s", byoc_machine_name(*vocabulary->machine));
+  }
+  byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "unknown processor or extension '%.64s'%s; there are %s",
+                                         word, machine, all);
   const char *nearest = byoc_nearest_match(word, names, count);
-  if (nearest != NULL) byoc_diag_hint(diag, "did you mean '%s'?", nearest);
+  if (strcmp(word, "native") == 0) {
+    byoc_diag_hint(diag, "native is the processor of this machine, which is %s",
+                   byoc_machine_name(byoc_machine_host()));
+  } else if (nearest != NULL) {
+    byoc_diag_hint(diag, "did you mean '%s'?", nearest);
+  }
   return status;
 }
 
-// Names separated by any of `separators`; empty ones are skipped. `is_mcpu`: words that are not features count too.
-static byoc_status_t parse_names(const char *text, const char *separators, bool is_mcpu, byoc_diag_t *diag,
-                                 uint64_t *out_features) {
+// Names separated by any of `separators`; empty ones are skipped.
+static byoc_status_t parse_names(const char *text, const char *separators, const vocabulary_t *vocabulary,
+                                 byoc_diag_t *diag, uint64_t *out_features) {
   uint64_t features = 0;
   for (const char *at = text + strspn(text, separators); *at != '\0'; at += strspn(at, separators)) {
     const size_t size = strcspn(at, separators);
-    const word_t *word = is_mcpu ? find_word(at, size) : NULL;
-    const uint64_t feature = find_feature(at, size);
+    const word_t *word = find_word(at, size);
+    if (!is_known(vocabulary, word)) word = NULL;
+    const uint64_t feature = find_feature(at, size) & vocabulary->features;
     if (word == NULL && feature == 0) {
       char unknown[65];
       snprintf(unknown, sizeof(unknown), "%.*s", size < 64 ? (int)size : 64, at);
-      return unknown_word(unknown, is_mcpu, diag);
+      return unknown_word(unknown, vocabulary, diag);
     }
     features |= word != NULL ? features_of_row(word->features) : feature;
     at += size;
@@ -118,14 +164,15 @@ static byoc_status_t parse_names(const char *text, const char *separators, bool 
   return BYOC_OK;
 }
 
-byoc_status_t byoc_cpu_parse(const char *name, byoc_diag_t *diag, uint64_t *out_features) {
+byoc_status_t byoc_cpu_parse(const char *name, byoc_machine_t machine, byoc_diag_t *diag, uint64_t *out_features) {
   *out_features = 0;
-  if (strcmp(name, "native") == 0) {
+  const vocabulary_t vocabulary = {.features = byoc_cpu_features_of(machine), .machine = &machine};
+  if (strcmp(name, "native") == 0 && is_native(&vocabulary)) {
     *out_features = byoc_cpu_detect();
     return BYOC_OK;
   }
-  if (name[strspn(name, "+")] == '\0') return unknown_word(name, true, diag);
-  BYOC_RETURN_IF_ERROR(parse_names(name, "+", true, diag, out_features));
+  if (name[strspn(name, "+")] == '\0') return unknown_word(name, &vocabulary, diag);
+  BYOC_RETURN_IF_ERROR(parse_names(name, "+", &vocabulary, diag, out_features));
   *out_features = with_implied(*out_features);
   return BYOC_OK;
 }
@@ -142,13 +189,31 @@ void byoc_cpu_print(uint64_t features, byoc_string_t *out) {
 
 byoc_status_t byoc_cpu_parse_list(const char *text, byoc_diag_t *diag, uint64_t *out_features) {
   *out_features = 0;
-  return parse_names(text, " ", false, diag, out_features);
+  const vocabulary_t vocabulary = {.features = (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1};
+  return parse_names(text, " ", &vocabulary, diag, out_features);
+}
+
+// One option for all features whose flags are words of it: "-march=armv8.2-a+dotprod".
+static byoc_status_t visit_march(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag) {
+  for (size_t machine = 0; machine < BYOC_MACHINE_COUNT; ++machine) {
+    char march[128];
+    const char *front = byoc_machine_march((byoc_machine_t)machine);
+    const uint64_t own = features & byoc_cpu_features_of((byoc_machine_t)machine);
+    size_t used = (size_t)snprintf(march, sizeof(march), "%s", front);
+    for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT && used < sizeof(march); ++i) {
+      const bool is_word = (own >> i & 1u) && rows[i].flag[0] != '-';
+      if (is_word) used += (size_t)snprintf(march + used, sizeof(march) - used, "%s", rows[i].flag);
+    }
+    if (used > strlen(front)) BYOC_RETURN_IF_ERROR(visit(self, march, diag));
+  }
+  return BYOC_OK;
 }
 
 byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag) {
   for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
-    if (features >> i & 1u) BYOC_RETURN_IF_ERROR(visit(self, rows[i].flag, diag));
+    if ((features >> i & 1u) && rows[i].flag[0] == '-') BYOC_RETURN_IF_ERROR(visit(self, rows[i].flag, diag));
   }
+  BYOC_RETURN_IF_ERROR(visit_march(features, visit, self, diag));
   for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
     if ((features >> i & 1u) && rows[i].tuning[0] != '\0') BYOC_RETURN_IF_ERROR(visit(self, rows[i].tuning, diag));
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes which hook of a target's plugin runs.
 #include "core/target/hook.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which hook of a plugin runs, noted for those who contain it (core/base/foreign.h). Every call of a hook stands
 // between byoc_hook_enter and byoc_foreign_leave.
 #ifndef BYOC_CORE_TARGET_HOOK_H_

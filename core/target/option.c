@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Option schemas: checks them, reads values by them, prints values.
 #include "core/target/option.h"
 
@@ -160,18 +161,18 @@ static byoc_status_t parse_choice(const byoc_option_schema_t *option, const char
   return status;
 }
 
-static byoc_status_t parse_cpu(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
-                               byoc_diag_t *diag, byoc_target_value_t *out) {
+static byoc_status_t parse_cpu(const byoc_option_schema_t *option, const char *text, byoc_machine_t machine,
+                               byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_value_t *out) {
   uint64_t features = 0;
-  if (byoc_cpu_parse(text, diag, &features) != BYOC_OK) {
+  if (byoc_cpu_parse(text, machine, diag, &features) != BYOC_OK) {
     return byoc_diag_context(diag, BYOC_INVALID_ARGUMENT, "option '-%s'", option->name);
   }
   out->s = byoc_arena_copy_string(arena, text);
   return out->s != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
-                                byoc_diag_t *diag, byoc_target_value_t *out_value) {
+byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *text, byoc_machine_t machine,
+                                byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_value_t *out_value) {
   *out_value = (byoc_target_value_t){.s = ""};
   if (text == NULL) {
     if (option->type == BYOC_OPTION_BOOL) {
@@ -197,19 +198,20 @@ byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *
   case BYOC_OPTION_CHOICE:
     return parse_choice(option, text, arena, diag, out_value);
   case BYOC_OPTION_CPU:
-    return parse_cpu(option, text, arena, diag, out_value);
+    return parse_cpu(option, text, machine, arena, diag, out_value);
   default:
     return byoc_diag_error(diag, BYOC_INTERNAL, "option '-%s' has unknown type %u", option->name, option->type);
   }
 }
 
-byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_arena_t *arena, byoc_diag_t *diag,
-                                  byoc_target_value_t *out_value) {
+byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_machine_t machine, byoc_arena_t *arena,
+                                  byoc_diag_t *diag, byoc_target_value_t *out_value) {
   const char *text = option->default_value;
   const bool is_number = option->type == BYOC_OPTION_INT || option->type == BYOC_OPTION_FLOAT;
   if (text == NULL && option->type == BYOC_OPTION_CPU) text = "native";
+  if (machine != byoc_machine_host() && option->type == BYOC_OPTION_CPU) text = byoc_machine_base(machine);
   if (text == NULL) text = is_number || option->type == BYOC_OPTION_BOOL ? "0" : "";
-  return byoc_option_parse(option, text, arena, diag, out_value);
+  return byoc_option_parse(option, text, machine, arena, diag, out_value);
 }
 
 void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_value_t *value, byoc_string_t *out) {
@@ -300,7 +302,7 @@ static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_aren
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the help of option '%s' is more than one line", option->name);
   }
   byoc_target_value_t value;
-  byoc_status_t status = byoc_option_default(option, scratch, diag, &value);
+  byoc_status_t status = byoc_option_default(option, byoc_machine_host(), scratch, diag, &value);
   if (status == BYOC_INVALID_ARGUMENT) {
     status = byoc_diag_context(diag, BYOC_INVALID_DATA, "the default of option '%s'", option->name);
   }

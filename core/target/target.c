@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Targets: reads their options, and defines the native kind.
 #include "core/target/target.h"
 
 #include <ctype.h>
 #include <string.h>
 
+#include "core/target/cpu.h"
 #include "core/target/hook.h"
 
 static const byoc_target_value_t *find_value(const byoc_target_t *target, const char *name,
@@ -89,6 +91,14 @@ const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name
   const byoc_option_schema_t *option = NULL;
   const byoc_target_value_t *value = find_value(target, name, &option);
   return value != NULL && option->type == BYOC_OPTION_CPU ? value->s : "";
+}
+
+uint64_t byoc_target_cpu_features(const byoc_target_t *target, const char *name) {
+  const char *value = byoc_target_option_cpu(target, name);
+  byoc_diag_t unused = {0}; // the value was parsed before
+  uint64_t features = 0;
+  if (value[0] != '\0') (void)byoc_cpu_parse(value, target->machine, &unused, &features);
+  return features;
 }
 
 static const byoc_option_schema_t native_options[] = {

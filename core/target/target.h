@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Target strings: "kind -key=value -flag", several separated by ';'. A kind and its options are declared by a backend
 // (or by the host, for the native target "c"); values are checked here, before the backend sees them.
 #ifndef BYOC_CORE_TARGET_TARGET_H_
@@ -6,6 +7,7 @@
 #include "byoc/plugin.h"
 #include "core/base/arena.h"
 #include "core/base/diag.h"
+#include "core/base/machine.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
 
@@ -37,12 +39,16 @@ struct byoc_target_t {
   const byoc_target_kind_t *kind;
   byoc_target_value_t *values; // parallel to kind->options
   const char *text;            // canonical: kind and every option in schema order
+  byoc_machine_t machine;      // that its code is for
   uint32_t index;              // position in its list
 };
 
 typedef struct byoc_target_list_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_target_t *) targets; // in order of preference; the last is "c" (added when the user named none)
+  // For another machine than the one at hand: its triple, and the compiler for it, which whoever asked for the machine
+  // looks up. NULL: for this one.
+  const char *triple, *compiler;
 } byoc_target_list_t;
 
 // Looks up a kind; returns NULL if there is none.
@@ -55,11 +61,15 @@ typedef struct byoc_target_registry_t {
   size_t name_count;
   // Why a kind that is announced somewhere cannot be used; NULL if there is nothing to say. May itself be NULL.
   const char *(*refusal)(const void *self, const char *name);
+  const char *triple; // of the machine that the targets are for; NULL: this one
+  // What an option of type CPU is where it is not given; NULL: its own default.
+  const char *cpu;
 } byoc_target_registry_t;
 
 // Parses `texts` (each may hold several targets). Errors name the target, the key, the bad value, what is allowed and
 // the nearest match. A value may be quoted: -flags="-O3 -g". A native target that is not named takes over the -mcpu
-// that was given to the last of the others.
+// that was given to the last of the others. For another machine, a -mcpu that no target was given stands for every
+// such machine, and targets that make code for this one only are left out with a warning.
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list);
@@ -77,8 +87,10 @@ bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, u
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name);
-// The same for an option of type CPU only: a value for byoc_cpu_parse.
+// The same for an option of type CPU only: a value for byoc_cpu_parse; and the features that it stands for
+// (core/target/ cpu.h), none if there is no such option.
 const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name);
+uint64_t byoc_target_cpu_features(const byoc_target_t *target, const char *name);
 
 // byoc_backend_t.relative_error of the target's backend; 0 if it gives none.
 double byoc_target_relative_error(const byoc_target_t *target);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parser of target strings:
 //
 //   list   = target { ";" target }
@@ -6,6 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/target/option.h"
 #include "core/target/target.h"
 
@@ -17,7 +19,8 @@ typedef struct parser_t {
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
   byoc_target_list_t *list;
-  byoc_target_t *native; // "c", put last at the end
+  byoc_machine_t machine; // that the targets are for
+  byoc_target_t *native;  // "c", put last at the end
 } parser_t;
 
 static byoc_status_t located(parser_t *p, const char *at, byoc_status_t status) {
@@ -174,7 +177,7 @@ static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
   byoc_string_init(&text, p->allocator);
   byoc_status_t status = parse_value(p, &text);
   if (status == BYOC_OK) {
-    status = byoc_option_parse(option, has_value ? text.data : NULL, &p->list->arena, p->diag, value);
+    status = byoc_option_parse(option, has_value ? text.data : NULL, p->machine, &p->list->arena, p->diag, value);
     if (status != BYOC_OK)
       status = located(p, value_at, byoc_diag_context(p->diag, status, "target '%s'", target->kind->name));
   }
@@ -190,6 +193,7 @@ static byoc_target_t *new_target(parser_t *p, const byoc_target_kind_t *kind, by
   if (*out_status != BYOC_OK) return NULL;
   target->kind = kind;
   target->values = values;
+  target->machine = p->machine;
   return target;
 }
 
@@ -202,7 +206,8 @@ static byoc_status_t finish_target(parser_t *p, byoc_target_t *target) {
   for (size_t i = 0; i < target->kind->option_count && status == BYOC_OK; ++i) {
     const byoc_option_schema_t *option = &target->kind->options[i];
     if (!target->values[i].given) {
-      status = byoc_option_default(option, &p->list->arena, p->diag, &target->values[i]);
+      status = byoc_option_default(option, p->machine, &p->list->arena, p->diag, &target->values[i]);
+      if (option->type == BYOC_OPTION_CPU && p->registry->cpu != NULL) target->values[i].s = p->registry->cpu;
     }
     if (status != BYOC_OK) break;
     byoc_string_append(&text, " ");
@@ -231,6 +236,12 @@ static byoc_status_t add_target(parser_t *p, byoc_target_t *target, const char *
     return located(p, at,
                    byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target '%s' is given twice with the same options",
                                    target->kind->name));
+  }
+  const byoc_backend_t *backend = target->kind->backend;
+  if (p->list->triple != NULL && (backend == NULL || (backend->flags & BYOC_BACKEND_EVERY_MACHINE) == 0)) {
+    byoc_log(BYOC_LOG_WARNING, "the target '%s' is left out: it makes code for this machine only, and not for %s",
+             target->kind->name, p->list->triple);
+    return BYOC_OK;
   }
   return byoc_vector_push(&p->list->targets, p->allocator, target) ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
@@ -266,11 +277,12 @@ static byoc_status_t parse_text(parser_t *p, const char *text) {
   return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is given"));
 }
 
-// The native target, which nobody named, is for the processor of the target before it whose -mcpu was given.
+// A native target that nobody named, or one for another machine without a -mcpu of its own, is for the processor of the
+// target before it whose -mcpu was given.
 static void take_over_cpu(const byoc_target_list_t *list, byoc_target_t *native) {
   byoc_target_value_t *own = NULL;
   for (size_t i = 0; i < native->kind->option_count; ++i) {
-    if (strcmp(native->kind->options[i].name, "mcpu") == 0) own = &native->values[i];
+    if (strcmp(native->kind->options[i].name, "mcpu") == 0 && !native->values[i].given) own = &native->values[i];
   }
   for (size_t t = list->targets.count; own != NULL && t-- > 0;) {
     const byoc_target_t *target = list->targets.data[t];
@@ -283,21 +295,46 @@ static void take_over_cpu(const byoc_target_list_t *list, byoc_target_t *native)
   }
 }
 
+// For another machine, processors that were not given are that of the native target: what "native" says on this one.
+static byoc_status_t hand_over_cpu(parser_t *p) {
+  const char *cpu = byoc_target_option_cpu(p->native, "mcpu");
+  for (size_t t = 0; t < p->list->targets.count; ++t) {
+    byoc_target_t *target = p->list->targets.data[t];
+    for (size_t i = 0; i < target->kind->option_count; ++i) {
+      byoc_target_value_t *value = &target->values[i];
+      if (target->kind->options[i].type != BYOC_OPTION_CPU || value->given) continue;
+      *value = (byoc_target_value_t){.s = cpu, .given = true};
+    }
+    BYOC_RETURN_IF_ERROR(finish_target(p, target));
+  }
+  return BYOC_OK;
+}
+
+// The triple of the machine at hand changes nothing.
+static byoc_status_t take_triple(parser_t *p) {
+  const char *triple = p->registry->triple;
+  BYOC_RETURN_IF_ERROR(byoc_machine_of_triple(triple, p->diag, &p->machine));
+  if (strcmp(triple, byoc_machine_host_triple()) == 0) return BYOC_OK;
+  p->list->triple = byoc_arena_copy_string(&p->list->arena, triple);
+  return p->list->triple != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list) {
   *out_list = (byoc_target_list_t){0};
   byoc_arena_init(&out_list->arena, allocator);
-  parser_t p = {.registry = registry, .allocator = allocator, .diag = diag, .list = out_list};
-  byoc_status_t status = BYOC_OK;
+  parser_t p = {
+      .registry = registry, .allocator = allocator, .diag = diag, .list = out_list, .machine = byoc_machine_host()};
+  byoc_status_t status = registry->triple != NULL ? take_triple(&p) : BYOC_OK;
   for (size_t i = 0; i < text_count && status == BYOC_OK; ++i) status = parse_text(&p, texts[i]);
-  if (status == BYOC_OK && p.native == NULL) {
-    p.native = new_target(&p, byoc_target_kind_native(), &status);
-    if (p.native != NULL) {
-      take_over_cpu(out_list, p.native);
-      status = finish_target(&p, p.native);
-    }
+  const bool is_named = p.native != NULL;
+  if (status == BYOC_OK && !is_named) p.native = new_target(&p, byoc_target_kind_native(), &status);
+  if (status == BYOC_OK && (!is_named || out_list->triple != NULL)) {
+    take_over_cpu(out_list, p.native);
+    status = finish_target(&p, p.native);
   }
+  if (status == BYOC_OK && out_list->triple != NULL) status = hand_over_cpu(&p);
   if (status == BYOC_OK && !byoc_vector_push(&out_list->targets, allocator, p.native)) {
     status = byoc_diag_out_of_memory(diag);
   }

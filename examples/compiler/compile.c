@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles a model with libbyoc, as a program of its own would: it shows progress on one line, prints what the compiler
 // says with its hints, and Ctrl-C ends the build. usage: compile MODEL.onnx OUT.so [TARGET...]
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program with a model linked into it: no file to find, no dlopen.
 #include <stdio.h>
 

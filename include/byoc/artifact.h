@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/artifact.h - what a compiled model is: one shared object with one exported function.
 //
 //   void *library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
@@ -15,6 +16,9 @@
 //
 // Damage: the file ends with a hash of all its bytes (byoc/verify.h). With BYOC_VERIFY=1 in the environment, `create`
 // checks it before it makes the first context; a tool that changes the file, such as strip, makes that check fail.
+//
+// Weights: an artifact of a large model has a weights file beside it (byoc build --weights), which travels with it.
+// `create` maps it read-only, and with BYOC_VERIFY=1 checks the hash of every weight in it.
 //
 // Threads: a context is used by one thread at a time (a second one that comes during a run gets BYOC_INVALID_ARGUMENT);
 // contexts of one artifact run concurrently and share the constants. The table and everything it points to is read-only
@@ -105,6 +109,10 @@ typedef struct byoc_context_options_t {
   // not, the model says how many turns there are, and they are not counted. 0: $BYOC_MAX_ITERATIONS, else there is no
   // limit. Since minor 5.
   uint64_t max_iterations;
+  // The weights file of an artifact that was built with --weights external. NULL: $BYOC_WEIGHTS, else the file beside
+  // the artifact. Read when the first context of the process is made; later ones share what that one opened. Since
+  // minor 5.
+  const char *weights;
 } byoc_context_options_t;
 
 // A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.
@@ -175,7 +183,7 @@ typedef struct byoc_artifact_t {
   uint32_t input_count, output_count;
   const byoc_tensor_info_t *inputs, *outputs;
   uint64_t workspace_size_bytes; // memory that each context allocates for intermediate values
-  uint64_t constants_size_bytes; // weights inside the file, shared
+  uint64_t constants_size_bytes; // weights, inside the file or in the weights file beside it; shared
   const char *metadata;          // JSON: targets, plugin versions, CPU features, content hashes, host program summary
   uint64_t metadata_size_bytes;  // without the NUL
 
@@ -185,8 +193,9 @@ typedef struct byoc_artifact_t {
   // Does all that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
   // last_error(NULL) has the reason (for this thread): BYOC_UNSUPPORTED as from `check` or for a small stack,
   // BYOC_INVALID_ARGUMENT for wrong options or environment variables, with BYOC_VERIFY=1 those of byoc_verify_file,
-  // BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or the status of a library, an engine or a
-  // device that cannot start. Where oneDNN (target dnnl) gets no memory while it prepares primitives, the process ends.
+  // BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, BYOC_IO or BYOC_INVALID_DATA if the weights
+  // file is missing or is not the one for this artifact, or the status of a library, an engine or a device that cannot
+  // start. Where oneDNN (target dnnl) gets no memory while it prepares primitives, the process ends.
   // Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element

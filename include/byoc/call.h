@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/call.h - the packed calling convention: how an artifact calls the functions that backends generate.
 //
 //   BYOC_PACKED int32_t relu_4(const byoc_call_t *call) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/communicator.h - how the ranks of one model talk: what an artifact asks of the transport that its caller brings.
 //
 //   const byoc_communicator_t *communicator = my_communicator();           // one for each rank, with rank and size

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/communicator_reduce.h - the arithmetic of reductions, for those who write a communicator.
 //
 //   memcpy(result, block_of_rank[0], bytes);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/compiler.h - the compiler as a library: a model becomes an artifact, as a file or in memory.
 //
 //   byoc_compiler_t *compiler = NULL;
@@ -123,9 +124,9 @@ typedef struct byoc_compiler_build_t {
   uint64_t model_size_bytes;
   const char *data_folder; // of a model in memory, where its external data is; NULL: it has none
   const char *name;        // in the artifact, a C identifier; NULL: that of the model's file, or "model"
-  // Where the artifact goes: a shared object, or by the end of its name a static library (.a) or an object (.o). Its
-  // header is written beside it, model.so and model.h; both appear when they are whole, or not at all. NULL: the result
-  // has the shared object and its header.
+  // Where the artifact goes: a shared object, or by the end of its name a static library (.a), an object (.o) or a
+  // folder of C source (.c). Its header is written beside it, model.so and model.h, or into the folder; all of it
+  // appears when it is whole, or not at all. NULL: the result has the shared object and its header.
   const char *output;
   const char *const *targets; // "cutlass -tune=1", in order of preference, as for byoc build; none: what it takes then
   uint64_t target_count;
@@ -154,6 +155,11 @@ typedef struct byoc_compiler_build_t {
   int32_t (*progress)(void *self, const byoc_compiler_progress_t *progress);
   // Each diagnostic as soon as it is known. It lives as long as the result.
   void (*diagnostic)(void *self, const byoc_compiler_diagnostic_t *diagnostic);
+  // Where the constants go: "internal" (into the artifact's data), "appended" (behind its code), "external" (into a
+  // file beside it, model.weights) or "FILE.weights", which several artifacts share. NULL: internal, and from 1.5 GiB
+  // on external. An artifact that goes to no file has them inside.
+  const char *weights;
+  const char *triple; // of the machine that the artifact is for, "aarch64-linux-gnu"; NULL: this one
 } byoc_compiler_build_t;
 
 // What a call made and what it said. Texts and bytes live until it is destroyed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/device.h - the interface of a device driver: the code that runs kernels on a device inside an artifact.
 //
 //   extern BYOC_PACKED const byoc_driver_t my_driver;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/device_plugin.h - how a backend plugin brings a device: its driver, the code for it, and what runs each
 // function.
 //

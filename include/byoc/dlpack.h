@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/dlpack.h - DLPack's tensor, as byoc/call.h uses it.
 //
 //   const DLTensor *x = &call->tensors[0];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/driver_check.h - what `byoc-plugin-check --driver FILE.so` needs of a driver (byoc/device.h): where its table
 // is, and kernels of its device, which the checks launch.
 //

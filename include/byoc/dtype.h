@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/dtype.h - element types of tensors.
 //
 //   uint64_t bytes = byoc_dtype_bits(BYOC_DTYPE_F16) * count / 8;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/engine.h - the interface of a JSON engine: the code that runs JSON runtime modules inside an artifact.
 //
 //   extern BYOC_PACKED const byoc_engine_t my_engine;

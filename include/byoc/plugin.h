@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/plugin.h - what a backend plugin is, and what the host offers to it.
 //
 //   #include "byoc/plugin.h"
@@ -623,6 +624,10 @@ struct byoc_host_t {
 
 enum {
   BYOC_BACKEND_REENTRANT = 1, // accept may be called from several threads at once
+  // Since minor 5. It makes code for every machine of byoc/isa.def: C that codegen->compile compiles, which is told by
+  // codegen->cpu_features what the machine has, and no archives of its own. Builds for another machine than the host's
+  // leave out the targets of backends that do not say so.
+  BYOC_BACKEND_EVERY_MACHINE = 2,
 };
 
 // One target. Required: `target`, and either `generate` or `generate_function`. Everything else may be left zero.

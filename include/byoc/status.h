@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/status.h - status codes shared by the host, its plugins and its artifacts.
 //
 //   int32_t status = table->run(context, inputs, outputs);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/table.h - what the host offers to the plugin that makes backends of tables.
 //
 //   const byoc_table_api_t *tables = host->extension(host, BYOC_TABLE_EXTENSION, 1);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/verify.h - is the file of an artifact still what byoc wrote?
 //
 //   char message[512];

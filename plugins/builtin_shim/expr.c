@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses and evaluates the expressions of a table.
 #include "expr.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions of a table: sizes, conditions and attributes of a match, written as text.
 //
 //   dim(a, -1) == dim(b, -2) && (dtype(a) == 'f32' || dtype(a) == 'f64')

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds the library behind a table to artifacts, and opens it for the evaluator.
 #define _GNU_SOURCE // memfd_create
 #include "library.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library behind a table: linked into artifacts, and opened in the evaluator's process.
 #ifndef BYOC_SHIM_LIBRARY_H_
 #define BYOC_SHIM_LIBRARY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products whose sizes each run brings, by the packed convention: the shapes of a call say how many rows, columns and
 // matrices there are.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products by OpenBLAS on one thread each, spread over the artifact's own workers.
 //
 // This file stands in for OpenBLAS' memory.o, blas_server.o and threaded drivers: no thread is started, no lock taken

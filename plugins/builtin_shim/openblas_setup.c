@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenBLAS inside an artifact: which kernels it runs.
 //
 // OpenBLAS 0.3.21 chooses its kernels when it is loaded, by model numbers that end with the processors of its day: a

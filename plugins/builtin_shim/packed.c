@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binds matches to functions of the packed convention.
 #include "packed.h"
 

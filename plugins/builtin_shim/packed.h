@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of a table whose match becomes one call by the packed convention (byoc/call.h): for functions that read the
 // shapes of each call, where the model leaves sizes open.
 #ifndef BYOC_SHIM_PACKED_H_

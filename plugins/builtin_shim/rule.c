@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the rules of a table and applies their steps to a match.
 #include "rule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of a table: what their steps mean (README.md lists the fields).
 //
 // One walk serves three purposes, so that they cannot drift apart: checking a table when it is loaded (no region),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a table and checks it as a whole.
 #include "table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table: the target, its library, its options and its rules, read once and checked whole.
 #ifndef BYOC_SHIM_TABLE_H_
 #define BYOC_SHIM_TABLE_H_

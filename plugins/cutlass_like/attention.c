@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How attention is blocked: block_depth counts the keys of a block, rows the queries of a tile, vectors its width.
 #include "attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // attention.h - attention in one pass over keys and values (templates/attention.h).
 //
 //   byoc_cutlass_attention_plan(&problem, &plan);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bits.h - products by weights of few bits (templates/bits*.h): how they are planned and written.
 #ifndef BYOC_CUTLASS_BITS_H_
 #define BYOC_CUTLASS_BITS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The constants that templates name: numbers, floats, epilogues, and what every template reads.
 #include <math.h>
 
@@ -97,8 +98,14 @@ void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
   byoc_cutlass_define_inputs(text, names, &problem->inputs);
   byoc_cutlass_define(text, names, "IS_OPEN", byoc_cutlass_is_open(problem));
-  byoc_cutlass_define_text(text, names, "UNITS", "", byoc_cutlass_is_open(problem) ? "args->items" : "FN(items)");
-  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS);
+  bool is_conv = problem->kind == BYOC_CUTLASS_CONV; // whose sizes are functions of the call
+  byoc_cutlass_define(text, names, "OPEN_SIZES", byoc_cutlass_open_sizes(problem));
+  byoc_cutlass_define_text(text, names, "BLOCKS", "", is_conv ? "FN(blocks)(args)" : "FN(blocks)");
+  byoc_cutlass_define_text(text, names, "UNITS", "",
+                           byoc_cutlass_is_open(problem) ? "args->items"
+                           : is_conv                     ? "FN(items)(args)"
+                                                         : "FN(items)");
+  byoc_cutlass_define(text, names, "SHARE_MACS", byoc_cutlass_share_macs(problem, plan));
   byoc_cutlass_define(text, names, "TRANSPOSED", plan->transposed);
   byoc_cutlass_define(text, names, "DIRECT", plan->direct);
   byoc_cutlass_define(text, names, "BLOCK_DEPTH", plan->block_depth);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct convolutions: their tiles and blocks, their weights.
 #include "direct.h"
 
@@ -8,6 +9,7 @@ enum { BLOCK_BYTES = 448 * 1024, PANEL_BYTES = 512 * 1024 };
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   if (problem->kind != BYOC_CUTLASS_CONV || (conv->in == 1 && conv->groups > 1)) return false;
+  if (byoc_cutlass_open_sizes(problem)) return false;
   return conv->pad_top >= 0 && conv->pad_left >= 0 && byoc_cutlass_takes_layouts(conv);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // direct.h - convolutions that read their input where it lies, each value broadcast (templates/direct.h).
 //
 //   byoc_cutlass_direct_plan(&problem, &plan);
@@ -23,7 +24,8 @@ typedef struct byoc_cutlass_direct_t {
   int64_t block_tiles;                              // tiles of a block
 } byoc_cutlass_direct_t;
 
-// True if the template can compute the problem: it can compute everything except depthwise convolutions.
+// True if the template can compute the problem: it can compute everything except depthwise convolutions and pictures of
+// open sizes.
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem);
 
 // Fills plan; plan->isa is read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A problem and its plan as C: the constants that a template names, then the template.
 #include "emit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // emit.h - what the emitters share: constants defined around a template, register tiles, epilogues.
 //
 //   byoc_cutlass_names_t names = {0};
@@ -20,7 +21,7 @@
   X(direct)                                                                                                            \
   X(depthwise)                                                                                                         \
   X(depthwise_blocked)                                                                                                 \
-  X(open_batch)                                                                                                        \
+  X(open_images)                                                                                                       \
   X(gemm_pack_rows)                                                                                                    \
   X(gemm_open_rows)                                                                                                    \
   X(gemm_weights)                                                                                                      \
@@ -29,6 +30,7 @@
   X(attention)                                                                                                         \
   X(args)                                                                                                              \
   X(item_shares)                                                                                                       \
+  X(band_shares)                                                                                                       \
   X(panel_shares)                                                                                                      \
   X(bits)                                                                                                              \
   X(bits_tile)                                                                                                         \
@@ -93,6 +95,7 @@ typedef struct byoc_cutlass_tiling_t {
   int64_t c_row;
   int64_t ahead;     // floats of the next weights that each term prefetches
   bool partial_tile; // partial sums have the shape of the whole tile, not of the result
+  bool open_columns; // a tile is told how long c's rows, b's unless they are packed, and its own are
 } byoc_cutlass_tiling_t;
 
 // One tile as the function FN(name).
@@ -100,6 +103,10 @@ void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const b
                             int64_t rows, int64_t columns);
 void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_tiling_t *tiling);
+
+// The same where the columns are those of a call: TILES picks by row_rest and LEFT, the columns from the tile on.
+void byoc_cutlass_emit_open_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                  const byoc_cutlass_tiling_t *tiling);
 
 // Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
 void byoc_cutlass_emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,

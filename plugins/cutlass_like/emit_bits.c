@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by weights of few bits as C.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions as C.
 #include "emit.h"
 #include "plan.h"
@@ -9,7 +10,7 @@ static void emit_depthwise_blocked(byoc_cutlass_text_t *text, byoc_cutlass_names
   byoc_cutlass_define(text, names, "BLOCK", BYOC_CUTLASS_BLOCK);
   byoc_cutlass_define(text, names, "PIXELS", plan->rows);
   BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise_blocked);
-  BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, band_shares);
 }
 
 static void emit_depthwise(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
@@ -20,12 +21,19 @@ static void emit_depthwise(byoc_cutlass_text_t *text, byoc_cutlass_names_t *name
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
   byoc_cutlass_define(text, names, "CHANNELS", conv->groups * conv->out);
   byoc_cutlass_define(text, names, "MULTIPLIER", conv->out);
+  byoc_cutlass_define(text, names, "BAND_H", sizes.band_h);
+  byoc_cutlass_define(text, names, "BAND_W", sizes.band_w);
   byoc_cutlass_define(text, names, "PHASE_W", sizes.phase_w);
   byoc_cutlass_define(text, names, "PADDED_ROW", sizes.padded_row);
-  byoc_cutlass_define(text, names, "PADDED_H", sizes.padded_h);
   byoc_cutlass_define(text, names, "VECTOR_ROWS", plan->rows);
   BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise);
   BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
+}
+
+// Can the kernel reach so far into the padding that some of its taps read nothing else?
+static bool may_skip_taps(const byoc_cutlass_conv_t *conv) {
+  const bool is_padded = conv->pad_top > 0 || conv->pad_left > 0 || conv->same != BYOC_CUTLASS_SAME_NONE;
+  return is_padded && conv->kernel_h * conv->kernel_w > 1 && (conv->dilation_h > 1 || conv->dilation_w > 1);
 }
 
 static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
@@ -34,6 +42,7 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), wide = plan->vectors * lanes, pixels = conv->out_h * conv->out_w;
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
   byoc_cutlass_define(text, names, "CONTIGUOUS", byoc_cutlass_may_read_in_place(problem));
+  byoc_cutlass_define(text, names, "SKIPS_TAPS", may_skip_taps(conv));
   byoc_cutlass_define(text, names, "WEIGHT_PANEL", plan->transposed ? wide : plan->rows);
   byoc_cutlass_define(text, names, "PIXEL_PANEL", plan->transposed ? plan->rows : wide);
   byoc_cutlass_define(text, names, "WEIGHTS_OF_GROUP",
@@ -41,8 +50,9 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
   byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)",
                            plan->transposed ? "(((n) + LANES - 1) / LANES * LANES)" : "(n)");
   // While the tiles of a block compute, they prefetch what comes next from memory: the next weights if lanes are
-  // channels, otherwise the next block of pixels.
+  // channels, otherwise the next block of pixels. If sizes are open, the call says what.
   int64_t ahead = plan->transposed ? byoc_cutlass_ceil_div(wide, plan->block_panels) : 0;
+  bool is_open = byoc_cutlass_open_sizes(problem);
   bool pixels_ahead = !plan->transposed && !plan->direct && byoc_cutlass_may_read_in_place(problem);
   byoc_cutlass_define(text, names, "AHEAD_PIXELS", pixels_ahead);
   byoc_cutlass_define(text, names, "AHEAD", ahead);
@@ -57,36 +67,49 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
                                   .b_whole = !plan->transposed,
                                   .b_depth = pixels,
                                   .c_row = pixels,
-                                  .ahead = pixels_ahead ? 1 : ahead,
-                                  .partial_tile = plan->transposed};
-  byoc_cutlass_emit_tiles(text, names, &tiling);
+                                  .ahead = pixels_ahead || is_open ? 1 : ahead,
+                                  .partial_tile = plan->transposed,
+                                  .open_columns = is_open};
+  byoc_cutlass_define_text(text, names, "TILE_SIZES", "", is_open ? ", pixels, LEFT" : "");
+  byoc_cutlass_define_text(text, names, "LEFT", "", "(pixels - pixel)");
+  if (is_open)
+    byoc_cutlass_emit_open_tiles(text, names, &tiling);
+  else
+    byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }
 
-// The shape, as every template of convolutions reads it.
+// The shape, as every template of convolutions reads it: constants, or what templates/open_images.h finds in a call.
 static void emit_shape(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *conv) {
+  const bool same_h = conv->open_h && conv->stride_h > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;
+  const bool same_w = conv->open_w && conv->stride_w > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;
   const struct {
     const char *name;
     int64_t value;
-  } constants[] = {{"BATCH", conv->batch},
-                   {"GROUPS", conv->groups},
-                   {"IN", conv->in},
-                   {"OUT", conv->out},
-                   {"IN_H", conv->in_h},
-                   {"IN_W", conv->in_w},
-                   {"OUT_H", conv->out_h},
-                   {"OUT_W", conv->out_w},
-                   {"KERNEL_H", conv->kernel_h},
-                   {"KERNEL_W", conv->kernel_w},
-                   {"STRIDE_H", conv->stride_h},
-                   {"STRIDE_W", conv->stride_w},
-                   {"DILATION_H", conv->dilation_h},
-                   {"DILATION_W", conv->dilation_w},
-                   {"PAD_TOP", conv->pad_top},
-                   {"PAD_LEFT", conv->pad_left}};
-  for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
-    byoc_cutlass_define(text, names, constants[i].name, constants[i].value);
+    const char *open; // NULL if it is constant
+  } shape[] = {{"BATCH", conv->batch, NULL},
+               {"GROUPS", conv->groups, NULL},
+               {"IN", conv->in, NULL},
+               {"OUT", conv->out, NULL},
+               {"IN_H", conv->in_h, conv->open_h ? "args->in_h" : NULL},
+               {"IN_W", conv->in_w, conv->open_w ? "args->in_w" : NULL},
+               {"OUT_H", conv->out_h, conv->open_h ? "args->out_h" : NULL},
+               {"OUT_W", conv->out_w, conv->open_w ? "args->out_w" : NULL},
+               {"KERNEL_H", conv->kernel_h, NULL},
+               {"KERNEL_W", conv->kernel_w, NULL},
+               {"STRIDE_H", conv->stride_h, NULL},
+               {"STRIDE_W", conv->stride_w, NULL},
+               {"DILATION_H", conv->dilation_h, NULL},
+               {"DILATION_W", conv->dilation_w, NULL},
+               {"PAD_TOP", conv->pad_top, same_h ? "args->pad_top" : NULL},
+               {"PAD_LEFT", conv->pad_left, same_w ? "args->pad_left" : NULL}};
+  for (size_t i = 0; i < sizeof shape / sizeof *shape; ++i) {
+    if (shape[i].open)
+      byoc_cutlass_define_text(text, names, shape[i].name, "", shape[i].open);
+    else
+      byoc_cutlass_define(text, names, shape[i].name, shape[i].value);
+  }
 }
 
 void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
@@ -114,6 +137,9 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   emit_shape(text, names, conv);
   emit_form(text, names, problem, plan);
   if (!conv->open_batch) return;
-  byoc_cutlass_define(text, names, "IMAGE_MACS", byoc_cutlass_macs(problem));
-  BYOC_CUTLASS_ADD_TEMPLATE(text, open_batch);
+  byoc_cutlass_define(text, names, "IN_BLOCKED", conv->in_blocked);
+  byoc_cutlass_define(text, names, "OUT_BLOCKED", conv->out_blocked);
+  byoc_cutlass_define(text, names, "SAME", conv->same);
+  byoc_cutlass_define(text, names, "PIXEL_MACS", conv->groups * conv->out * conv->in * conv->kernel_h * conv->kernel_w);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, open_images);
 }

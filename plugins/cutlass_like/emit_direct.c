@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct convolutions as C.
 #include "direct.h"
 #include "emit.h"

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of words as C.
 #include "words.h"
+
+#include <stdio.h>
 
 // What templates/words_finish.h reads.
 static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
@@ -13,7 +16,10 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define(text, names, "DATA", words->data); // the numbers of templates/words.h are those of byoc/dtype.h
   byoc_cutlass_define(text, names, "RESULT", words->result);
   byoc_cutlass_define_inputs(text, names, inputs);
-  byoc_cutlass_define_text(text, names, "UNITS", "", "FN(items)"); // shapes of words are never open
+  const bool is_conv = problem->kind == BYOC_CUTLASS_CONV; // whose sizes are constants: those of one image
+  byoc_cutlass_define(text, names, "IS_OPEN", byoc_cutlass_is_open(problem));
+  byoc_cutlass_define_text(text, names, "UNITS", "", is_conv ? "FN(items)" : "FN(items)(args)");
+  byoc_cutlass_define_text(text, names, "BLOCKS", "", is_conv ? "FN(blocks)" : "FN(blocks)(args)");
   byoc_cutlass_define(text, names, "INPUT_ZERO", inputs->zero);
   byoc_cutlass_define(text, names, "INPUT_FACTOR", inputs->factor);
   byoc_cutlass_define(text, names, "READS_ZERO", words->reads_zero);
@@ -75,6 +81,25 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   if (pick.failed) text->failed = true;
   byoc_cutlass_text_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(...)", pick.data ? pick.data : "");
+  byoc_cutlass_text_deinit(&pick);
+}
+
+// A tile of every height, and TILES, which picks by the height and column_rest.
+static void emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                  const byoc_cutlass_problem_t *problem, const tiles_t *t) {
+  byoc_cutlass_text_t pick = {0};
+  byoc_cutlass_text_add(&pick, "switch ((height) * 2 + (rest)) {");
+  for (int64_t height = 1; height <= t->rows; ++height)
+    for (int rest = 0; rest < 2; ++rest) {
+      char name[40];
+      snprintf(name, sizeof name, "tile_of_%lld%s", (long long)height, rest ? "_last_columns" : "");
+      emit_tile(text, problem, name, height, rest ? t->column_rest : t->vectors, rest ? t->last_lanes : t->lanes);
+      byoc_cutlass_text_add(&pick, " case %lld: FN(%s)(__VA_ARGS__); break;", (long long)(height * 2 + rest), name);
+    }
+  byoc_cutlass_text_add(&pick, " }");
+  if (pick.failed) text->failed = true;
+  byoc_cutlass_text_add(text, "\n");
+  byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
   byoc_cutlass_text_deinit(&pick);
 }
 
@@ -159,7 +184,10 @@ static void emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
                       const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
-  byoc_cutlass_define(text, names, "M", gemm->m);
+  if (gemm->open_rows)
+    byoc_cutlass_define_text(text, names, "M", "", "args->rows");
+  else
+    byoc_cutlass_define(text, names, "M", gemm->m);
   byoc_cutlass_define(text, names, "N", gemm->n);
   byoc_cutlass_define(text, names, "K", gemm->k);
   byoc_cutlass_define(text, names, "IN_PLACE", plan->direct);
@@ -174,8 +202,25 @@ static void emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
                    .last_lanes = rest_of(gemm->n, lanes),
                    .row_test = "row_rest",
                    .column_test = "column_rest"};
-  emit_tiles(text, names, problem, &tiles);
+  if (gemm->open_rows)
+    emit_tiles_of_heights(text, names, problem, &tiles);
+  else
+    emit_tiles(text, names, problem, &tiles);
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_gemm);
+}
+
+// What templates/words_entry.h reads to go through the rows or images of a call.
+static void emit_slices(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+                        const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  const bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
+  byoc_cutlass_define_text(text, names, "COUNTED_AXES", "", is_conv ? "1" : "result->ndim - 1");
+  byoc_cutlass_define(text, names, "SLICE", is_conv ? 1 : plan->direct ? INT32_MAX : gemm->m);
+  byoc_cutlass_define(text, names, "SLICE_DATA", is_conv ? c->groups * c->in * c->in_h * c->in_w : gemm->k);
+  byoc_cutlass_define(text, names, "SLICE_RESULT", is_conv ? c->groups * c->out * c->out_h * c->out_w : gemm->n);
+  byoc_cutlass_define(text, names, "SLICE_MACS", is_conv ? byoc_cutlass_macs(problem) : gemm->n * gemm->k);
+  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS_OF_WORDS);
 }
 
 void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
@@ -185,6 +230,7 @@ void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *na
     emit_conv(text, names, problem, plan);
   else
     emit_gemm(text, names, problem, plan);
+  if (byoc_cutlass_is_open(problem)) emit_slices(text, names, problem, plan);
   byoc_cutlass_define(text, names, "SLOT_FLOATS", 0); // shares have no memory of their own
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
   byoc_cutlass_text_add(text, "\n");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend's hook: reads every function as a problem, compiles the distinct ones, and binds what came out.
 #include "generate.h"
 

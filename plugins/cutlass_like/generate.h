@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // generate.h - the backend's hook: every function of the codegen becomes C, all of it one static library.
 #ifndef BYOC_CUTLASS_GENERATE_H_
 #define BYOC_CUTLASS_GENERATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of words: which dot a problem gets, and its constants.
 #include <stdlib.h>
 #include <string.h>

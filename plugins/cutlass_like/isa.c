@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruction sets: what plans, emitters and flags use of the rows of byoc/isa.def.
 #include "isa.h"
 
@@ -21,8 +22,21 @@ static const isa_row_t isas[BYOC_CUTLASS_ISA_COUNT] = {
 #include "byoc/isa.def"
 };
 
+// The option that takes flags without '-', by machine.
+enum {
+#define BYOC_ISA_MACHINE(NAME, ...) MACHINE_##NAME,
+#include "byoc/isa.def"
+#define BYOC_ISA_WORD(NAME, MACHINE, ...) MACHINE_OF_##NAME = MACHINE_##MACHINE,
+#include "byoc/isa.def"
+};
+static const char *const marches[] = {
+#define BYOC_ISA_MACHINE(NAME, name, elf, march, base) march,
+#include "byoc/isa.def"
+};
+
 typedef struct feature_row_t {
   const char *name, *flag, *tuning;
+  int machine;
 } feature_row_t;
 enum {
 #define BYOC_ISA_FEATURE(NAME, ...) FEATURE_##NAME,
@@ -31,7 +45,7 @@ enum {
 };
 static const feature_row_t features[FEATURE_COUNT] = {
 #define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, tuning, ...)                         \
-  [FEATURE_##NAME] = {name, flag, tuning},
+  [FEATURE_##NAME] = {name, flag, tuning, MACHINE_OF_##WORD},
 #include "byoc/isa.def"
 };
 
@@ -114,7 +128,8 @@ static void add_flags(const char *wanted, char *buffer, size_t size) {
       for (size_t i = 0; i < FEATURE_COUNT; ++i) {
         const char *flag = tuning ? features[i].tuning : features[i].flag;
         if (strlen(features[i].name) != length || memcmp(features[i].name, word, length) != 0 || !flag[0]) continue;
-        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? " " : "", flag);
+        const char *front = flag[0] == '-' ? "" : marches[features[i].machine];
+        if (used < size) used += (size_t)snprintf(buffer + used, size - used, "%s%s%s", used ? " " : "", front, flag);
       }
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isa.h - instruction sets that the templates are written for: the rows of byoc/isa.def, as plans and emitters read
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From nodes of the graph to a problem: reads the chain of nodes one by one.
 #include "match.h"
 
@@ -48,13 +49,11 @@ static bool start_channels(chain_t *chain, int64_t channels) {
   return byoc_cutlass_match_start(chain->match, channels);
 }
 
-// The batch of both may be open, and is the same; nothing else.
-static bool open_batch(chain_t *chain, const byoc_value_t *x, const byoc_value_t *y) {
+// The number of images, which is the same in both, and the sizes of the pictures are those of a call; nothing else.
+static bool open_images(chain_t *chain, const byoc_value_t *x, const byoc_value_t *y) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_conv_t *conv = &chain->match->problem.conv;
-  for (int32_t i = 1; i < graph->value_rank(x); ++i)
-    if (graph->value_dim(x, i) < 0 || graph->value_dim(y, i) < 0)
-      return refuse(chain, "something else than the number of images is open");
+  if (graph->value_dim(x, 1) < 0 || graph->value_dim(y, 1) < 0) return refuse(chain, "the number of channels is open");
   if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(chain, "another number of images as result");
   conv->open_batch = true;
   conv->batch = 1;
@@ -74,7 +73,7 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   byoc_tensor_data_t data;
   if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
   if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
-  if (is_open && !open_batch(chain, x, y)) return false;
+  if (is_open && !open_images(chain, x, y)) return false;
   match->data = x;
   match->weights = w;
   if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // match.h - from nodes of the graph to a problem.
 //
 //   byoc_cutlass_match_t match;
@@ -52,7 +53,10 @@ bool byoc_cutlass_match_out_of_memory(byoc_cutlass_match_t *match);
 // Elements of a constant.
 int64_t byoc_cutlass_match_elements(const byoc_tensor_data_t *data);
 
-// True for f32 with elements, as far as its dimensions are known. Sets *is_open if some of them are those of a call.
+// True for a tensor with elements, as far as its dimensions are known. Sets *is_open if some of them are those of a
+// call.
+bool byoc_cutlass_match_known(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *is_open);
+// The same for f32 only.
 bool byoc_cutlass_match_known_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *is_open);
 
 // Allocates scale and shift and sets them to 1 and 0.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From an Attention node to a problem.
 #include "match_attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // match_attention.h - from an Attention operator to a problem.
 #ifndef BYOC_CUTLASS_MATCH_ATTENTION_H_
 #define BYOC_CUTLASS_MATCH_ATTENTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From byoc::PackedMatMul to a problem.
 #include "match_bits.h"
 

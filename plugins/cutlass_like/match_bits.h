@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // match_bits.h - from byoc::PackedMatMul, a product by weights of few bits, to a problem.
 #ifndef BYOC_CUTLASS_MATCH_BITS_H_
 #define BYOC_CUTLASS_MATCH_BITS_H_

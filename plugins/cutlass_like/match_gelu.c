@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recognises GELU written out by erf or tanh.
 #include "match_gelu.h"
 

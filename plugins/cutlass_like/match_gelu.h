@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // match_gelu.h - Gelu written out as simpler operators.
 #ifndef BYOC_CUTLASS_MATCH_GELU_H_
 #define BYOC_CUTLASS_MATCH_GELU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all readers of products share: shapes of convolutions and matrix products, and values for each channel.
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,12 @@ static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *nod
 }
 
 bool byoc_cutlass_match_known_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *is_open) {
+  return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && byoc_cutlass_match_known(graph, value, is_open);
+}
+
+bool byoc_cutlass_match_known(const byoc_graph_api_t *graph, const byoc_value_t *value, bool *is_open) {
   const int32_t rank = value ? graph->value_rank(value) : -1;
-  if (rank < 0 || graph->value_dtype(value) != BYOC_DTYPE_F32) return false;
+  if (rank < 0) return false;
   for (int32_t i = 0; i < rank; ++i) {
     if (graph->value_dim(value, i) == 0) return false;
     *is_open = *is_open || graph->value_dim(value, i) < 0;
@@ -41,51 +46,75 @@ bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels) {
   return true;
 }
 
-// Padding at the start of one axis, by the attribute or by auto_pad.
-static int64_t pad_start(const byoc_graph_api_t *graph, const byoc_node_t *node, const int64_t *pads, int32_t axis,
-                         int64_t in, int64_t out, int64_t reach, int64_t stride) {
+// One spatial axis of a convolution; where its size is open, in and out are what is planned for.
+typedef struct axis_t {
+  int64_t in, out, kernel, stride, dilation, pad;
+  bool is_open;
+} axis_t;
+
+static axis_t read_axis(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *const xwy[3], int32_t i,
+                        int32_t axes) {
+  const int64_t *strides = ints(graph, node, "strides", (uint64_t)axes);
+  const int64_t *dilations = ints(graph, node, "dilations", (uint64_t)axes);
+  const int64_t *pads = ints(graph, node, "pads", (uint64_t)axes * 2);
   const char *mode = graph->node_text(node, "auto_pad");
-  int64_t total = (out - 1) * stride + reach - in;
+  const bool same = strncmp(mode, "SAME", 4) == 0;
+  axis_t axis = {.in = graph->value_dim(xwy[0], i + 2),
+                 .out = graph->value_dim(xwy[2], i + 2),
+                 .kernel = graph->value_dim(xwy[1], i + 2),
+                 .stride = strides ? strides[i] : 1,
+                 .dilation = dilations ? dilations[i] : 1};
+  const int64_t reach = (axis.kernel - 1) * axis.dilation + 1;
+  if (strcmp(mode, "VALID") == 0) pads = NULL;
+  axis.is_open = axis.in < 0 || axis.out < 0;
+  if (axis.is_open) {
+    axis.out = byoc_cutlass_open_size(graph->value_dim(xwy[1], 1), graph->value_dim(xwy[1], 0));
+    axis.in = axis.out * axis.stride;
+    if (!same) axis.in = (axis.out - 1) * axis.stride + reach - (pads ? pads[i] + pads[i + axes] : 0);
+  }
+  int64_t total = (axis.out - 1) * axis.stride + reach - axis.in;
   if (total < 0) total = 0;
-  if (strcmp(mode, "SAME_UPPER") == 0) return total / 2;
-  if (strcmp(mode, "SAME_LOWER") == 0) return total - total / 2;
-  return strcmp(mode, "VALID") == 0 || !pads ? 0 : pads[axis];
+  axis.pad = pads ? pads[i] : 0;
+  if (same) axis.pad = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+  return axis;
 }
 
 bool byoc_cutlass_match_conv_shape(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *x,
                                    byoc_value_t *w, byoc_value_t *y, byoc_cutlass_match_t *match) {
-  int32_t rank = graph->value_rank(x), axes = rank - 2;
+  int32_t axes = graph->value_rank(x) - 2;
   match->reason = "takes one or two spatial axes";
   if (axes != 1 && axes != 2) return false;
-  const int64_t *strides = ints(graph, node, "strides", (uint64_t)axes);
-  const int64_t *dilations = ints(graph, node, "dilations", (uint64_t)axes);
-  const int64_t *pads = ints(graph, node, "pads", (uint64_t)axes * 2);
+  byoc_value_t *const xwy[3] = {x, w, y};
+  axis_t wide = read_axis(graph, node, xwy, axes - 1, axes);
+  axis_t high = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+  if (axes == 2) high = read_axis(graph, node, xwy, 0, axes);
+  match->reason = "a size of the pictures is open beyond what padding leaves";
+  if (wide.in <= 0 || high.in <= 0) return false;
+  const char *mode = graph->node_text(node, "auto_pad");
+  uint32_t same = strcmp(mode, "SAME_UPPER") == 0   ? BYOC_CUTLASS_SAME_UPPER
+                  : strcmp(mode, "SAME_LOWER") == 0 ? BYOC_CUTLASS_SAME_LOWER
+                                                    : BYOC_CUTLASS_SAME_NONE;
   int64_t group = graph->node_int(node, "group");
-  byoc_cutlass_conv_t *conv = &match->problem.conv;
   match->problem.kind = BYOC_CUTLASS_CONV;
-  *conv = (byoc_cutlass_conv_t){.batch = graph->value_dim(x, 0),
-                                .groups = group,
-                                .in = graph->value_dim(w, 1),
-                                .out = graph->value_dim(w, 0) / group,
-                                .in_h = 1,
-                                .out_h = 1,
-                                .kernel_h = 1,
-                                .stride_h = 1,
-                                .stride_w = 1,
-                                .dilation_h = 1,
-                                .dilation_w = 1};
-  for (int32_t i = 0; i < axes; ++i) {
-    bool wide = i == axes - 1;
-    int64_t in = graph->value_dim(x, i + 2), out = graph->value_dim(y, i + 2), kernel = graph->value_dim(w, i + 2);
-    int64_t stride = strides ? strides[i] : 1, dilation = dilations ? dilations[i] : 1;
-    int64_t pad = pad_start(graph, node, pads, i, in, out, (kernel - 1) * dilation + 1, stride);
-    *(wide ? &conv->in_w : &conv->in_h) = in;
-    *(wide ? &conv->out_w : &conv->out_h) = out;
-    *(wide ? &conv->kernel_w : &conv->kernel_h) = kernel;
-    *(wide ? &conv->stride_w : &conv->stride_h) = stride;
-    *(wide ? &conv->dilation_w : &conv->dilation_h) = dilation;
-    *(wide ? &conv->pad_left : &conv->pad_top) = pad;
-  }
+  match->problem.conv = (byoc_cutlass_conv_t){.batch = graph->value_dim(x, 0),
+                                              .groups = group,
+                                              .in = graph->value_dim(w, 1),
+                                              .out = graph->value_dim(w, 0) / group,
+                                              .in_h = high.in,
+                                              .in_w = wide.in,
+                                              .out_h = high.out,
+                                              .out_w = wide.out,
+                                              .kernel_h = high.kernel,
+                                              .kernel_w = wide.kernel,
+                                              .stride_h = high.stride,
+                                              .stride_w = wide.stride,
+                                              .dilation_h = high.dilation,
+                                              .dilation_w = wide.dilation,
+                                              .pad_top = high.pad,
+                                              .pad_left = wide.pad,
+                                              .open_h = high.is_open,
+                                              .open_w = wide.is_open,
+                                              .same = high.is_open || wide.is_open ? same : BYOC_CUTLASS_SAME_NONE};
   return true;
 }
 

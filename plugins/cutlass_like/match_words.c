@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From nodes on bytes to a problem of words.
 #include "match_words.h"
 
@@ -123,6 +124,27 @@ static bool read_result(const byoc_graph_api_t *graph, const byoc_value_t *scale
   return true;
 }
 
+// Only the number of images, which is the same in both, is that of each call.
+static bool open_batch(const byoc_graph_api_t *graph, const byoc_value_t *x, const byoc_value_t *y,
+                       byoc_cutlass_match_t *match) {
+  for (int32_t i = 1; i < graph->value_rank(x); ++i)
+    if (graph->value_dim(x, i) < 0 || graph->value_dim(y, i) < 0)
+      return refuse(match, "something else than the number of images is open");
+  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(match, "another number of images as result");
+  match->problem.conv.batch = 1;
+  match->problem.conv.open_batch = true;
+  return true;
+}
+
+// Only the number of rows is that of each call.
+static bool open_rows(byoc_cutlass_match_t *match) {
+  byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
+  if (gemm->n < 0 || gemm->k < 0) return refuse(match, "something else than the number of rows is open");
+  gemm->m = BYOC_CUTLASS_OPEN_ROWS;
+  gemm->open_rows = true;
+  return true;
+}
+
 bool byoc_cutlass_is_words_product(const char *op) {
   return strcmp(op, "QLinearConv") == 0 || strcmp(op, "QLinearMatMul") == 0 || strcmp(op, "ConvInteger") == 0 ||
          strcmp(op, "MatMulInteger") == 0;
@@ -134,8 +156,10 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
   byoc_value_t *x = operand(graph, node, 0), *w = operand(graph, node, linear ? 3 : 1);
   byoc_value_t *x_zero = operand(graph, node, 2), *w_zero = operand(graph, node, linear ? 5 : 3);
   byoc_value_t *y = graph->node_result(node, 0);
-  if (graph->value_element_count(x) <= 0 || graph->value_element_count(w) <= 0 || graph->value_element_count(y) <= 0)
-    return refuse(match, "takes constant shapes only");
+  bool is_open = false;
+  if (graph->value_element_count(w) <= 0 || !byoc_cutlass_match_known(graph, x, &is_open) ||
+      !byoc_cutlass_match_known(graph, y, &is_open))
+    return refuse(match, "takes weights of a constant shape only");
   if (!is_byte(graph->value_dtype(x)) || !is_byte(graph->value_dtype(w))) return refuse(match, "takes bytes only");
   match->problem.words =
       (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I16X2, .data = graph->value_dtype(x), .result = BYOC_DTYPE_I32};
@@ -145,9 +169,11 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
     if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
     const byoc_cutlass_conv_t *c = &match->problem.conv;
     if (c->groups > 1 && c->in < 4) return refuse(match, "too few channels per group to fill words");
+    if (is_open && !open_batch(graph, x, y, match)) return false;
   } else {
     if (!byoc_cutlass_match_matmul_shape(graph, x, w, y, match)) return false;
     if (match->problem.gemm.batch_rank > 0) return refuse(match, "several matrices of weights");
+    if (is_open && !open_rows(match)) return false;
     match->problem.gemm.constant_b = true;
   }
   int64_t channels = conv ? match->problem.conv.groups * match->problem.conv.out : match->problem.gemm.n;
@@ -205,7 +231,7 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
       return refuse(match, "a summand that is not made of bytes");
     if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is spread");
     for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
-      if (graph->value_dim(bytes, i) != graph->value_dim(value, i)) return refuse(match, "a summand that is spread");
+      if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is spread");
     if (!read_affine(graph, match->side, &words->other_scale, &words->other_zero))
       return refuse(match, "a scale that is not one constant");
     match->residual = bytes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // match_words.h - products of bytes as written with the operators QLinearConv, QLinearMatMul, ConvInteger and
 // MatMulInteger, and what turns their integer sums into floats.
 #ifndef BYOC_CUTLASS_MATCH_WORDS_H_

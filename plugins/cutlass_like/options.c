@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the target's options: instruction set, compiler, tuning and precision.
 #include "options.h"
 
@@ -17,9 +18,11 @@ static int32_t choose_isa(const byoc_host_t *host, byoc_codegen_t *codegen, byoc
   }
   if (byoc_cutlass_has_features(offered, needed)) return BYOC_OK;
   char message[512];
-  snprintf(message, sizeof message,
-           "cutlass: -mcpu=%s needs %s, which the machine that the artifact is for does not have; use -mcpu=native",
-           host->target->option_string(api->target(codegen), "mcpu"), needed);
+  snprintf(
+      message, sizeof message,
+      "cutlass: -mcpu=%s needs %s, which the machine that the artifact is for does not have; give target c the same "
+      "-mcpu",
+      host->target->option_string(api->target(codegen), "mcpu"), needed);
   return api->error(codegen, BYOC_INVALID_ARGUMENT, message);
 }
 

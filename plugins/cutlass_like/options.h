@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // options.h - what a target's options say, and what they mean for the compiler.
 //
 //   byoc_cutlass_options_t options;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights as words, and the tables of what each channel needs.
 #include <math.h>
 #include <stdint.h>

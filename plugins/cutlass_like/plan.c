@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how to compute a problem: a default by rules, and the neighbours that are worth measuring.
 #include "plan.h"
 
@@ -29,11 +30,13 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // Puts channels in lanes if that wastes fewer of them and the sums are long enough to pay for the transposed store.
   // On Cascade Lake, `cutlass_bench -p -w TERMS,64,7,1,1,0` finds both equally fast with 32 terms, and channels in
   // lanes a sixth faster with 128.
-  plan->transposed = lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
+  plan->transposed =
+      !byoc_cutlass_open_sizes(problem) && lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
   int64_t columns = plan->transposed ? conv->out : pixels, rows = plan->transposed ? pixels : conv->out;
   // Three vectors wide and eight or nine rows high needs the fewest loads per product; with channels in lanes, results
   // are stored as squares of lanes, which want high tiles.
   int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
+  if (byoc_cutlass_open_sizes(problem) && vectors == 4) widest = 4; // small pictures are one panel
   plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
   plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
   while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)
@@ -119,6 +122,7 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
   // Blocks of depth of equal length, so that no short one is left over.
   int64_t blocks = byoc_cutlass_ceil_div(depth, plan->block_depth);
   plan->block_depth = (int32_t)byoc_cutlass_ceil_div(depth, blocks);
+  if (byoc_cutlass_open_sizes(problem)) return; // there may be any number of panels
   int64_t panels;
   if (problem->kind == BYOC_CUTLASS_CONV)
     panels = byoc_cutlass_ceil_div(conv->out_h * conv->out_w,
@@ -146,9 +150,13 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_words_plan(problem, out_plan);
     return;
   }
-  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
+  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) {
+    byoc_cutlass_plan_spread(problem, out_plan);
+    return;
+  }
   if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
     byoc_cutlass_direct_plan(problem, out_plan);
+    byoc_cutlass_plan_spread(problem, out_plan);
     return;
   }
   if (problem->kind == BYOC_CUTLASS_CONV)
@@ -158,16 +166,21 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
   else
     plan_gemm(&problem->gemm, out_plan);
   byoc_cutlass_plan_normalise(problem, out_plan);
+  byoc_cutlass_plan_spread(problem, out_plan);
 }
 
 void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
                                   byoc_cutlass_depthwise_t *out_sizes) {
+  enum { OPEN_BAND_H = 32, OPEN_BAND_W = 128 }; // copies of up to 70 KB
   int64_t lanes = byoc_cutlass_isa_lanes(isa);
+  int64_t band_h = conv->open_h ? OPEN_BAND_H : conv->out_h, band_w = conv->open_w ? OPEN_BAND_W : conv->out_w;
   int64_t phase_w =
-      byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
-  *out_sizes = (byoc_cutlass_depthwise_t){.phase_w = phase_w,
+      byoc_cutlass_ceil_div(band_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
+  *out_sizes = (byoc_cutlass_depthwise_t){.band_h = band_h,
+                                          .band_w = band_w,
+                                          .phase_w = phase_w,
                                           .padded_row = phase_w * conv->stride_w,
-                                          .padded_h = (conv->out_h - 1) * conv->stride_h +
+                                          .padded_h = (band_h - 1) * conv->stride_h +
                                                       (conv->kernel_h - 1) * conv->dilation_h + 1};
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides how products by weights of few bits are split: into groups of rows and vectors of columns.
 #include "bits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plans that are worth measuring.
 #include "plan.h"
 
@@ -58,6 +59,7 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
   for (int32_t edge = 4; edge >= 2; edge -= 2) {
     (void)byoc_cutlass_winograd_plan(problem, edge, &plan);
     count = plan_push(problem, plan, plans, count, capacity);
+    if (byoc_cutlass_open_sizes(problem)) continue;
     int64_t panels = byoc_cutlass_ceil_div(problem->conv.out, plan.vectors * byoc_cutlass_isa_lanes(plan.isa));
     int32_t rows = plan.block_panels,
             most = (int32_t)(byoc_cutlass_ceil_div(problem->conv.out_h, edge) * problem->conv.batch);
@@ -158,7 +160,7 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
     return count;
   }
   bool is_conv = problem->kind == BYOC_CUTLASS_CONV, in_place = byoc_cutlass_may_read_in_place(problem);
-  for (int transposed = 0; transposed <= (is_conv ? 1 : 0); ++transposed)
+  for (int transposed = 0; transposed <= (is_conv && !byoc_cutlass_open_sizes(problem) ? 1 : 0); ++transposed)
     for (int direct = 0; direct <= (in_place && !transposed ? 1 : 0); ++direct)
       for (int32_t vectors = 1; vectors <= 4; ++vectors) {
         int64_t rows = !is_conv ? problem->gemm.m : transposed ? conv->out_h * conv->out_w : conv->out;

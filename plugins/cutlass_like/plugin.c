@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
 // compiled by the plugin itself into one static library. Products with constant weights take a number of rows,
-// convolutions a number of images, and attention a batch and lengths that are known at run time only. The parts:
+// convolutions a number of images and sizes of pictures, and attention a batch and lengths that are known at run time
+// only. The parts:
 //   plugin.c           identity, options, rules
 //   options.c          options of the target; isa.c: instruction sets
 //   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;
@@ -222,7 +224,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
       .backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                   .target = "cutlass",
                   .description = "convolutions and matrix products as register-blocked C, specialised for each shape",
-                  .flags = BYOC_BACKEND_REENTRANT,
+                  .flags = BYOC_BACKEND_REENTRANT | BYOC_BACKEND_EVERY_MACHINE,
                   .self = plugin,
                   .options = options,
                   .option_count = sizeof options / sizeof *options,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of a problem independently of the template that computes it: its size, its tensors' layouts, how it is
 // split.
 #include "problem.h"
@@ -19,6 +20,11 @@ bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem) {
          (problem->kind == BYOC_CUTLASS_BITS && problem->bits.open_rows) ||
          (problem->kind == BYOC_CUTLASS_CONV && problem->conv.open_batch) ||
          (problem->kind == BYOC_CUTLASS_ATTENTION && problem->attention.open);
+}
+
+int64_t byoc_cutlass_open_size(int64_t in, int64_t out) {
+  int64_t size = 7168 / (in > out ? in : out); // 112 with 64 channels, 14 with 512
+  return size < 8 ? 8 : size > 112 ? 112 : size;
 }
 
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
@@ -53,15 +59,8 @@ bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem) {
 bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv) {
   bool depthwise = conv->in == 1 && conv->groups > 1;
   if (!conv->in_blocked && !conv->out_blocked) return true;
-  if (conv->pad_top < 0 || conv->pad_left < 0) return false;
+  if (conv->pad_top < 0 || conv->pad_left < 0 || conv->open_h || conv->open_w) return false;
   if (depthwise)
     return conv->out == 1 && conv->in_blocked && conv->out_blocked && conv->groups % BYOC_CUTLASS_BLOCK == 0;
   return !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
-}
-
-int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  if (byoc_cutlass_is_open(problem)) return plan->slots;
-  bool words = plan->form == BYOC_CUTLASS_FORM_WORDS;
-  int64_t shares = byoc_cutlass_macs(problem) / (words ? BYOC_CUTLASS_SHARE_MACS_OF_WORDS : BYOC_CUTLASS_SHARE_MACS);
-  return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // problem.h - what a generated function computes (problem) and how (plan).
 //
 //   byoc_cutlass_plan_t plan;
@@ -60,6 +61,9 @@ typedef struct byoc_cutlass_epilogue_t {
 // Channels of a block: a blocked tensor is [batch][channels / 16][height][width][16].
 enum { BYOC_CUTLASS_BLOCK = 16 };
 
+// How an open axis is padded where that depends on its size: the larger half of the padding behind it, or in front.
+enum { BYOC_CUTLASS_SAME_NONE, BYOC_CUTLASS_SAME_UPPER, BYOC_CUTLASS_SAME_LOWER };
+
 // Convolution, NCHW or blocked. in and out count channels of one group; those of a blocked tensor are whole blocks.
 typedef struct byoc_cutlass_conv_t {
   int64_t batch, groups, in, out;
@@ -67,8 +71,10 @@ typedef struct byoc_cutlass_conv_t {
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int64_t pad_top, pad_left; // bottom and right follow from the output size
   bool in_blocked;
-  bool out_blocked; // the residual too
-  bool open_batch;  // the number of images is that of each call; batch is 1, and so is what the code is planned for
+  bool out_blocked;    // the residual too
+  bool open_batch;     // the number of images is that of each call; batch is 1, and so is what the code is planned for
+  bool open_h, open_w; // heights or widths are those of each call, as the batch is then; here is what is planned for
+  uint32_t same;       // BYOC_CUTLASS_SAME_*: how open axes with a stride above 1 are padded
 } byoc_cutlass_conv_t;
 
 enum { BYOC_CUTLASS_MAX_BATCH_RANK = 6 };
@@ -176,7 +182,8 @@ typedef struct byoc_cutlass_plan_t {
   int32_t lines;        // direct: rows of the output in a tile
   int32_t vectors;      // columns of a register tile, in vectors
   int32_t block_depth;  // terms summed between two visits of the result; attention: keys
-  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares; direct:
+  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares, or squares
+                        // where sizes are open; direct:
                         // rows of tiles, or tiles where pixels are counted through
   int32_t pass_panels;  // winograd: panels of weights multiplied in one pass over the patches
   int32_t streams;      // few_rows: parts of a panel's depth read side by side
@@ -184,8 +191,8 @@ typedef struct byoc_cutlass_plan_t {
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;
 
-// What a share has to do at least to be worth starting, some microseconds of work: multiply-add operations.
-enum { BYOC_CUTLASS_SHARE_MACS = 400000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 1000000 };
+// What a share has to do at least to be worth starting, two microseconds of work: multiply-add operations.
+enum { BYOC_CUTLASS_SHARE_MACS = 120000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 300000 };
 
 // The rows that a product is planned for whose number of rows is open.
 enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
@@ -196,7 +203,16 @@ enum { BYOC_CUTLASS_OPEN_KEYS = 512 };
 // True if the amount of work is known at run time only.
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem);
 
-// Multiply-add operations of one run; of one image where the batch is open.
+// True if a convolution's heights or widths are known at run time only.
+static inline bool byoc_cutlass_open_sizes(const byoc_cutlass_problem_t *problem) {
+  return problem->kind == BYOC_CUTLASS_CONV && (problem->conv.open_h || problem->conv.open_w);
+}
+
+// The rows and columns of a result that a convolution is planned for whose pictures have an open size: networks make
+// them smaller where there are more channels.
+int64_t byoc_cutlass_open_size(int64_t in, int64_t out);
+
+// Multiply-add operations of one run; of what is planned for where sizes are open.
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 
 // The number of matrices of a matrix product.
@@ -225,6 +241,9 @@ int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
 
 // The same, but a divisor of the total if one is near `most` and not below `least`, so that no lower tile is left over.
 int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most, int32_t least);
+
+// The multiply-adds of a share that is worth starting.
+int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // The largest number of shares that a run is split into; the workspace has room for as many.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text that grows, and its hash.
 #include "text.h"
 

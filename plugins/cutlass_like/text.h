@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // text.h - a growing text. A failed allocation is remembered and reported once, by byoc_cutlass_text_ok.
 #ifndef BYOC_CUTLASS_TEXT_H_
 #define BYOC_CUTLASS_TEXT_H_

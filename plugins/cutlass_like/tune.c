@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures candidates on this machine and keeps the winner in the plugin's cache.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's minimal filtering: when it pays, its blocking, its weights.
 #include "winograd.h"
 
@@ -18,7 +19,8 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
   w->points = (edge + 2) * (edge + 2);
   w->squares_w = byoc_cutlass_ceil_div(conv->out_w, edge);
   w->squares_h = byoc_cutlass_ceil_div(conv->out_h, edge) * conv->batch;
-  w->squares = w->squares_w * plan->block_panels;
+  bool is_open = byoc_cutlass_open_sizes(problem);
+  w->squares = is_open ? plan->block_panels : w->squares_w * plan->block_panels;
   w->last_squares = w->squares_w *
                     (w->squares_h - (byoc_cutlass_ceil_div(w->squares_h, plan->block_panels) - 1) * plan->block_panels);
   w->panel = plan->vectors * lanes;
@@ -26,10 +28,13 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
   // One vector more than needed, so that neither rows nor planes lie a multiple of a cache way apart.
   w->patch_row = byoc_cutlass_ceil_div(conv->in, lanes) * lanes + lanes;
   w->patch_step = w->squares * w->patch_row + lanes;
-  w->product_row = w->panel * plan->pass_panels + (plan->pass_panels > 1 ? lanes : 0);
+  int64_t together = is_open ? w->weight_panels : plan->pass_panels; // at most
+  w->product_row = w->panel * together + (together > 1 ? lanes : 0);
   w->product_step = w->squares * w->product_row + lanes;
-  int64_t gathered = conv->in_blocked ? w->points : (plan->block_panels * edge + 2) * (w->squares_w * edge + 2);
-  int64_t scattered = conv->out_blocked ? 0 : edge * edge * w->squares_w + 1; // reads one vector past the end
+  // Where sizes are open, a block of one row of squares, or of one column, needs most.
+  int64_t high = is_open ? 1 : plan->block_panels, wide = is_open ? w->squares : w->squares_w;
+  int64_t gathered = conv->in_blocked ? w->points : (high * edge + 2) * (wide * edge + 2);
+  int64_t scattered = conv->out_blocked ? 0 : edge * edge * wide + 1; // reads one vector past the end
   w->strip = (gathered > scattered ? gathered : scattered) * lanes;
 }
 
@@ -97,6 +102,13 @@ static double reading_cycles(double weight_bytes, double times) {
   return weight_bytes < 512 * 1024 ? 0 : weight_bytes * times / 5;
 }
 
+void byoc_cutlass_winograd_tile(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
+  int64_t squares = plan->block_panels;
+  if (!byoc_cutlass_open_sizes(problem)) squares *= byoc_cutlass_ceil_div(problem->conv.out_w, plan->edge);
+  const int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
+  plan->rows = byoc_cutlass_even_rows(squares, most < 14 ? most : 14);
+}
+
 double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
@@ -119,14 +131,14 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   if (rows < 1) rows = 1;
   if (rows > squares_h) rows = squares_h;
   rows = byoc_cutlass_ceil_div(squares_h, byoc_cutlass_ceil_div(squares_h, rows));
-  plan->block_panels = (int32_t)rows;
-  // If the patches of a block do not fit the cache and are needed often, they are read once for all panels.
+  bool is_open = byoc_cutlass_open_sizes(problem);
+  int64_t together = is_open ? squares : rows * squares_w;
+  plan->block_panels = (int32_t)(is_open ? squares : rows);
   int64_t panels = byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes);
-  int64_t patch_bytes = rows * squares_w * points * in_vectors * lanes * (int64_t)sizeof(float);
-  bool large = patch_bytes > 600 * 1024 && patch_bytes * panels > 4 * 1024 * 1024;
-  plan->pass_panels = large ? (int32_t)panels : 1;
-  int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
-  plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
+  int64_t patch_bytes = together * points * in_vectors * lanes * (int64_t)sizeof(float);
+  bool large = patch_bytes > BYOC_CUTLASS_LARGE_PATCHES && patch_bytes * panels > BYOC_CUTLASS_LARGE_READING;
+  plan->pass_panels = large && !is_open ? (int32_t)panels : 1; // with open sizes each block chooses
+  byoc_cutlass_winograd_tile(problem, plan);
 
   // Cycles. Products run at nine tenths of two multiply-adds per cycle; the transforms of a square of one vector of
   // channels, and reading weights from beyond the second-level cache, at the rates measured on Cascade Lake; three

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // winograd.h - 3x3 convolutions of stride 1 by Winograd's minimal filtering (templates/winograd.h).
 //
 //   if (byoc_cutlass_winograd_choose(&problem, &plan)) ... plan.form is BYOC_CUTLASS_FORM_WINOGRAD ...
@@ -11,7 +12,7 @@ typedef struct byoc_cutlass_winograd_t {
   int64_t points;               // products of one square
   int64_t squares_w, squares_h; // squares of the output; rows are counted through all images
   int64_t squares;              // of a block
-  int64_t last_squares;         // of the last block
+  int64_t last_squares;         // of the last block; unused where sizes are open
   int64_t panel;                // output channels of a panel, lanes without a channel included
   int64_t weight_panels;
   int64_t patch_row, patch_step;     // floats between squares, and between points
@@ -19,11 +20,18 @@ typedef struct byoc_cutlass_winograd_t {
   int64_t strip;                     // floats of the strip
 } byoc_cutlass_winograd_t;
 
+// If the patches of a block have more bytes than these, which are those of a cache, and are read so often by panel
+// after panel that it comes to this many, they are read once for all panels.
+enum { BYOC_CUTLASS_LARGE_PATCHES = 600 * 1024, BYOC_CUTLASS_LARGE_READING = 4 * 1024 * 1024 };
+
 // True if the template can compute the problem.
 bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem);
 
 // Fills plan for squares of edge x edge (plan->isa is read) and returns the cycles that it is expected to take.
 double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan);
+
+// The squares multiplied at once, for the plan's blocks.
+void byoc_cutlass_winograd_tile(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 
 // True if one of its plans is expected to beat the direct convolution; *plan is then the best one.
 bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // words.h - products whose operands are 32-bit words of several terms: bytes, i16 or bf16 (templates/words*.h).
 //
 //   problem.words = (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I8X4, .data = BYOC_DTYPE_U8, ...};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layouts of a function's inputs and outputs that the model has in blocks.
 #include "blocked.h"
 

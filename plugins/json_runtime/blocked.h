@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // blocked.h - blocks as a layout (aBcd16b to oneDNN) of a function's inputs and outputs, which the engine reads and
 // writes as it does any layout.
 #ifndef BYOC_DNNL_BLOCKED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the shared libraries that an artifact of the dnnl target carries.
 #define _GNU_SOURCE // dlinfo
 #include "deploy.h"

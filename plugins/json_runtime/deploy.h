@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // deploy.h - the shared libraries that an artifact of the dnnl target carries: oneDNN, and what oneDNN needs beyond
 // the C library.
 #ifndef BYOC_DNNL_DEPLOY_H_

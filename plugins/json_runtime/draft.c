@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the JSON of a sub-graph, node by node.
 #include "draft.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // draft.h - a sub-graph on its way to JSON: the engine's operators (engine/operators.def) over numbered values, built
 // node by node in the model's order, with elementwise nodes folded into the one that makes their operand.
 #ifndef BYOC_DNNL_DRAFT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Post-ops: elementwise nodes that become part of the node which makes their operand.
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // generate.h - the backend's code generator.
 #ifndef BYOC_DNNL_GENERATE_H_
 #define BYOC_DNNL_GENERATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a model past byoc::ToBlocked and byoc::FromBlocked.
 #include "layout_change.h"
 

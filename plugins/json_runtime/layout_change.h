@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // layout_change.h - byoc::ToBlocked and byoc::FromBlocked in the model. They are not nodes of a draft: a blocked tensor
 // of the model becomes the value whose elements it holds.
 #ifndef BYOC_DNNL_LAYOUT_CHANGE_H_

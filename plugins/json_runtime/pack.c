@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packs constants at build time into the layouts that primitives want.
 #include "pack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pack.h - constants packed at build time.
 //
 // Without this, each context of an artifact would reorder the weights into the layout that its kernels want: for

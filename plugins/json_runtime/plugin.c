@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin: target "dnnl", one group rule over the operators of translators.def, and the generate hook.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What translators ask about a node of the model.
 #include "source.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // source.h - a node of the model as the translators see it, and what they ask about it.
 #ifndef BYOC_DNNL_SOURCE_H_
 #define BYOC_DNNL_SOURCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of translators, and the checks that every node must pass before its own translator runs.
 #include "translate.h"
 

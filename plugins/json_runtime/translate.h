@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // translate.h - from nodes of the model to those of a draft.
 //
 // One function per operator decides whether the engine can run the node and, given a draft, translates it, so that the

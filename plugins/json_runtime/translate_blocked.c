@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of layout: byoc::ToBlocked and byoc::FromBlocked.
 #include "layout_change.h"
 #include "translate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of one operand, and of two with broadcasting.
 #include <float.h>
 #include <math.h>

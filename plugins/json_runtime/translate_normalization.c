@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax, normalisations, reductions.
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move or rename elements.
 #include <stdlib.h>
 #include <string.h>

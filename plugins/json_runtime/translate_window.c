@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conv, ConvTranspose and the pools.
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles kernels for the device of this machine.
 #include "binary.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // binary.h - kernels compiled for the device of this machine while a model is built.
 #ifndef BYOC_OPENCL_BINARY_H_
 #define BYOC_OPENCL_BINARY_H_

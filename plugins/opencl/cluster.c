@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides the nodes of a function into kernels.
 #include "cluster.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cluster.h - the nodes of a function that share a kernel.
 //
 // A cluster has one root, whose result it stores. What else is in it is used there only, and computed where it is

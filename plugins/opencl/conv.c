@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions. Dense and grouped ones are implicit matrix products: a work-item sums up a tile of pixels times
 // channels, whose weights lie side by side. Depthwise ones, and those with computed weights, take one element per
 // work-item.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // emit.h - the text of one kernel while it grows: its arguments, its variables, and the elements of tensors that it has
 // computed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products: a work-item sums up a tile of rows times columns. Constant right sides lie in panels as wide as a
 // tile.
 #include <stdio.h>

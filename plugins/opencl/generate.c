@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend's hook: plans every function, puts the kernels of all into one module, and binds the functions to them.
 #include "generate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // generate.h - the generator's hook.
 #ifndef BYOC_OPENCL_GENERATE_H_
 #define BYOC_OPENCL_GENERATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts kernels together to one source.
 #include "module.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move elements: each tells which element of an operand an element of its result is.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // operator.h - the operators that the target takes: operators.def holds one row for each.
 #ifndef BYOC_OPENCL_OPERATOR_H_
 #define BYOC_OPENCL_OPERATOR_H_

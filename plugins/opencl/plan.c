@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function as kernels, and the memory between them.
 #include "plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // plan.h - a function as kernels: which nodes share one, in which order they run, and where the tensors between them
 // lie.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // opencl - kernels in OpenCL C for devices that have a driver for OpenCL. The parts:
 //   plugin.c     identity, option, rule
 //   generate.c   the hook; binary.c: kernels compiled on this machine

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators whose elements are formulas of their operands' elements.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools: one element per work-item.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax and normalisations: the tensor is rows of elements that lie a fixed step apart. Long rows are
 // shared by a work-group, whose parts are added up in its memory; short ones have one work-item each.
 #include <stdio.h>

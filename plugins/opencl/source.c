@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads shapes, operands, attributes and constants of a node.
 #include "source.h"
 

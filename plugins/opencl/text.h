@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // text.h - a growing text. A failed allocation is remembered and reported once, by byoc_opencl_text_ok.
 #ifndef BYOC_OPENCL_TEXT_H_
 #define BYOC_OPENCL_TEXT_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """byoc compiles neural-network models into shared objects, and runs them.
 
     import byoc, numpy

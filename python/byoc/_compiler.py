@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building models with libbyoc."""
 
 from __future__ import annotations
@@ -208,6 +209,7 @@ def build(
     output: Union[str, "os.PathLike[str]", None] = None,
     *,
     target: Union[str, Sequence[str], None] = None,
+    triple: Optional[str] = None,
     dims: Optional[Mapping[str, Union[int, Sequence[int]]]] = None,
     alias: Optional[Mapping[str, str]] = None,
     name: Optional[str] = None,
@@ -222,6 +224,7 @@ def build(
     trace: bool = False,
     fallback: bool = False,
     huge_pages: bool = False,
+    weights: Union[str, "os.PathLike[str]", None] = None,
     disable_passes: Sequence[str] = (),
     plugins: Sequence[Union[str, "os.PathLike[str]"]] = (),
     data_folder: Union[str, "os.PathLike[str]", None] = None,
@@ -231,7 +234,7 @@ def build(
     """Compiles a model: a path, the bytes of an ONNX model, or an onnx.ModelProto.
 
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
-    order of preference; None: the best that are installed. `dims`: values of open dimensions; several values for one
+    order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu". `dims`: values of open dimensions; several values for one
     make variants, and leave it open. `alias`: outputs that may be written over inputs. `plan`: "greedy", "collage" (least
     measured cost) or a saved plan. `progress` is called as the build goes on, on another thread; if it returns False or raises, the
     build ends. The other options are those of byoc build. Raises BuildError.
@@ -249,6 +252,7 @@ def build(
     request.output, request.name, request.data_folder = _text(output), _text(name), _text(data_folder)
     if target is not None:
         request.targets, request.target_count = _texts([target] if isinstance(target, str) else target)
+    request.triple = _text(triple)
     request.dims, request.dim_count = _dims(dims or {})
     pairs = [native.byoc_compiler_alias_t(out.encode(), into.encode()) for out, into in (alias or {}).items()]
     request.aliases = (native.byoc_compiler_alias_t * max(len(pairs), 1))(*pairs)
@@ -258,7 +262,7 @@ def build(
     request.cost_budget_s, request.thread_count, request.queue_count = cost_budget, threads, queues
     request.stream_axis = _text(stream_axis)
     request.profile, request.trace, request.fallback = profile, trace, fallback
-    request.huge_pages = huge_pages
+    request.huge_pages, request.weights = huge_pages, _text(weights)
     request.verbosity = native.NOTE if verbose else native.WARNING
     raised: List[BaseException] = []
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Artifacts in this process: loading, contexts, runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structs of byoc/artifact.h and byoc/compiler.h for ctypes.
 
 A class has the name of its struct; tests/test_layout.py compares sizes and places with those that a C compiler sees.
@@ -46,6 +47,7 @@ class byoc_context_options_t(Structure):
         ("reserved", c_uint32),
         ("communicator", c_void_p),
         ("max_iterations", c_uint64),
+        ("weights", c_char_p),
     ]
 
 
@@ -209,6 +211,8 @@ class byoc_compiler_build_t(Structure):
         ("self", c_void_p),
         ("progress", PROGRESS),
         ("diagnostic", HEARD),
+        ("weights", c_char_p),
+        ("triple", c_char_p),
     ]
 
 

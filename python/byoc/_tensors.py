@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of callers as addresses that an artifact reads and writes, without copies where their layout allows it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """byoc.build: from files and memory, to files and memory; what it says, and how it ends."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structs of byoc/_native.py are those of the headers, as a C compiler sees them. Structs that say their size may
 have grown since."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """byoc.load: runs against ONNX Runtime, without copies, with open shapes, contexts and threads."""
 
 import gc
@@ -57,6 +58,15 @@ class Static(InFolder):
         self.assertFalse(self.model.is_dynamic)
         self.assertIn("targets", self.model.metadata)
         self.assertIn("x: f32[2, 4]", repr(self.model))
+
+    def test_18_7_weights_in_a_file(self):
+        x = array(2, 4)
+        byoc.build(linear(), self.path("one.so"), target="c", weights=self.path("shared.weights"))
+        byoc.build(linear(), self.path("two.so"), target="c", weights="external")
+        np.testing.assert_array_equal(byoc.load(self.path("one.so"))(x), self.model(x))
+        os.remove(self.path("two.weights"))
+        with self.assertRaisesRegex(byoc.Error, "the weights file '.*two.weights' cannot be read"):
+            byoc.load(self.path("two.so"))(x)
 
     @unittest.skipIf(onnxruntime is None, "this python has no onnxruntime")
     def test_against_onnxruntime(self):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as pip installs it: running needs no libbyoc, and building says what it lacks."""
 
 import importlib.util

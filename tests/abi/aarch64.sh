@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The manifest's numbers hold on AArch64 too: the assertions are compiled for it, by a cross compiler or by clang with its
 # own headers and declarations of what byoc/verify.h uses of libc. Returns 77 where there is neither. usage: aarch64.sh WORK
 set -euo pipefail

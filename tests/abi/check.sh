@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What holds the ABI: compares public headers with their manifest, with the golden list of constants and with those of
 # every released minor. usage: check.sh HEADERS RELEASED CONSTANTS WORK [GUARD...]
 #

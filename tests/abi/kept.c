@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds today's headers to the manifest of a released minor: what it had is where it was, with the size and the type
 // that it had. Structs that grow may be larger.
 #include <stddef.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Each change of mutants.txt is refused by check.sh, as if today's headers were those of a released minor: once as it is,
 # and once by what stays if somebody changes the manifest along with the header (the golden constants, and the manifest
 # and probe library of the released minor). usage: mutants.sh WORK

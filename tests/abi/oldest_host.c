@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byoc command as a host of the oldest released minor: what plugins of today see of it, and what it reads of them.
 //
 // These functions stand in front of the real ones (the linker's --wrap). The host's tables end where they ended in that

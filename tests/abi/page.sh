@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The reference page has every struct of the manifest, with what its header says of it. usage: page.sh MANIFEST PAGE
 set -euo pipefail
 manifest=$1 page=$2

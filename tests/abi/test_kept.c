@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins of released minors on this host, and plugins of today on a host of the oldest minor: loaded, run, compared.
 #include "tests/support/command.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way from the C function's entry to the first instruction of a kernel and back: an artifact whose one kernel does
 // nothing, against a direct call of a C function with the same signature. Prints both; fails beyond the bound.
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The models that tests of the command write.
 #include "tests/cli/models.h"
 

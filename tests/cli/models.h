@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small models and arrays for the command's tests.
 #ifndef BYOC_TESTS_CLI_MODELS_H_
 #define BYOC_TESTS_CLI_MODELS_H_

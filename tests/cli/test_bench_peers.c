@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/bench-peers: a race of byoc builds alone, its files, going on where it stopped. Skipped where Python has no
 // numpy; the peers themselves are not needed.
 #include <jansson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every subcommand as a user meets it: help, misuse, listings, what build prints.
 #include <jansson.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ static void test_misuse(void **state) {
       {"byoc run tiny.onnx", "input 'in/x:0' (f32[2,4]) is missing", "--random"},
       {"byoc bench tiny.so --runs 0", "--runs", ""},
       {"byoc targets everything", "does not take the word 'everything'", ""},
+      {"byoc targets --json --page", "--json and --page are two forms of one list", ""},
       {"byoc ops Gelo", "there is no operator 'Gelo'", "did you mean 'Gelu'?"},
       {"byoc ops byoc::ToBlokced", "there is no operator 'byoc::ToBlokced'", "did you mean 'byoc::ToBlocked'?"},
       {"byoc ops ai.onnx::Gelo", "there is no operator 'ai.onnx::Gelo'", "did you mean 'Gelu'?"},
@@ -178,6 +180,9 @@ static void test_targets(void **state) {
   byoc_test_printed("cutlass - ");
   byoc_test_printed("-tune_trials=int");
   byoc_test_printed("-deploy=bundle|system");
+  byoc_test_shell(0, "byoc targets --page");
+  byoc_test_printed("\n## c\n\n");
+  byoc_test_printed("\n| `-O` | int, 0 to 3 | `3` | optimisation level of the C compiler |\n");
   byoc_test_shell(0, "byoc targets --json");
   json_t *targets = parse_output();
   static const char *const names[] = {"c", "cutlass", "dnnl", "cblas"};
@@ -233,6 +238,7 @@ static void test_inspect(void **state) {
   json_decref(model);
   byoc_test_shell(0, "byoc build tiny.onnx -o tiny.so && byoc inspect tiny.so");
   byoc_test_printed("output out/y:0 : f32[2,3]");
+  byoc_test_shell(1, "byoc inspect tiny.so | grep -q '{'"); // for people: no JSON
   byoc_test_shell(0, "byoc inspect tiny.so --json");
   json_t *artifact = parse_output();
   assert_string_equal(json_string_value(json_object_get(artifact, "kind")), "artifact");
@@ -351,14 +357,14 @@ static void test_output_endings(void **state) {
   (void)state;
   write_vision("vision.onnx");
   static const char *const cases[][2] = {{"m.obj", "names an object file"},
-                                         {"m.c", "names C source"},
                                          {"m.dll", "names a Windows library"},
                                          {"m.lib", "names a static library of Windows"},
                                          {"m.onnx", "names a model"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(2, "byoc build vision.onnx -o %s", cases[i][0]);
     byoc_test_printed(cases[i][1]);
-    byoc_test_printed("byoc build writes shared objects (.so), static libraries (.a) and objects (.o)");
+    byoc_test_printed(
+        "byoc build writes shared objects (.so), static libraries (.a), objects (.o) and folders of C source (.c)");
     byoc_test_printed("hint: name it m.so");
     assert_false(byoc_file_exists(cases[i][0]));
     assert_false(byoc_file_exists("m.h"));

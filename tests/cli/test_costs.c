@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc costs: looking after the cost database.
 #include <jansson.h>
 #include <sqlite3.h>

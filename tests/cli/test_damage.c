@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged artifacts and strangers' shared objects: every command refuses them with a sentence, and nothing in them
 // runs.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc run --trace and --dump, byoc debug: what instructions make, and where two runs part.
 #include <stdio.h>
 

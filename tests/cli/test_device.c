@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models on a device, by the target simdev (tests/plugins) and the driver sim (tests/devices): the whole road, what is
 // cached, and the plan without devices.
 #include <stdio.h>

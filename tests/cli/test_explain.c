@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc explain, and what build does with its plan: --save-plan, --html, --require.
 #include <stdio.h>
 

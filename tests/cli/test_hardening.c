@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hardening of the command, a plugin and an artifact, read back from the files.
 #include <stdio.h>
 

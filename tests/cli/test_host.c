@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host programs as files: written by byoc build --emit=host, and composed from there.
 #include "core/base/file.h"
 #include "models.h"

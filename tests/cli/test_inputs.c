@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of byoc run in files of all forms, pictures, and the largest elements of outputs.
 #include <stdio.h> // jpeglib.h needs FILE
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --layout: blocked layouts between regions do not change results, compiled or evaluated, and do nothing if no target
 // takes them.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine that byoc runs on: closed descriptors, full disks, read-only caches and a sudden end.
 #include <stdio.h>
 #include <unistd.h>

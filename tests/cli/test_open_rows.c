@@ -1,6 +1,7 @@
-// Backends on open shapes: products and convolutions whose number of rows or images each run brings are cutlass's, and
-// so is attention whose batch and lengths are open; they give what c gives at every size; a summand that may be
-// broadcast is not taken for one of the same shape. cblas takes products all of whose sizes are the run's.
+// SPDX-License-Identifier: Apache-2.0
+// Backends on open shapes: products and convolutions whose number of rows, images or pixels each run brings are
+// cutlass's, and so is attention whose batch and lengths are open; they give what c gives at every size; a summand that
+// may be broadcast is not taken for one of the same shape. cblas takes products all of whose sizes are the run's.
 #include "tests/support/command.h"
 
 #include <stdio.h>
@@ -29,6 +30,30 @@ static const char convolution[] = "module {\n"
                                   "  }\n"
                                   "}\n";
 
+// A bottleneck of an open picture, beside padding that follows from its size, and a signal of open length.
+static const char pictures[] =
+    "module {\n"
+    "  constant @w : f32[24,3,3,3] = splat 0.0625\n"
+    "  constant @b : f32[24] = splat 0.5\n"
+    "  constant @d : f32[24,1,3,3] = splat -0.125\n"
+    "  constant @p : f32[24,24,1,1] = splat 0.25\n"
+    "  constant @q : f32[24,24,3,3] = splat 0.03125\n"
+    "  constant @t : f32[8,4,5] = splat 0.5\n"
+    "  func @main(%x : f32[N,3,H,W], %s : f32[N,4,L]) -> (%y : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)], %z : f32[N,8,L]) "
+    "{\n"
+    "    %0 = Conv@11(%x, @w, @b) {strides = [2, 2], auto_pad = \"SAME_UPPER\"} : f32[N,24,ceildiv(H, 2),ceildiv(W, "
+    "2)]\n"
+    "    %1 = Relu@14(%0) : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %2 = Conv@11(%1, @d) {pads = [1, 1, 1, 1], group = 24} : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %3 = Conv@11(%2, @p) : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %4 = Conv@11(%3, @q) {pads = [1, 1, 1, 1]} : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %5 = Add@14(%4, %1) : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %y = Relu@14(%5) : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %z = Conv@11(%s, @t) {pads = [2, 2]} : f32[N,8,L]\n"
+    "    return %y, %z\n"
+    "  }\n"
+    "}\n";
+
 // The same weights with data of f32 and with data that are rounded to bytes; a bias and an activation follow.
 static const char few_bits[] =
     "module {\n"
@@ -41,6 +66,28 @@ static const char few_bits[] =
     "    %z = com.microsoft::MatMulNBits@1(%x, @w, @s) {K = 40, N = 96, block_size = 32, accuracy_level = 4} : "
     "f32[B,S,96]\n"
     "    return %y, %z\n"
+    "  }\n"
+    "}\n";
+
+// Bytes: a convolution of an open batch, a product that is dequantised and one whose rows fill no words.
+static const char bytes[] =
+    "module {\n"
+    "  constant @w : i8[24,8,3,3] = splat 3\n"
+    "  constant @v : i8[40,50] = splat -5\n"
+    "  constant @u : i8[42,24] = splat 7\n"
+    "  constant @scale : f32[] = splat 0.0625\n"
+    "  constant @small : f32[] = splat 0.015625\n"
+    "  constant @zero : i8[] = splat 0\n"
+    "  constant @middle : u8[] = splat 128\n"
+    "  func @main(%x : u8[N,8,9,7], %r : u8[B,S,40], %q : i8[B,S,42]) -> (%y : u8[N,24,9,7], %z : f32[B,S,50], "
+    "%t : i32[B,S,24]) {\n"
+    "    %y = QLinearConv@10(%x, @scale, @middle, @w, @small, @zero, @scale, @middle) {pads = [1, 1, 1, 1]} : "
+    "u8[N,24,9,7]\n"
+    "    %0 = MatMulInteger@10(%r, @v, @middle) : i32[B,S,50]\n"
+    "    %1 = Cast@13(%0) {to = 1} : f32[B,S,50]\n"
+    "    %z = Mul@14(%1, @small) : f32[B,S,50]\n"
+    "    %t = MatMulInteger@10(%q, @u) : i32[B,S,24]\n"
+    "    return %y, %z, %t\n"
     "  }\n"
     "}\n";
 
@@ -142,6 +189,26 @@ static void test_convolutions_of_open_batch(void **state) {
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i) compare(dims[i], "--expect y=reference/y.npy");
 }
 
+static void test_convolutions_of_open_pictures(void **state) {
+  (void)state;
+  static const char *const dims[] = {
+      "--dim N=1 --dim H=1 --dim W=1 --dim L=1", "--dim N=2 --dim H=33 --dim W=18 --dim L=70",
+      "--dim N=1 --dim H=8 --dim W=301 --dim L=16", "--dim N=0 --dim H=5 --dim W=5 --dim L=5"};
+  build(pictures, "cutlass", "cutlass 8 operators in 5 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
+}
+
+static void test_products_of_bytes(void **state) {
+  (void)state;
+  static const char *const dims[] = {"--dim N=1 --dim B=1 --dim S=1", "--dim N=3 --dim B=2 --dim S=8",
+                                     "--dim N=0 --dim B=5 --dim S=60", "--dim N=2 --dim B=0 --dim S=4",
+                                     "--dim N=1 --dim B=1 --dim S=13"};
+  build(bytes, "cutlass", "cutlass 5 operators in 3 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy --expect t=reference/t.npy");
+}
+
 static void test_cblas_takes_sizes_from_each_run(void **state) {
   (void)state;
   static const char *const dims[] = {
@@ -169,8 +236,9 @@ static void test_attention_of_open_lengths(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_products_of_open_rows), cmocka_unit_test(test_products_by_few_bits),
-      cmocka_unit_test(test_convolutions_of_open_batch), cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
+      cmocka_unit_test(test_products_of_open_rows),      cmocka_unit_test(test_products_by_few_bits),
+      cmocka_unit_test(test_convolutions_of_open_batch), cmocka_unit_test(test_convolutions_of_open_pictures),
+      cmocka_unit_test(test_products_of_bytes),          cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
       cmocka_unit_test(test_attention_of_open_lengths)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

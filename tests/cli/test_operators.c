@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that a plugin declares, as a user meets them: a model that has one is compiled and evaluated, other
 // plugins' rules match it, commands show it, and what is wrong is refused by a sentence.
 #include "core/frontend/onnx_write.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that are measured: --plan, --cost, --cost-budget; backends that go wrong; builds that are stopped.
 #include <stdio.h>
 

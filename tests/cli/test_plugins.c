@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins as a user meets them: where they are found, which of two is used, what is refused and with which exit code.
 #include <stdlib.h>
 #include <unistd.h>
@@ -143,7 +144,8 @@ static void test_new_plugin(void **state) {
   byoc_test_shell(0, "byoc new-plugin my-backend");
   byoc_test_printed("my-backend/my-backend.c\nmy-backend/CMakeLists.txt\n");
   byoc_test_shell(1, "grep -r hello my-backend");
-  byoc_test_shell(0, "test $(wc -l < my-backend/my-backend.c) -le 45"); // as README.md promises
+  byoc_test_shell(1, "grep -r SPDX my-backend"); // the licence of what users write is theirs to choose
+  byoc_test_shell(0, "test $(wc -l < my-backend/my-backend.c) -le 45"); // short enough to be read at once
   byoc_test_shell(0,
                   "cd my-backend && cc -shared -fPIC -fvisibility=hidden -I" BYOC_TEST_SOURCE_DIR
                   "/include my-backend.c -o my-backend.so && "

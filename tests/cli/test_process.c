@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts in their caller's process: forks, threads that share what must not be shared, memory that runs out.
 #include <stdio.h>
 

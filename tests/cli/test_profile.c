@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc profile: the table, and its three files.
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/file.h"
@@ -144,6 +146,52 @@ static void test_h16_dynamic(void **state) {
   json_decref(root);
 }
 
+// The four causes sum to what is missing to twice as fast.
+static double check_threads(const json_t *threads) {
+  const double lost = number(threads, "lost_us");
+  const double causes = number(threads, "alone_us") + number(threads, "uneven_us") + number(threads, "forks_us") +
+                        number(threads, "dearer_us");
+  assert_true(number(threads, "one_us") >= 0 && number(threads, "many_us") >= 0);
+  assert_true(fabs(lost - causes) < 0.01);
+  assert_true(fabs(lost - (number(threads, "many_us") - number(threads, "one_us") / 2)) < 0.01);
+  assert_true(number(threads, "loops_us") >= number(threads, "slowest_us"));
+  assert_true(number(threads, "busy_us") >= number(threads, "slowest_us"));
+  return lost;
+}
+
+static void test_19_1_threads_are_explained(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target c --profile");
+  byoc_test_shell(0, "byoc profile vision.so --runs 5 --json one.json");
+  json_t *root = read_json("one.json");
+  assert_null(json_object_get(root, "all_threads"));
+  json_decref(root);
+  byoc_test_shell(0, "byoc profile vision.so --runs 5 --threads 2 --json v.json --html v.html");
+  byoc_test_printed("us, by what the threads lose");
+  byoc_test_printed("2 threads are ");
+  root = read_json("v.json");
+  assert_int_equal(number(root, "threads"), 2);
+  json_t *steps = json_object_get(root, "instructions"), *step;
+  double lost = check_threads(json_object_get(root, "host_threads")), loops = 0;
+  size_t index;
+  json_array_foreach(steps, index, step) {
+    const json_t *threads = json_object_get(step, "threads");
+    lost += check_threads(threads);
+    loops += number(threads, "loops");
+    if (number(threads, "loops") > 0) assert_true(number(threads, "busy_us") > 0);
+  }
+  assert_true(loops > 0); // the convolution is wide enough for both
+  assert_true(fabs(lost - check_threads(json_object_get(root, "all_threads"))) < 0.01);
+  json_decref(root);
+  byoc_diag_t diag = {0};
+  char *html = NULL;
+  size_t size = 0;
+  byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
+  assert_non_null(strstr(html, "What 2 threads lose"));
+  free(html);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   write_tiny("tiny.onnx", "2");
@@ -159,8 +207,12 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work),        cmocka_unit_test(test_native),
-                                     cmocka_unit_test(test_engine),      cmocka_unit_test(test_c_calls),
-                                     cmocka_unit_test(test_h16_dynamic), cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work),
+                                     cmocka_unit_test(test_native),
+                                     cmocka_unit_test(test_engine),
+                                     cmocka_unit_test(test_c_calls),
+                                     cmocka_unit_test(test_h16_dynamic),
+                                     cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_19_1_threads_are_explained)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

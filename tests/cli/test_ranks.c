@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models on several ranks, as a user runs them: byoc build --shard, byoc run --ranks, mpirun.
 #include <stdio.h>
 #include <stdlib.h>

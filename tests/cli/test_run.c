@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc run: artifacts and models, inputs, expectations, saved outputs.
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,16 @@ static void test_random_inputs(void **state) {
 }
 
 // Exit code 1: the model runs, its result is another. The worst element is shown.
+// Threads share the elements of results, not the terms of sums.
+static void test_19_threads_change_no_bit(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build vision.onnx -o threads.so --target 'cutlass; c'");
+  for (int threads = 1; threads <= 7; threads += threads < 2 ? 1 : 5) {
+    byoc_test_shell(0, "byoc run threads.so --threads %d --random --seed 3 --output-dir threads_%d", threads, threads);
+    byoc_test_shell(0, "cmp threads_1/scores.npy threads_%d/scores.npy", threads);
+  }
+}
+
 static void test_mismatch(void **state) {
   (void)state;
   float other[2][3] = {{0}};
@@ -394,6 +405,7 @@ int main(void) {
       cmocka_unit_test(test_all_targets_agree),
       cmocka_unit_test(test_output_folder),
       cmocka_unit_test(test_random_inputs),
+      cmocka_unit_test(test_19_threads_change_no_bit),
       cmocka_unit_test(test_mismatch),
       cmocka_unit_test(test_elements_of_every_type),
       cmocka_unit_test(test_17_packed_elements_in_npy_files),

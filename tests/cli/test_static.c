@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Static artifacts: models that are linked into a program.
 #include "models.h"
 #include "tests/support/command.h"
@@ -49,7 +50,7 @@ static void test_18_5_refusals(void **state) {
   byoc_test_shell(1, "byoc build tiny.onnx -o tiny.o && byoc inspect tiny.o");
   byoc_test_printed("'tiny.o' is an object, which cannot be loaded");
   byoc_test_shell(2, "byoc build tiny.onnx -o tiny.lib");
-  byoc_test_printed("shared objects (.so), static libraries (.a) and objects (.o)");
+  byoc_test_printed("static libraries (.a), objects (.o) and folders of C source (.c)");
 }
 
 int main(void) {

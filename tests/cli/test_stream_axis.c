@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc build --stream-axis: the memory that it saves, the results that it does not change, and what it refuses.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forms of --help that manual pages and completion are made from, and the completion of bash.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variants: a model compiled for given sizes of its open dimensions gives, at these sizes and at all others, what the
 // open model gives; commands say which variants there are, and which one ran.
 #include "tests/support/command.h"

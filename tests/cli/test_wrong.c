@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user gets wrong, and what goes wrong on a user's machine: a clear message, the right exit code, no file left.
 #include <stdio.h>
 #include <stdlib.h>

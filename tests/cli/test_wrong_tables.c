@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every mistake in a table is told by `byoc plugins`, with the place where it is; nothing is silent.
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program: the generated header, no other file of byoc's, -ldl.
 // usage: user [ARTIFACT [FOLDER [NEW OLD]]]: works in FOLDER once ARTIFACT is loaded, and moves NEW over OLD there.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program for a model whose batch is known when it runs: the generated header and -ldl.
 #include <stdio.h>
 

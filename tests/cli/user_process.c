@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An artifact with one input and one output in a process that forks, and in threads that share a context.
 //   user_process ARTIFACT fork|share
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program with two models linked into it: tiny (static shapes) and twice (an open dimension).
 #include <stdio.h>
 

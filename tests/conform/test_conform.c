@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc conform over ONNX's own cases: every case outside the list passes, none crashes, compiled and evaluated agree;
 // and the command itself: its exit codes, its JSON, cases that are damaged.
 #include <jansson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cutlass_bench: how near each plan of a convolution comes to the machine's peak.
 //
 //   cutlass_bench [-p] [-m] [-a] [-w] [-r ROUNDS] [-u MICROSECONDS] [SHAPE...]      SHAPE:

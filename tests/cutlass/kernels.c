@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates, compiles and opens kernels of cutlass_like for its tests.
 #include "kernels.h"
 
@@ -86,7 +87,7 @@ bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot) {
   byoc_diag_t diag = {0};
   uint64_t needed = 0, more = 0;
   const char *feature = byoc_cutlass_dot_feature(isa, dot);
-  byoc_test_ok(byoc_cpu_parse(byoc_cutlass_isa_name(isa), &diag, &needed), &diag);
+  byoc_test_ok(byoc_cpu_parse_list(byoc_cutlass_isa_features(isa), &diag, &needed), &diag);
   if (feature) byoc_test_ok(byoc_cpu_parse_list(feature, &diag, &more), &diag);
   return feature && ((needed | more) & ~byoc_cpu_detect()) == 0;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of cutlass's kernels share: emitting them, compiling them, the memory that they work on.
 #ifndef BYOC_TESTS_CUTLASS_KERNELS_H_
 #define BYOC_TESTS_CUTLASS_KERNELS_H_

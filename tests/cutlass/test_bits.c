@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by weights of few bits: kernels for each instruction set, with all numbers of bits and kinds of zero points,
 // called with many numbers of rows, give what the definition says. Buffers end where a page that nobody may touch
 // begins; workspace and result start as NaN.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A product whose number of rows each call brings: one kernel, called with many numbers of rows, gives what the
 // definition says. Buffers end where a page that nobody may touch begins; workspace and result start as NaN.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every plan of a problem gives the same result: code is emitted, compiled and run, and held against the definition in
 // double precision. Buffers end where a page that nobody may touch begins; workspace and result start as NaN.
 #include <math.h>
@@ -6,13 +7,14 @@
 
 #include "kernels.h"
 
-enum { MOST_PLANS = 1024, MOST_KEPT = 8, SLOTS = 3 };
+enum { MOST_PLANS = 1024, MOST_KEPT = 8, MOST_SIZES = 8, SLOTS = 3 };
 
 typedef struct tensors_t {
   guarded_t data, weights, bias, residual;
   float *expected;
   int64_t data_count, weight_count, bias_count, result_count;
-  int64_t images; // the result's first axis; read where the batch is open
+  byoc_cutlass_conv_t conv;               // its sizes are those of the call
+  int64_t data_shape[4], result_shape[4]; // of a convolution; read where something is open
 } tensors_t;
 
 static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
@@ -91,7 +93,9 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
   bool conv = problem->kind == BYOC_CUTLASS_CONV;
-  *t = (tensors_t){.images = c->batch};
+  *t = (tensors_t){.conv = *c,
+                   .data_shape = {c->batch, c->groups * c->in, c->in_h, c->in_w},
+                   .result_shape = {c->batch, c->groups * c->out, c->out_h, c->out_w}};
   t->data_count = conv ? c->batch * c->groups * c->in * c->in_h * c->in_w : matrix_count(g, g->repeat_a) * g->m * g->k;
   t->weight_count =
       conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : matrix_count(g, g->repeat_b) * g->k * g->n;
@@ -135,12 +139,11 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
     packed = guarded_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
     byoc_cutlass_pack_weights(problem, plan, t->weights.data, packed.data);
   }
-  int64_t images = t->images;
-  DLTensor tensors[] = {{.data = t->data.data},
+  DLTensor tensors[] = {{.data = t->data.data, .ndim = 4, .shape = (int64_t *)t->data_shape},
                         {.data = packed.data ? packed.data : t->weights.data},
                         {.data = t->bias.data},
                         {.data = t->residual.data},
-                        {.data = result.data, .ndim = 1, .shape = &images}};
+                        {.data = result.data, .ndim = 4, .shape = (int64_t *)t->result_shape}};
   byoc_runtime_t runtime = {
       .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
@@ -154,10 +157,12 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
   for (int64_t i = 0; i < t->result_count; ++i) {
     float got = result.data[result_at(problem, i)];
     if (!(fabsf(got - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
-      fail_msg("%s: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, %d threads: "
+      fail_msg("%s, %lldx%lld: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, "
+               "%d threads: "
                "element %lld is %g, not %g",
-               name, plan->isa, plan->form, plan->edge, plan->transposed, plan->direct, plan->rows, plan->vectors,
-               plan->block_depth, plan->block_panels, threads, (long long)i, (double)got, (double)t->expected[i]);
+               name, (long long)t->conv.in_h, (long long)t->conv.in_w, plan->isa, plan->form, plan->edge,
+               plan->transposed, plan->direct, plan->rows, plan->vectors, plan->block_depth, plan->block_panels,
+               threads, (long long)i, (double)got, (double)t->expected[i]);
   }
   guarded_destroy(&packed);
   guarded_destroy(&workspace);
@@ -181,7 +186,8 @@ typedef struct case_t {
   const char *name;
   byoc_cutlass_problem_t problem;
   uint32_t forms;
-  tensors_t tensors;
+  tensors_t tensors[MOST_SIZES]; // more than one where something is open
+  size_t tensors_count;
   byoc_cutlass_plan_t plans[MOST_KEPT]; // for one instruction set
   size_t plan_count;
 } case_t;
@@ -196,7 +202,7 @@ static void add_case(const char *name, const byoc_cutlass_problem_t *problem, ui
   assert_true(cases.count < sizeof(cases.items) / sizeof(*cases.items));
   case_t *one = &cases.items[cases.count++];
   *one = (case_t){.name = name, .problem = *problem, .forms = forms};
-  make_tensors(problem, &one->tensors);
+  make_tensors(problem, &one->tensors[one->tensors_count++]);
 }
 
 // The same where the number of images is open: the code is that for one image.
@@ -205,6 +211,38 @@ static void add_open_case(const char *name, const byoc_cutlass_problem_t *proble
   byoc_cutlass_conv_t *open = &cases.items[cases.count - 1].problem.conv;
   open->batch = 1;
   open->open_batch = true;
+}
+
+// Pictures of many sizes by the same code, that for the sizes that byoc_cutlass_open_size says.
+static void add_some_sizes(const char *name, byoc_cutlass_problem_t problem, uint32_t forms, size_t first, size_t end) {
+  static const int64_t sizes[MOST_SIZES][2] = {{1, 1}, {3, 2}, {8, 8}, {9, 11}, {2, 35}, {40, 3}, {33, 17}, {6, 260}};
+  byoc_cutlass_conv_t *c = &problem.conv;
+  const int64_t reach_h = (c->kernel_h - 1) * c->dilation_h + 1, reach_w = (c->kernel_w - 1) * c->dilation_w + 1;
+  case_t *one = &cases.items[cases.count++];
+  *one = (case_t){.name = name, .forms = forms};
+  for (size_t i = first; i < end; ++i) {
+    int64_t *const pads[2] = {&c->pad_top, &c->pad_left}, *const in[2] = {&c->in_h, &c->in_w};
+    const int64_t reach[2] = {reach_h, reach_w}, stride[2] = {c->stride_h, c->stride_w};
+    int64_t *const out[2] = {&c->out_h, &c->out_w};
+    for (int axis = 0; axis < 2; ++axis) {
+      *in[axis] = axis == 0 && !c->open_h ? 1 : sizes[i][axis];
+      *out[axis] = (*in[axis] + 2 * *pads[axis] - reach[axis]) / stride[axis] + 1;
+      if (c->same == BYOC_CUTLASS_SAME_NONE) continue;
+      *out[axis] = (*in[axis] + stride[axis] - 1) / stride[axis];
+      const int64_t total = (*out[axis] - 1) * stride[axis] + reach[axis] - *in[axis];
+      *pads[axis] = total < 0 ? 0 : c->same == BYOC_CUTLASS_SAME_UPPER ? total / 2 : total - total / 2;
+    }
+    make_tensors(&problem, &one->tensors[one->tensors_count++]);
+  }
+  const int64_t size = byoc_cutlass_open_size(c->in, c->out);
+  c->batch = 1, c->open_batch = true;
+  if (c->open_h) c->out_h = size, c->in_h = (c->out_h - 1) * c->stride_h + reach_h - 2 * c->pad_top;
+  c->out_w = size, c->in_w = (c->out_w - 1) * c->stride_w + reach_w - 2 * c->pad_left;
+  one->problem = problem;
+}
+
+static void add_open_sizes(const char *name, byoc_cutlass_problem_t problem, uint32_t forms) {
+  add_some_sizes(name, problem, forms, 0, MOST_SIZES);
 }
 
 // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
@@ -224,10 +262,11 @@ static void choose_plans(case_t *one, byoc_cutlass_isa_t isa) {
 }
 
 static void run_case(const case_t *one, const byoc_packed_function_t *functions) {
-  for (size_t i = 0; i < one->plan_count; ++i) {
-    check_plan(&one->problem, &one->plans[i], &one->tensors, functions[i], 1, one->name);
-    check_plan(&one->problem, &one->plans[i], &one->tensors, functions[i], SLOTS, one->name);
-  }
+  for (size_t i = 0; i < one->plan_count; ++i)
+    for (size_t k = 0; k < one->tensors_count; ++k) {
+      check_plan(&one->problem, &one->plans[i], &one->tensors[k], functions[i], 1, one->name);
+      check_plan(&one->problem, &one->plans[i], &one->tensors[k], functions[i], SLOTS, one->name);
+    }
 }
 
 static void run_cases(void) {
@@ -252,7 +291,7 @@ static void run_cases(void) {
   for (size_t c = 0; c < cases.count; ++c) {
     if (met[c] != cases.items[c].forms)
       fail_msg("%s: forms %x, not %x", cases.items[c].name, met[c], cases.items[c].forms);
-    free_tensors(&cases.items[c].tensors);
+    for (size_t k = 0; k < cases.items[c].tensors_count; ++k) free_tensors(&cases.items[c].tensors[k]);
   }
   cases.count = 0;
 }
@@ -331,6 +370,70 @@ static void test_open_batch(void **state) {
   add_open_case("open, depthwise", &problem, DEPTHWISE);
   problem = conv(0, 1, 20, 24, 8, 7, 1, 1, 0);
   add_open_case("no image", &problem, IMPLICIT_GEMM | DIRECT);
+  run_cases();
+}
+
+static void test_open_sizes(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(2, 2, 19, 37, 0, 0, 3, 1, 1);
+  problem.conv.open_h = problem.conv.open_w = true;
+  problem.epilogue.has_residual = true;
+  add_open_sizes("sizes, by squares", problem, IMPLICIT_GEMM | WINOGRAD);
+  problem = conv(2, 1, 20, 23, 0, 0, 1, 1, 0);
+  problem.conv.open_h = problem.conv.open_w = true;
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  add_open_sizes("sizes, pointwise", problem, IMPLICIT_GEMM);
+  problem = conv(1, 1, 70, 24, 0, 0, 3, 2, 1); // deep enough to be split
+  problem.conv.open_h = problem.conv.open_w = true;
+  add_open_sizes("sizes, strided", problem, IMPLICIT_GEMM);
+  problem.conv.in = 3, problem.conv.same = BYOC_CUTLASS_SAME_UPPER;
+  add_open_sizes("sizes, the same, upper", problem, IMPLICIT_GEMM);
+  problem = conv(1, 1, 160, 224, 0, 0, 3, 1, 1); // all panels in one pass
+  problem.conv.open_h = problem.conv.open_w = true;
+  add_some_sizes("sizes, large patches", problem, IMPLICIT_GEMM | WINOGRAD, 6, 7);
+  problem = conv(1, 1, 6, 9, 0, 0, 3, 1, 2); // a signal: a picture of height 1
+  problem.conv.open_w = true;
+  problem.conv.kernel_h = problem.conv.dilation_h = 1, problem.conv.pad_top = 0, problem.conv.dilation_w = 2;
+  problem.conv.in_h = problem.conv.out_h = 1;
+  add_open_sizes("lengths", problem, IMPLICIT_GEMM);
+  run_cases();
+}
+
+// Kernels that reach far into the padding: blocks of depth that read nothing else are left out, at the beginning, in
+// the middle and at the end, for all pictures or for some of their lines.
+static void test_dilated(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(1, 1, 300, 20, 33, 6, 3, 1, 12);
+  problem.conv.dilation_h = problem.conv.dilation_w = 12, problem.conv.out_h = 33, problem.conv.out_w = 6;
+  problem.epilogue.has_residual = true;
+  add_case("dilated", &problem, IMPLICIT_GEMM | DIRECT);
+  problem = conv(1, 1, 300, 20, 2, 2, 3, 1, 12); // nothing but padding is read
+  problem.conv.dilation_h = problem.conv.dilation_w = 24, problem.conv.out_h = problem.conv.out_w = 2;
+  problem.conv.pad_top = problem.conv.pad_left = 60;
+  add_case("dilated, outside", &problem, IMPLICIT_GEMM | DIRECT);
+  problem = conv(2, 1, 200, 20, 0, 0, 3, 1, 12);
+  problem.conv.open_h = problem.conv.open_w = true;
+  problem.conv.dilation_h = problem.conv.dilation_w = 12;
+  add_open_sizes("dilated, sizes", problem, IMPLICIT_GEMM);
+  run_cases();
+}
+
+static void test_open_sizes_depthwise(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(2, 13, 1, 1, 0, 0, 3, 1, 1);
+  problem.conv.open_h = problem.conv.open_w = true;
+  problem.epilogue.has_residual = true;
+  add_open_sizes("depthwise", problem, DEPTHWISE);
+  problem = conv(1, 7, 1, 2, 0, 0, 5, 2, 2);
+  problem.conv.open_h = problem.conv.open_w = true;
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  add_open_sizes("depthwise, strided", problem, DEPTHWISE);
+  problem.conv.same = BYOC_CUTLASS_SAME_LOWER;
+  add_open_sizes("depthwise, the same", problem, DEPTHWISE);
+  problem = conv(2, 9, 1, 1, 0, 0, 3, 1, 1);
+  problem.conv.open_w = true;
+  problem.conv.kernel_h = 1, problem.conv.pad_top = 0, problem.conv.in_h = problem.conv.out_h = 1;
+  add_open_sizes("depthwise, lengths", problem, DEPTHWISE);
   run_cases();
 }
 
@@ -466,6 +569,9 @@ static void test_blocked_depthwise(void **state) {
   problem.conv.in_blocked = problem.conv.out_blocked = true;
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
   add_case("blocked strided depthwise", &problem, DEPTHWISE);
+  problem = conv(1, 48, 1, 1, 50, 13, 3, 1, 1); // large enough for bands of rows
+  problem.conv.in_blocked = problem.conv.out_blocked = true;
+  add_case("blocked depthwise in bands", &problem, DEPTHWISE);
   run_cases();
 }
 
@@ -521,12 +627,14 @@ static int start(void **state) {
 // cutlass_plans [PATTERN]: the tests whose name matches.
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(test_winograd, start),          cmocka_unit_test_setup(test_winograd_forbidden, start),
-      cmocka_unit_test_setup(test_open_batch, start),        cmocka_unit_test_setup(test_pointwise, start),
-      cmocka_unit_test_setup(test_strided, start),           cmocka_unit_test_setup(test_depthwise, start),
-      cmocka_unit_test_setup(test_negative_pads, start),     cmocka_unit_test_setup(test_epilogues, start),
-      cmocka_unit_test_setup(test_blocked, start),           cmocka_unit_test_setup(test_blocked_winograd, start),
-      cmocka_unit_test_setup(test_blocked_depthwise, start), cmocka_unit_test_setup(test_matrices, start),
+      cmocka_unit_test_setup(test_winograd, start),         cmocka_unit_test_setup(test_winograd_forbidden, start),
+      cmocka_unit_test_setup(test_open_batch, start),       cmocka_unit_test_setup(test_open_sizes, start),
+      cmocka_unit_test_setup(test_dilated, start),          cmocka_unit_test_setup(test_open_sizes_depthwise, start),
+      cmocka_unit_test_setup(test_pointwise, start),        cmocka_unit_test_setup(test_strided, start),
+      cmocka_unit_test_setup(test_depthwise, start),        cmocka_unit_test_setup(test_negative_pads, start),
+      cmocka_unit_test_setup(test_epilogues, start),        cmocka_unit_test_setup(test_blocked, start),
+      cmocka_unit_test_setup(test_blocked_winograd, start), cmocka_unit_test_setup(test_blocked_depthwise, start),
+      cmocka_unit_test_setup(test_matrices, start),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

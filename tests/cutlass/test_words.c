@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of words give the integers of the definition, on each instruction set and by each dot; those of lower
 // precision stay within their bounds. Buffers end where a page that nobody may touch begins; workspace and results
 // start as nonsense.
@@ -13,6 +14,7 @@ enum { SLOTS = 3, MOST_CASES = 16 };
 typedef struct case_t {
   const char *name;
   byoc_cutlass_problem_t problem;
+  int64_t planned;            // rows, or 1 image, where the number is that of each call; 0: it is constant
   bool nan_datum, nan_weight; // one of them is NaN, in the middle
 } case_t;
 
@@ -100,6 +102,35 @@ static size_t byte_cases(case_t *cases) {
   add(cases, &n, "added bytes", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
   add_join(&cases[n - 1]);
   add(cases, &n, "rows", gemm(29, 18, 43, false), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 5, true);
+  return n;
+}
+
+// Planned for so many rows, or for one image; the call brings those of the problem.
+static void make_open(case_t *one, int64_t planned) {
+  one->planned = planned;
+}
+
+static byoc_cutlass_problem_t planned_problem(const case_t *one) {
+  byoc_cutlass_problem_t problem = one->problem;
+  if (one->planned == 0) return problem;
+  problem.conv.open_batch = problem.gemm.open_rows = true;
+  problem.conv.batch = 1, problem.gemm.m = one->planned;
+  return problem;
+}
+
+static size_t open_cases(case_t *cases) {
+  size_t n = 0;
+  add(cases, &n, "open batch", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
+  add_join(&cases[n - 1]);
+  make_open(&cases[n - 1], 1);
+  add(cases, &n, "open batch of groups", conv(3, 5, 4, 17, 15, 3, 2, 1, 1), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 77, true);
+  make_open(&cases[n - 1], 1);
+  add(cases, &n, "open rows in place", gemm(29, 50, 36, true), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 100, true);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "open rows by slices", gemm(29, 18, 43, false), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 5, true);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "one open row", gemm(1, 77, 130, false), BYOC_DTYPE_U8, BYOC_DTYPE_I32, 128, false);
+  make_open(&cases[n - 1], 16);
   return n;
 }
 
@@ -197,7 +228,7 @@ static float *random_floats(byoc_test_random_t *random, int64_t count, float sca
   return values;
 }
 
-// Nothing here is freed: the process is short-lived.
+// Guarded memory is not given back: the process is short-lived.
 static tensors_t make_tensors(const case_t *one) {
   const byoc_cutlass_problem_t *problem = &one->problem;
   byoc_test_random_t random = {7};
@@ -292,8 +323,11 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
 
 static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function,
                      const char *how) {
-  const byoc_cutlass_problem_t *problem = &one->problem;
+  const byoc_cutlass_problem_t planned = planned_problem(one), *problem = &planned;
   tensors_t t = make_tensors(one);
+  const bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
+  int64_t shape[4] = {is_conv ? one->problem.conv.batch : one->problem.gemm.m, t.channels, problem->conv.out_h,
+                      problem->conv.out_w};
   uint32_t dot = problem->words.dot;
   size_t workspace_bytes = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
   int32_t *packed = guarded(byoc_cutlass_packed_floats(problem, plan) * 4, BYOC_BUFFER_ALIGNMENT);
@@ -314,8 +348,13 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
     byoc_cutlass_words_pack_bf16(problem, plan, t.weights, packed);
   for (int32_t threads = 1; threads <= SLOTS; threads += SLOTS - 1) {
     void *result = guarded((size_t)t.result_count * dtype_bytes(problem->words.result), 1);
-    DLTensor tensors[] = {{.data = t.data},  {.data = packed},    {.data = tables}, {.data = t.residual},
-                          {.data = &t.zero}, {.data = &t.factor}, {.data = result}};
+    DLTensor tensors[] = {{.data = t.data},
+                          {.data = packed},
+                          {.data = tables},
+                          {.data = t.residual},
+                          {.data = &t.zero},
+                          {.data = &t.factor},
+                          {.data = result, .ndim = is_conv ? 4 : 2, .shape = shape}};
     byoc_runtime_t runtime = {
         .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
     byoc_call_t call = {.struct_size = sizeof(call),
@@ -328,6 +367,9 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
     assert_int_equal(function(&call), BYOC_OK);
     check(one, &t, result, how);
   }
+  if (bytes != t.bytes) free(bytes);
+  free(t.bytes);
+  free(t.summands);
 }
 
 // ---- compiling ----
@@ -346,9 +388,10 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
   kernels.dot = dot;
   for (size_t i = 0; i < count; ++i) {
     cases[i].problem.words.dot = dot;
-    byoc_cutlass_plan_default(&cases[i].problem, isa, SLOTS, false, &plans[i]);
+    const byoc_cutlass_problem_t problem = planned_problem(&cases[i]);
+    byoc_cutlass_plan_default(&problem, isa, SLOTS, false, &plans[i]);
     assert_int_equal(plans[i].form, BYOC_CUTLASS_FORM_WORDS);
-    kernels_add(&kernels, &cases[i].problem, &plans[i]);
+    kernels_add(&kernels, &problem, &plans[i]);
   }
   // Integers that overflow end the test.
   kernels_compile(&kernels, "-O1 -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error");
@@ -360,11 +403,14 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
 // By every dot that the cases' data can go through and the machine's compiler knows.
 static void run_everywhere(case_t *cases, size_t count, bool bytes, bool wide, bool narrow) {
 #if defined(__x86_64__)
-  const byoc_cutlass_isa_t end = BYOC_CUTLASS_ISA_COUNT;
+  static const byoc_cutlass_isa_t isas[] = {BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_ISA_AVX512};
+#elif defined(__aarch64__)
+  static const byoc_cutlass_isa_t isas[] = {BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_ISA_NEON};
 #else
-  const byoc_cutlass_isa_t end = BYOC_CUTLASS_ISA_PORTABLE + 1;
+  static const byoc_cutlass_isa_t isas[] = {BYOC_CUTLASS_ISA_PORTABLE};
 #endif
-  for (byoc_cutlass_isa_t isa = 0; isa < end; ++isa) {
+  for (size_t i = 0; i < sizeof(isas) / sizeof(*isas); ++i) {
+    const byoc_cutlass_isa_t isa = isas[i];
     if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I8X4);
     if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I16X2);
     if (narrow) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_BF16X2);
@@ -376,6 +422,12 @@ static void test_bytes(void **state) {
   (void)state;
   case_t cases[MOST_CASES];
   run_everywhere(cases, byte_cases(cases), true, false, false);
+}
+
+static void test_open_bytes(void **state) {
+  (void)state;
+  case_t cases[MOST_CASES];
+  run_everywhere(cases, open_cases(cases), true, false, false);
 }
 
 static void test_floats_as_bytes(void **state) {
@@ -393,7 +445,7 @@ static void test_nan(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_floats_as_bytes),
-                                     cmocka_unit_test(test_nan)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_open_bytes),
+                                     cmocka_unit_test(test_floats_as_bytes), cmocka_unit_test(test_nan)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

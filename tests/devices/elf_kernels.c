@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the driver `sim` in the format "elf": a shared object that is loaded from its bytes.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What byoc-plugin-check needs of the driver `sim`: kernels, which it has itself, and queues of a caller.
 #include <semaphore.h>
 #include <stddef.h>

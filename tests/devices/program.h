@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host program on the driver `sim`, compiled and evaluated. The text names the driver "sim" and the code "kernels",
 // whose entries are those of tests/devices/sim_kernels.c.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver `sim` (sim.h): its table, and devices as a whole.
 #include "tests/devices/sim.h"
 

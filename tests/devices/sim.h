@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver `sim`: a device of threads and memory, on which everything that drives devices can be tested without
 // hardware.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the driver `sim`: what each checks when it is put into a queue, and what it does there.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The events of the driver `sim`: each stands for a command.
 #include <stdio.h>
 #include <stdlib.h>

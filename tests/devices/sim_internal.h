@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the driver `sim` share. Fields of a device, and of what belongs to it, are guarded by its lock
 // unless a line says otherwise.
 #ifndef BYOC_TESTS_DEVICES_SIM_INTERNAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How kernels of the driver `sim` are written: C functions that do the work of one work-group.
 //
 //   int32_t twice(const sim_group_t *group) {                      // arguments: x, y, n

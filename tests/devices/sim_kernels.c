@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that the driver `sim` has itself (format "sim"). Work-items go along the first axis, one for each element.
 //
 //   negate relu exp      (x, y, n)        f32

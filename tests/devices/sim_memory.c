@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of the driver `sim`. A handle is the address of pages that nobody may touch; its record lies in the page
 // before them. The bytes lie between guard pages elsewhere and end at the second one.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modules of the driver `sim`: shared objects from memory, and names of kernels that the driver has itself.
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of the driver `sim`: read from a text, and kept apart from the devices that were opened with older ones.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queues of the driver `sim`, and how a command comes into one, begins, ends and is forgotten.
 #include <stdio.h>
 #include <stdlib.h>

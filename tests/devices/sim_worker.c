@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Native queues of the driver `sim`: a thread that runs what it is given, in order.
 #include <pthread.h>
 #include <signal.h>

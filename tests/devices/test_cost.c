@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device costs, measured on the driver sim.
 #include "core/device/cost.h"
 #include "tests/devices/sim.h"

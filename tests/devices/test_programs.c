@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host programs on the driver `sim`, compiled and evaluated.
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random programs of queues alone, ordered and planned by the host passes, on the driver `sim`, which draws by lot what
 // runs next: they compute what one instruction after the other does.
 #include "core/base/string.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver `sim` keeps what sim.h promises beyond the driver's interface: memory that the host cannot touch, faults,
 // orders, the log. What every driver promises is checked by the suite.
 #include <signal.h>

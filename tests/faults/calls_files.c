@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls on files that may fail. What standard streams write inside the C library is not seen here.
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocations and mappings that may fail. The real allocator is glibc's, under names that it exports for this.
 #include <errno.h>
 #include <malloc.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes and threads that may not start, and a clock that leaps.
 #include <errno.h>
 #include <pthread.h>

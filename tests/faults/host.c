@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that uses an artifact: loads it, makes a context, runs the model, while the library beside it (inject.h)
 // lets calls fail. Whatever fails is told with its reason; then nothing fails any more, and all of it is done again,
 // in the same process, and must work.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which call fails: reads BYOC_FAULT, and counts calls over all processes. Uses no memory and no file of the C library,
 // whose functions this library replaces.
 #include "tests/faults/inject.h"

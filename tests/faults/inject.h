@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library for LD_PRELOAD in which the n-th call of a kind fails.
 //
 //   BYOC_FAULT=write:command:3 BYOC_FAULT_COUNTS=counts LD_PRELOAD=libbyoc_faults.so byoc build model.onnx

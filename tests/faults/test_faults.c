@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that fail, one at a time, in functions that once took it badly. What whole commands do is tried by
 // tools/faults.
 #include <stdio.h>

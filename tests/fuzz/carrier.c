@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared object with room for metadata, which the target `metadata` makes an artifact of.
 #include "byoc/artifact.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory, texts and files for the fuzz targets, and the checks that make a finding of an answer.
 #include "tests/fuzz/fuzz.h"
 

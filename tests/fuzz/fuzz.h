@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fuzz targets share. A target is one file of tests/fuzz/targets. It is given bytes that nobody chose and must
 // find an answer or a reason for them: a crash, a hang, a leak, an error of byoc's own or one without a reason is a
 // finding.

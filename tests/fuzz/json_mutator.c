@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer's changes to JSON documents: the text stays one, so that fuzzing reaches the readers behind the parser. One
 // case in four is changed as bytes.
 #include <jansson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target over files and over the files of folders: what a preset without libFuzzer links.
 //
 //   fuzz_graph FILE|FOLDER ...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libFuzzer's changes to ONNX models, for targets that read them: the message stays one, so that fuzzing reaches
 // inference and lowering and not just the parser of protobuf. One case in eight is changed as bytes.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes builds of fuzz targets to their ends: host programs, their texts, C, results.
 #include "tests/fuzz/program.h"
 

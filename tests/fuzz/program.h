@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the targets `road` and `host` do with a build: the road for the target "c", to a host program and beyond.
 #ifndef BYOC_TESTS_FUZZ_PROGRAM_H_
 #define BYOC_TESTS_FUZZ_PROGRAM_H_

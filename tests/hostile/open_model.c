@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the dimensions of a model, builds it, and writes down its expected values.
 #include "tests/hostile/open_model.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a test case of ONNX an artifact with open shapes: every dimension of its inputs gets a name of its own, and the
 // shapes that the model declares elsewhere are removed. Also writes the right inputs and the expected outputs.
 #ifndef BYOC_TESTS_HOSTILE_OPEN_MODEL_H_

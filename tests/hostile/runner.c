@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one artifact under the address and undefined-behaviour sanitizers: first with the right inputs, which must give
 // the expected outputs, then repeatedly with hostile shapes and values. Each of those runs must give results or a
 // reason.

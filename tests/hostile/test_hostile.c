@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile shapes and values: ONNX's node tests, with the dimensions of their inputs opened, under the sanitizers. The
 // right inputs give the expected outputs. All other inputs give results or a reason, and nothing is read or written out
 // of bounds.

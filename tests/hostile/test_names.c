@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose names and sizes are made to do harm: nothing that byoc prints or writes holds an escape sequence, a
 // change of direction or a line of its own, no file appears elsewhere, headers compile, and sizes end in a sentence.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of values that the program that builds artifacts writes for the one that runs them under the sanitizers: the
 // right inputs of a model, then its expected outputs, in the machine's byte order.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An installed byoc, and nothing of the build tree: a stranger's plugin is built against it and used at once; plugins
 // that are not fit to be loaded are refused with the reason, and the others go on working.
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Does the map of rooms in docs/architecture.md name each room of core, and nothing else? cmake -DROOMS=rooms.txt -DPAGE=docs/architecture.md -P
 file(STRINGS ${ROOMS} rooms)
 list(REMOVE_ITEM rooms core/runtime/artifact) # told with core/runtime

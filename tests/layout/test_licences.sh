@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_licences.sh REPOSITORY: each package that tools/install-deps installs has its row in THIRD-PARTY.md, and no other has one.
 set -euo pipefail
 cd "$1"

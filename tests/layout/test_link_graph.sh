@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Does tools/link-graph see what it is there for? Small trees of sources and objects, each with one fault.
 # Usage: test_link_graph.sh LINK_GRAPH C_COMPILER
 set -euo pipefail

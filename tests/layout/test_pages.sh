@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # test_pages.sh REPOSITORY: links between the pages lead to files that exist, and the README leads to each page of docs.
 set -euo pipefail
 cd "$1"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin of the table of mistakes: it takes Relu, rightly, but for the one mistake that BYOC_TEST_MISTAKE names:
 // "<where>:<what>".
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of the mistaken plugin share.
 #ifndef BYOC_TESTS_MISTAKES_MISTAKEN_H_
 #define BYOC_TESTS_MISTAKES_MISTAKEN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers functions of one Relu, with the mistakes of generated code, of modules and of answers.
 #include <stdio.h>
 #include <stdlib.h>

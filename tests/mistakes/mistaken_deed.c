@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mistakes that any hook can make: it ends the process, does not come back, prints, or changes the process.
 #define _GNU_SOURCE
 #include <dlfcn.h>

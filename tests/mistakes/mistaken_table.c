@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mistakes of what query announces: rules, patterns, options, backends.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of the table of mistakes.
 #ifndef BYOC_TESTS_MISTAKES_MISTAKES_H_
 #define BYOC_TESTS_MISTAKES_MISTAKES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The function of table.json.
 #include <stdint.h>
 

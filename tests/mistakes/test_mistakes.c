@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of mistakes: what a plugin does wrong, where, what byoc says, and its exit code. None is silent, and none
 // is a crash of byoc. The test prints the table.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program: decodes with a cache that is written in place, beside one that is not, and compares. It needs
 // byoc/artifact.h and -ldl, nothing else.
 // usage: cache_steps IN_PLACE.so REFERENCE.so STEPS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real models and generated ones, with every list of targets, compiled and evaluated.
 //
 //   models_check shared      trained models with ONNX Runtime's outputs, from ../shared/models; skipped where it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes ONNX models at random, as messages.
 #include "tests/mutation/mutate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes small changes to an ONNX model, of the kinds that damaged exports or hostile files have. The result is still a
 // protobuf message, but seldom a model with a meaning.
 #ifndef BYOC_TESTS_MUTATION_MUTATE_H_

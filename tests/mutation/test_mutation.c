@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutated models: every file is either refused with a reason or compiled, in limited time, and what was compiled runs.
 //
 //   mutated_models TARGETS         BYOC_RANDOM_COUNT=n   models (default: the number in ctest)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Expects a bad plugin among PLUGINS (their names) for each rule that CHECK lists, and a rule for each bad plugin.
 execute_process(COMMAND ${CHECK} --list --format=json OUTPUT_VARIABLE list COMMAND_ERROR_IS_FATAL ANY)
 string(JSON count LENGTH "${list}")

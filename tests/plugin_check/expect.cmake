@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs CHECK on PLUGIN and expects that exactly RULE fails ("none": no rule), and that the exit code says so. ONLY: of
 # this rule alone. OPTION: stands before PLUGIN (--driver). PRELOAD: a library that is loaded before.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, and of DRIVER, a good driver,
 # and its exit codes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plugins that are wrong in one way each. Compiled once per variant, with BAD_<variant> defined; whatever the variant's
 // section does not set is as in a good plugin.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A good plugin with a helper whose name the host and another plugin have too. CLASH tells the plugins apart: its
 // helper's answer is in the description of the target.
 #include "byoc/plugin.h"

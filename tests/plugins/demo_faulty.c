@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backend whose code goes wrong in the way that -fault asks for, when it runs or while it is generated. Takes Relu
 // and Neg on static f32 tensors. For the tests of measuring: what goes wrong must cost the candidate and nothing else.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One target for each way in which a generate hook may end. All take Relu, Neg and Abs, one node per function.
 //
 //   each      answers function by function; declines Neg

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole backend in little code: takes Relu and Neg on static f32 tensors and hands back C source. One rule with a
 // predicate, one option, the module hook.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two targets, first and second, whose rules are in the text of a test: BYOC_TEST_RULES holds one rule per line.
 //
 //   first.conv_relu := Relu(Conv(%x, @w))          a pattern

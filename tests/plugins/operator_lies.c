@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares operators of com.acme in wrong ways, one for each number in ACME_LIE. Without one it is a good plugin whose
 // MyGelu is another's, too. What the texts of declarations may hold is tested in tests/unit/ops/test_declared.c; here
 // are the ways in which a plugin hands them over.

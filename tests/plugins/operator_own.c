@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin that brings an operator and the target that computes it: the declaration has no definition.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backend for an operator that another plugin declares: takes com.acme::MyGelu on f32 tensors of known shape, by its
 // pattern, reads the attribute with the default of the declaration, and answers with C source.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The target simdev: elementwise operators, MatMul and sums of rows on the device of the driver sim (tests/devices). It
 // takes connected groups as one function, with intermediate tensors in scratch memory, or with -single each operator by
 // itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of the plugin simdev, in the format "elf" of the driver sim: each does the work of one work-group. Elements
 // are f32 and lie along the first axis of the grid.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators: one operand, two with broadcasting, selections, casts.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes random graphs.
 #include "tests/random/graph.h"
 

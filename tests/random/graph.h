@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random operator graphs with their results. A graph grows operator by operator; the file of each operator computes its
 // result by plain loops over doubles, and adds the node to an ONNX model.
 #ifndef BYOC_TESTS_RANDOM_GRAPH_H_

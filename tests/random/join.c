@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contiguous pieces of a tensor: Concat, Split and Slice of whole rows of 64 bytes. Their operands are results of other
 // operators, inputs, the same value twice, and each other.
 #include "tests/random/graph.h"

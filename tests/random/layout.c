@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move elements and do not change them.
 #include "tests/random/graph.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax, arg max, normalisations: operators that look along whole axes.
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a model in memory along the whole road, and runs the result with both executors.
 #include "tests/random/road.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole road in process: a model in memory becomes a host program; both executors run it.
 #ifndef BYOC_TESTS_RANDOM_ROAD_H_
 #define BYOC_TESTS_RANDOM_ROAD_H_

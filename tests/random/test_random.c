@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random operator graphs: compiled code, the evaluator and a plain reference agree, for one target list per program.
 //
 //   random_graphs TARGETS [axes]   BYOC_RANDOM_COUNT=n   graphs (default: the number in ctest)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling.
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Prints each row of ROWS with its tests (TESTS: a list of row=test) and fails where a row has none.
 file(STRINGS ${ROWS} rows)
 set(missing)

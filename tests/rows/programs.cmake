@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Rows whose tests stand in other programs: row, what, program, cmocka test.
 
 byoc_add_row_program(B2 types unit_plugin_pattern test_types)

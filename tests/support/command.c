@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs commands and keeps what they print.
 #include "tests/support/command.h"
 

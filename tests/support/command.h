@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs commands as a user types them.
 #ifndef BYOC_TESTS_SUPPORT_COMMAND_H_
 #define BYOC_TESTS_SUPPORT_COMMAND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unpacks ONNX models into an arena.
 #include "tests/support/model.h"
 

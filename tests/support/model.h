@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX models as protobuf messages, for tests that change them.
 #ifndef BYOC_TESTS_SUPPORT_MODEL_H_
 #define BYOC_TESTS_SUPPORT_MODEL_H_

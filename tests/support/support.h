@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small helpers shared by the tests. Include this instead of <cmocka.h>: it needs four headers before it.
 #ifndef BYOC_TESTS_SUPPORT_SUPPORT_H_
 #define BYOC_TESTS_SUPPORT_SUPPORT_H_

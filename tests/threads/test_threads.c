@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 64 threads, each with contexts of its own, run the artifacts of each target, and of all targets in one process. Every
 // result is compared with that of a context that ran alone, and that one with the evaluator's.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds what the public headers say about structs and fields: the comments before and behind their declarations.
 #include "tools/abi_page/header_text.h"
 

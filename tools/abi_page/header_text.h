@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the public headers say about structs and fields, as text.
 #ifndef BYOC_TOOLS_ABI_PAGE_HEADER_TEXT_H_
 #define BYOC_TOOLS_ABI_PAGE_HEADER_TEXT_H_

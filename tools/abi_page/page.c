@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc-abi-page INCLUDE CONSTANTS OUT: writes the reference page of the ABI from byoc/abi.def (layouts), the comments
 // of the headers (what fields mean) and the golden list of constants. The build runs it.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that are timed: shared ones, generated ones, files."""
 import pathlib
 import subprocess

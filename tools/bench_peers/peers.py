@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engines: each opens a model with a number of threads and runs it. byoc is one of them.
 
 An engine is a class with __init__(path, threads), bind(inputs by name) and run(), and outputs() after a run. It is made

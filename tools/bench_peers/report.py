@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results as text, JSON, CSV and a plot."""
 import csv
 import io

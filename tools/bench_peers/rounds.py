@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A race: all contestants on one model with one number of threads, in turns."""
 import json
 import pathlib

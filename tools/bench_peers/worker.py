@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One engine in a process of its own. Speaks lines of JSON: {"runs": n} gives {"ms": [...]}, {"save": path} saves the
 outputs. The first line out tells how long it took to open the model and to get the first result."""
 import json

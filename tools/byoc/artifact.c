@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads an artifact for a subcommand, with its ports and one context.
 #include "artifact.h"
 
@@ -82,16 +83,27 @@ byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run) {
   return enter(run, "run");
 }
 
+byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
+                                        byoc_diag_t *diag, byoc_context_t **out_context) {
+  const byoc_artifact_t *table = run->artifact.table;
+  const byoc_foreign_t outer = enter(run, "function create");
+  byoc_status_t status = table->create(options, out_context);
+  byoc_foreign_leave(&outer);
+  if (status == BYOC_OK) return BYOC_OK;
+  return byoc_diag_error(diag, status, "%s: cannot make a context: %s", run->name, table->last_error(NULL));
+}
+
+void byoc_artifact_run_end_context(const byoc_artifact_run_t *run, byoc_context_t *context) {
+  const byoc_foreign_t outer = enter(run, "function destroy");
+  run->artifact.table->destroy(context);
+  byoc_foreign_leave(&outer);
+}
+
 static byoc_status_t open_run(const char *path, const byoc_context_options_t *options, byoc_diag_t *diag,
                               byoc_artifact_run_t *run) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &run->artifact));
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_context(run, options, diag, &run->context));
   const byoc_artifact_t *table = run->artifact.table;
-  const byoc_foreign_t outer = enter(run, "function create");
-  byoc_status_t status = table->create(options, &run->context);
-  byoc_foreign_leave(&outer);
-  if (status != BYOC_OK) {
-    return byoc_diag_error(diag, status, "%s: cannot make a context: %s", run->name, table->last_error(NULL));
-  }
   const char *note = table->last_error(run->context); // which plan runs, if there are two
   if (note[0] != '\0') byoc_log(BYOC_LOG_WARNING, "%s", note);
   bool knows = knows_arguments(table);
@@ -118,27 +130,33 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run) {
   byoc_ports_deinit(&run->inputs);
   byoc_ports_deinit(&run->outputs);
   if (run->artifact.table != NULL) {
-    const byoc_foreign_t outer = enter(run, "function destroy");
-    run->artifact.table->destroy(run->context);
-    byoc_foreign_leave(&outer);
+    byoc_artifact_run_end_context(run, run->context);
     byoc_artifact_unload(&run->artifact);
   }
   *run = (byoc_artifact_run_t){0};
 }
 
-// `sink` NULL: nobody watches.
-static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
-                                   byoc_diag_t *diag) {
+// How a run of arguments is watched: by a sink, or by a clock, which then gets the run alone; the results of that are
+// not taken.
+typedef struct {
+  byoc_trace_sink_t sink;
+  void *argument;
+  int64_t *duration_ns;
+} watch_t;
+
+static byoc_status_t run_arguments(byoc_artifact_run_t *run, const watch_t *watch, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   byoc_argument_t *inputs = NULL, *outputs = NULL;
   byoc_status_t status = byoc_ports_arguments(&run->inputs, diag, &inputs);
   if (status == BYOC_OK) status = byoc_ports_arguments(&run->outputs, diag, &outputs);
   if (status == BYOC_OK) {
-    status = sink != NULL ? table->trace(run->context, inputs, outputs, sink, argument)
-                          : table->run_arguments(run->context, inputs, outputs);
+    const int64_t start_ns = byoc_now_ns();
+    status = watch->sink != NULL ? table->trace(run->context, inputs, outputs, watch->sink, watch->argument)
+                                 : table->run_arguments(run->context, inputs, outputs);
+    if (watch->duration_ns != NULL) *watch->duration_ns = byoc_now_ns() - start_ns;
     if (status != BYOC_OK) {
       byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
-    } else {
+    } else if (watch->duration_ns == NULL) {
       status = byoc_ports_take(&run->outputs, outputs, diag);
     }
   }
@@ -181,7 +199,7 @@ static byoc_status_t check_outputs(const byoc_artifact_run_t *run, byoc_diag_t *
 
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
-  if (byoc_artifact_is_dynamic(table)) return run_arguments(run, NULL, NULL, diag);
+  if (byoc_artifact_is_dynamic(table)) return run_arguments(run, &(watch_t){.sink = NULL}, diag);
   take_in_place(run, false);
   byoc_status_t status = table->run(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers);
   take_in_place(run, true);
@@ -191,5 +209,16 @@ byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag
 
 byoc_status_t byoc_artifact_run_traced(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
                                        byoc_diag_t *diag) {
-  return run_arguments(run, sink, argument, diag);
+  return run_arguments(run, &(watch_t){.sink = sink, .argument = argument}, diag);
+}
+
+byoc_status_t byoc_artifact_run_timed(byoc_artifact_run_t *run, byoc_diag_t *diag, int64_t *out_duration_ns) {
+  *out_duration_ns = 0;
+  if (byoc_artifact_is_dynamic(run->artifact.table)) {
+    return run_arguments(run, &(watch_t){.duration_ns = out_duration_ns}, diag);
+  }
+  const int64_t start_ns = byoc_now_ns();
+  byoc_status_t status = byoc_artifact_run_once(run, diag);
+  *out_duration_ns = byoc_now_ns() - start_ns;
+  return status;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An artifact as the subcommands use it: loaded, with its ports and one context.
 #ifndef BYOC_TOOLS_BYOC_ARTIFACT_H_
 #define BYOC_TOOLS_BYOC_ARTIFACT_H_
@@ -21,6 +22,10 @@ byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byo
 // it is the user's.
 byoc_status_t byoc_artifact_run_open_with(const char *path, const char *model, const byoc_context_options_t *options,
                                           byoc_diag_t *diag, byoc_artifact_run_t *run);
+// One more context of the loaded artifact, to be ended before the run is closed.
+byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
+                                        byoc_diag_t *diag, byoc_context_t **out_context);
+void byoc_artifact_run_end_context(const byoc_artifact_run_t *run, byoc_context_t *context); // NULL: nothing to do
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);
@@ -29,8 +34,11 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run);
 byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run);
 // One inference from the inputs to the outputs; if the artifact is dynamic, it also sets the outputs' shapes.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
+// The same with the time that it takes. What a dynamic artifact makes stays in its context, as with programs that call
+// it, and is not copied to the outputs.
+byoc_status_t byoc_artifact_run_timed(byoc_artifact_run_t *run, byoc_diag_t *diag, int64_t *out_duration_ns);
 
-// The same, reported to a sink. The artifact must have the entry (byoc_trace_map_of_artifact checks that).
+// One inference, reported to a sink. The artifact must have the entry (byoc_trace_map_of_artifact checks that).
 byoc_status_t byoc_artifact_run_traced(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
                                        byoc_diag_t *diag);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc bench: times an artifact.
 #include <jansson.h>
 #include <stdio.h>
@@ -32,9 +33,9 @@ static byoc_status_t time_runs(byoc_artifact_run_t *run, const bench_options_t *
   byoc_status_t status = BYOC_OK;
   for (int64_t i = 0; i < options->warm_up_count && status == BYOC_OK; ++i) status = byoc_artifact_run_once(run, diag);
   for (int64_t i = 0; i < options->run_count && status == BYOC_OK; ++i) {
-    int64_t start_ns = byoc_now_ns();
-    status = byoc_artifact_run_once(run, diag);
-    times[i] = milliseconds_since(start_ns);
+    int64_t duration_ns = 0;
+    status = byoc_artifact_run_timed(run, diag, &duration_ns);
+    times[i] = (double)duration_ns / 1e6;
     byoc_progress_step(&progress, i + 1, "");
   }
   byoc_progress_end(&progress);

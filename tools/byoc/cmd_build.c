@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc build: compiles a model into an artifact.
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "command.h"
 #include "core/base/file_set.h"
 #include "core/build/outputs.h"
+#include "core/build/weights.h"
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "explain.h"
@@ -15,7 +17,7 @@
 typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
-  const char *save_plan, *html, *require;
+  const char *save_plan, *html, *require, *weights;
   bool profile, huge_pages, constants;
 } build_options_t;
 
@@ -61,6 +63,25 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   return status;
 }
 
+// Of a file, or of the files in a folder.
+static double size_of(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return 0.0;
+  if (!S_ISDIR(info.st_mode)) return (double)info.st_size;
+  byoc_allocator_t allocator = byoc_allocator_system();
+  char **names = NULL;
+  size_t count = 0;
+  double size = 0.0;
+  if (byoc_list_directory(path, allocator, NULL, &names, &count) != BYOC_OK) return 0.0;
+  for (size_t i = 0; i < count; i++) {
+    char *entry = byoc_path_join(allocator, path, names[i]);
+    if (entry != NULL) size += size_of(entry);
+    byoc_free(allocator, entry);
+  }
+  byoc_free_names(allocator, names, count);
+  return size;
+}
+
 // Prints what was made, and which target took what.
 static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, const char *output, byoc_diag_t *diag) {
   byoc_string_t placed;
@@ -71,11 +92,11 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   } else {
     byoc_setup_format_placement(&session->setup, &placed);
   }
-  struct stat file;
-  double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
+  double mebibytes = size_of(output) / 1048576.0;
   byoc_string_append(&placed, "\n");
   byoc_session_format_unusable(session, &placed);
-  if (session->setup.are_default_targets && strcmp(session->setup.placing.plan, "greedy") == 0) {
+  const bool can_measure = session->setup.targets.triple == NULL;
+  if (can_measure && session->setup.are_default_targets && strcmp(session->setup.placing.plan, "greedy") == 0) {
     byoc_string_append(&placed,
                        "placed in order of preference; a minute of --plan=collage measures alternatives, and --target "
                        "names more targets\n");
@@ -104,9 +125,14 @@ static byoc_status_t add_plan(const byoc_plan_t *plan, const build_options_t *op
   return status;
 }
 
-// `artifact`: its path, or NULL if none is made.
-static byoc_status_t check_outputs(const build_options_t *options, const char *artifact, byoc_diag_t *diag) {
-  bool has_header = options->emit == NULL && !byoc_file_is_special(artifact);
+static byoc_status_t check_outputs(const build_options_t *options, const byoc_compose_options_t *compose,
+                                   byoc_diag_t *diag) {
+  const char *artifact = compose->output;
+  const bool is_source = options->emit == NULL && byoc_compose_is_source(artifact); // a folder of its own
+  const byoc_output_t others[] = {
+      {"the model", options->model}, {"--save-plan", options->save_plan}, {"--html", options->html}};
+  if (is_source) BYOC_RETURN_IF_ERROR(byoc_outputs_check_outside(others, 3, artifact, diag));
+  const bool has_header = options->emit == NULL && !is_source && !byoc_file_is_special(artifact);
   char *header = has_header ? byoc_compose_header_path(artifact, byoc_allocator_system()) : NULL;
   if (has_header && header == NULL) return byoc_diag_out_of_memory(diag);
   char *data = NULL; // a host program's
@@ -114,14 +140,22 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
     data = byoc_host_data_path(options->output, byoc_allocator_system());
     if (data == NULL) return byoc_diag_out_of_memory(diag);
   }
-  const byoc_output_t outputs[] = {{"-o", options->emit != NULL ? options->output : artifact},
+  char *weights = NULL;
+  if (options->emit == NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_build_weights_path(compose, byoc_allocator_system(), diag, &weights));
+  }
+  const byoc_output_t outputs[] = {{"-o", options->emit != NULL ? options->output
+                                          : is_source           ? NULL
+                                                                : artifact},
                                    {"the header of -o", header},
+                                   {"the weights file of -o", weights},
                                    {"the data file of -o", data},
                                    {"--save-plan", options->save_plan},
                                    {"--html", options->html}};
   byoc_status_t status = byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag);
   byoc_free(byoc_allocator_system(), header);
   byoc_free(byoc_allocator_system(), data);
+  byoc_free(byoc_allocator_system(), weights);
   return status;
 }
 
@@ -129,19 +163,18 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
 static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   static const struct {
     const char *ending, *meaning;
-  } others[] = {
-      {".lib", "a static library of Windows"}, {".obj", "an object file"},    {".c", "C source"},  {".h", "a C header"},
-      {".dll", "a Windows library"},           {".dylib", "a macOS library"}, {".onnx", "a model"}};
+  } others[] = {{".lib", "a static library of Windows"}, {".obj", "an object file"},    {".h", "a C header"},
+                {".dll", "a Windows library"},           {".dylib", "a macOS library"}, {".onnx", "a model"}};
   const size_t size = strlen(path);
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
     const size_t ending = strlen(others[i].ending);
     if (size <= ending || strcmp(path + size - ending, others[i].ending) != 0) continue;
-    byoc_status_t status = byoc_diag_error(
-        diag, BYOC_INVALID_ARGUMENT,
-        "-o %s names %s, but byoc build writes shared objects (.so), static libraries (.a) and objects (.o)", path,
-        others[i].meaning);
-    byoc_diag_hint(diag, "name it %.*s.so%s", (int)(size - ending), path,
-                   strcmp(others[i].ending, ".c") == 0 ? ", or print the C with --emit=c" : "");
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                                           "-o %s names %s, but byoc build writes shared objects (.so), static "
+                                           "libraries (.a), objects (.o) and folders of C "
+                                           "source (.c)",
+                                           path, others[i].meaning);
+    byoc_diag_hint(diag, "name it %.*s.so", (int)(size - ending), path);
     return status;
   }
   return BYOC_OK;
@@ -162,10 +195,23 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
   }
-  BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
+  byoc_compose_options_t compose = {
+      // With --emit=c, -o names a file for the C of a shared object, not the folder that -o model.c is otherwise.
+      .output = options->output != NULL && options->emit == NULL ? options->output : output,
+      .model_name = name,
+      .header_name = options->name != NULL ? name : header_name,
+      .profile = options->profile,
+      .keep_header = true,
+      .huge_pages = options->huge_pages,
+      .files = files,
+  };
+  BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
+  BYOC_RETURN_IF_ERROR(check_outputs(options, &compose, diag));
   if (options->emit == NULL && options->output != NULL)
     BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  byoc_session_options_t session_options = options->session;
+  session_options.as_source = options->emit == NULL && byoc_compose_is_source(options->output);
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&session_options, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
   if (options->require != NULL)
     BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->setup.targets, diag));
@@ -174,15 +220,6 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, files, diag));
-  const byoc_compose_options_t compose = {
-      .output = options->output ? options->output : output,
-      .model_name = name,
-      .header_name = options->name != NULL ? name : header_name,
-      .profile = options->profile,
-      .keep_header = true,
-      .huge_pages = options->huge_pages,
-      .files = files,
-  };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
   BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->setup.build, &compose, diag));
   return print_summary(session, is_host, compose.output, diag);
@@ -192,10 +229,13 @@ int byoc_main_build(int argc, char **argv) {
   build_options_t options = {.session = {.installed_by_default = true}};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
-       "the shared object, or by its ending a static library (.a) or an object (.o) (default: MODEL.so here)"},
+       "the shared object, or by its ending a static library (.a), an object (.o) or a folder of C source (.c) "
+       "(default: MODEL.so here)"},
       {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
        "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
+      {"triple", 0, BYOC_OPT_TEXT, &options.session.triple, "TRIPLE",
+       "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, x86_64-linux-musl (default: this one)"},
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
@@ -216,6 +256,10 @@ int byoc_main_build(int argc, char **argv) {
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
       {"trace", 0, BYOC_OPT_FLAG, &options.session.trace, "",
        "give the artifact a trace entry: it can report what each instruction makes"},
+      {"weights", 0, BYOC_OPT_TEXT, &options.weights, "internal|appended|external|FILE",
+       "leave the constants in the artifact's data, or behind its code, or put them into a file beside it: "
+       "OUT.weights, "
+       "or a FILE.weights that several artifacts share (default: internal, and external from 1.5 GiB on)"},
       {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",
        "copy the weights to huge pages when a model is loaded"},
   };
@@ -227,13 +271,17 @@ int byoc_main_build(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A header for C programs is written beside the artifact: model.so, model.h.\n"
-              "model.a and model.o are linked into programs, which then need no dlopen; several may stand in one.\n"
-              "byoc targets lists the targets and their options.\n"
-              "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
-              "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
-              "tables are cut along tp, as Megatron cuts them), 'spread NAME tp: 1' (dimension 1 of that value) and "
-              "'pipeline'.\n",
+      .more =
+          "A header for C programs is written beside the artifact: model.so, model.h.\n"
+          "Weights in a file of their own travel with the artifact: model.so, model.weights.\n"
+          "model.a and model.o are linked into programs, which then need no dlopen; several may stand in one.\n"
+          "model.c is a folder with a Makefile that any C11 compiler builds; by default it has target 'c' alone, for\n"
+          "any processor.\n"
+          "byoc targets lists the targets and their options.\n"
+          "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
+          "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
+          "tables are cut along tp, as Megatron cuts them), 'spread NAME tp: 1' (dimension 1 of that value) and "
+          "'pipeline'.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

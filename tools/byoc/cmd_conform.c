@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc conform: runs folders of ONNX test cases.
 #include "command.h"
 #include "conform.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc costs: lists, exports, imports and prunes measured costs.
 #include <stdio.h>
 #include <stdlib.h>

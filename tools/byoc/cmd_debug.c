@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc debug: finds where a result goes wrong.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc explain: shows which target computes what, and why.
 #include <stdio.h>
 

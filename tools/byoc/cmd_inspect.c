@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc inspect: what is inside an artifact or a model.
 #include <stdio.h>
 #include <string.h>

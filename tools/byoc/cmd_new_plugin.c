@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc new-plugin: writes a backend to start from. Its files are those of examples/plugins/hello, or of
 // examples/plugins/table, under another name.
 #include <ctype.h>
@@ -61,6 +62,14 @@ static void append_renamed(const char *text, size_t size, const char *word, cons
   }
 }
 
+// Where a template's text begins that its new owner gets: after the line of byoc's licence, which is not theirs.
+static size_t after_licence(const template_t *template) {
+  const char *text = (const char *)template->text, *end = strchr(text, '\n'); // a NUL follows the embedded bytes
+  return end != NULL && memmem(text, (size_t)(end - text), "SPDX-License-Identifier", 23) != NULL
+             ? (size_t)(end - text) + 1
+             : 0;
+}
+
 static byoc_status_t write_template(const template_t *template, const char *name, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_string_t text, path;
@@ -68,7 +77,8 @@ static byoc_status_t write_template(const template_t *template, const char *name
   byoc_string_init(&path, allocator);
   byoc_string_appendf(&path, "%s/", name);
   append_renamed(template->file, strlen(template->file), template->word, name, &path);
-  append_renamed((const char *)template->text, (size_t) * template->size, template->word, name, &text);
+  const size_t begin = after_licence(template);
+  append_renamed((const char *)template->text + begin, (size_t) * template->size - begin, template->word, name, &text);
   byoc_status_t status = text.failed || path.failed
                              ? byoc_diag_out_of_memory(diag)
                              : byoc_file_write_atomic(path.data, text.data, text.size, 0644, diag);

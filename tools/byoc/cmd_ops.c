@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc ops: prints what the operator table says, and which targets' rules name an operator.
 #include <jansson.h>
 #include <stdio.h>

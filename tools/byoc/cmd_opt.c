@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc opt: runs passes over a module and prints it.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc plugins: lists plugins, those that were refused with the reason.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc profile: times each instruction of an artifact.
 #include <stdlib.h>
 
@@ -13,15 +14,22 @@ typedef struct profile_options_t {
 } profile_options_t;
 
 static byoc_status_t report(const profile_options_t *options, const byoc_profile_t *profile, byoc_diag_t *diag) {
-  size_t *order = byoc_profile_order(profile);
-  if (order == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_profile_print(profile, order);
+  const bool has_threads = profile->thread_count > 1;
+  size_t *order = byoc_profile_order(profile), *losses = has_threads ? byoc_profile_losses(profile) : NULL;
   byoc_status_t status = BYOC_OK;
+  if (order == NULL || (has_threads && losses == NULL)) {
+    status = byoc_diag_out_of_memory(diag);
+    goto cleanup;
+  }
+  byoc_profile_print(profile, order);
+  if (has_threads) byoc_profile_print_threads(profile, losses);
   if (options->json != NULL) status = byoc_profile_write_json(profile, options->json, diag);
   if (status == BYOC_OK && options->trace != NULL) status = byoc_profile_write_trace(profile, options->trace, diag);
   if (status == BYOC_OK && options->html != NULL) {
-    status = byoc_profile_write_html(profile, order, options->html, diag);
+    status = byoc_profile_write_html(profile, order, losses, options->html, diag);
   }
+cleanup:
+  free(losses);
   free(order);
   return status;
 }
@@ -33,21 +41,31 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   }
   const byoc_output_t outputs[] = {{"--json", options->json}, {"--trace", options->trace}, {"--html", options->html}};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->artifact, diag));
-  byoc_artifact_run_t run;
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
+  const byoc_context_options_t one_thread = {.struct_size = sizeof(one_thread), .thread_count = 1};
+  byoc_context_options_t chosen = one_thread;
+  byoc_profile_request_t request = {
+      .warm_up_count = options->warm_up_count, .run_count = options->run_count, .best = options->best};
+  byoc_artifact_run_t run = {0};
   byoc_profile_t result = {0};
   byoc_status_t status = BYOC_OK;
+  if (options->thread_count > 1) {
+    status = byoc_profile_pool_create((int32_t)options->thread_count, diag, &request.pool);
+    if (status == BYOC_OK) chosen.pool = byoc_profile_pool_table(request.pool);
+  }
+  if (status == BYOC_OK) status = byoc_artifact_run_open_with(options->artifact, NULL, &chosen, diag, &run);
+  if (status == BYOC_OK && request.pool != NULL) {
+    status = byoc_artifact_run_context(&run, &one_thread, diag, &request.alone);
+  }
   if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, NULL, diag);
   if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
-  if (status == BYOC_OK) {
-    status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, options->best, diag, &result);
-  }
-  result.thread_count = (int32_t)options->thread_count;
+  if (status == BYOC_OK) status = byoc_profile_collect(&run, &request, diag, &result);
   if (status == BYOC_OK) status = byoc_profile_compare(&result, diag);
   if (status == BYOC_OK) status = report(options, &result, diag);
   byoc_profile_deinit(&result);
+  if (request.alone != NULL) byoc_artifact_run_end_context(&run, request.alone);
   byoc_artifact_run_close(&run);
+  byoc_profile_pool_destroy(request.pool);
   return status;
 }
 
@@ -56,7 +74,8 @@ int byoc_main_profile(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "profiled runs (default 30)"},
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
-      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1)"},
+      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N",
+       "threads (default 1); from 2 on, compared with one thread"},
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
@@ -79,7 +98,12 @@ int byoc_main_profile(int argc, char **argv) {
           "device's own time, and await is the host's time of waiting for it. A multiply-add counts as\n"
           "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
           "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
-          "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
+          "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n"
+          "With --threads N, runs of one thread take turns with those of N, and a second table tells where the others\n"
+          "go: the time on one and on N threads, the parallel loops, the share of the slowest thread in their work, "
+          "and\n"
+          "what is missing to N times as fast, in four causes that sum to it. An engine that has threads of its own\n"
+          "counts as one thread.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false;

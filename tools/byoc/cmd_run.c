@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc run: runs a model or an artifact once.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc targets: lists targets and their options.
 #include <stdio.h>
 #include <string.h>
@@ -24,24 +25,65 @@ static const char *option_type_name(uint32_t type) {
   }
 }
 
+// "0 to 3", or nothing where there are no limits.
+static void range_text(const byoc_option_schema_t *option, char *out, size_t size) {
+  out[0] = '\0';
+  if (option->type == BYOC_OPTION_INT && (option->minimum != 0 || option->maximum != 0)) {
+    snprintf(out, size, "%lld to %lld", (long long)option->minimum, (long long)option->maximum);
+  } else if (option->type == BYOC_OPTION_FLOAT && (option->minimum_f64 != 0 || option->maximum_f64 != 0)) {
+    snprintf(out, size, "%g to %g", option->minimum_f64, option->maximum_f64);
+  }
+}
+
+static bool has_default(const byoc_option_schema_t *option) {
+  return option->default_value != NULL && option->default_value[0] != '\0';
+}
+
 static void print_kind(const byoc_target_kind_t *kind) {
   byoc_print("%s - %s", kind->name, kind->description);
   if (kind->backend != NULL) byoc_print("  (plugin %s %s)", kind->plugin_name, kind->plugin_version);
   byoc_print("\n");
   for (size_t i = 0; i < kind->option_count; ++i) {
     const byoc_option_schema_t *option = &kind->options[i];
-    char left[64], range[96] = "";
+    char left[64], range[64];
     snprintf(left, sizeof(left), "-%s=%s", option->name,
              option->type == BYOC_OPTION_CHOICE ? option->choices : option_type_name(option->type));
-    if (option->type == BYOC_OPTION_INT && (option->minimum != 0 || option->maximum != 0)) {
-      snprintf(range, sizeof(range), ", %lld to %lld", (long long)option->minimum, (long long)option->maximum);
-    } else if (option->type == BYOC_OPTION_FLOAT && (option->minimum_f64 != 0 || option->maximum_f64 != 0)) {
-      snprintf(range, sizeof(range), ", %g to %g", option->minimum_f64, option->maximum_f64);
-    }
+    range_text(option, range, sizeof(range));
     byoc_print("  %-28s %s", left, option->help ? option->help : "");
-    bool has_default = option->default_value != NULL && option->default_value[0] != '\0';
-    if (has_default) byoc_print(" (default %s%s)", option->default_value, range);
+    if (has_default(option)) {
+      byoc_print(" (default %s%s%s)", option->default_value, range[0] != '\0' ? ", " : "", range);
+    }
     byoc_print("\n");
+  }
+}
+
+// The same as a page: a heading for each target, and a table of its options.
+static void print_page(const byoc_target_kind_t *kind) {
+  byoc_print("\n");
+  byoc_print("## %s\n", kind->name);
+  byoc_print("\n");
+  byoc_print("%s\n", kind->description);
+  if (kind->option_count == 0) return;
+  byoc_print("\n");
+  byoc_print("| option | values | default | meaning |\n");
+  byoc_print("| --- | --- | --- | --- |\n");
+  for (size_t i = 0; i < kind->option_count; ++i) {
+    const byoc_option_schema_t *option = &kind->options[i];
+    char range[64];
+    range_text(option, range, sizeof(range));
+    byoc_print("| `-%s` | ", option->name);
+    if (option->type == BYOC_OPTION_CHOICE) {
+      for (const char *at = option->choices; *at != '\0';) {
+        const size_t length = strcspn(at, "|");
+        byoc_print("%s`%.*s`", at == option->choices ? "" : ", ", (int)length, at);
+        at += length + (at[length] == '|');
+      }
+    } else {
+      byoc_print("%s%s%s", option_type_name(option->type), range[0] != '\0' ? ", " : "", range);
+    }
+    const char *quote = has_default(option) ? "`" : "";
+    byoc_print(" | %s%s%s | %s |\n", quote, has_default(option) ? option->default_value : "", quote,
+               option->help ? option->help : "");
   }
 }
 
@@ -64,16 +106,23 @@ static json_t *kind_to_json(const byoc_target_kind_t *kind) {
 }
 
 // Every kind: "c", then those of the plugins that load.
-static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag) {
+static byoc_status_t list(byoc_session_t *session, bool json, bool page, byoc_diag_t *diag) {
   const size_t refused_count = byoc_plugin_registry_load_all(session->registry);
   byoc_target_registry_t targets = byoc_plugin_registry_targets(session->registry);
   if (targets.names == NULL) return byoc_diag_out_of_memory(diag);
   json_t *array = json ? json_array() : NULL;
+  if (page) {
+    byoc_print("# Targets and their options\n");
+    byoc_print("\n");
+    byoc_print("This page is what `byoc targets --page` prints. targets.md tells how targets are chosen.\n");
+  }
   for (size_t i = 0; i < targets.name_count; ++i) {
     const byoc_target_kind_t *kind = targets.lookup(targets.self, targets.names[i]);
     if (kind == NULL) continue;
     if (json) {
       json_array_append_new(array, kind_to_json(kind));
+    } else if (page) {
+      print_page(kind);
     } else {
       print_kind(kind);
     }
@@ -86,16 +135,17 @@ static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag)
 
 int byoc_main_targets(int argc, char **argv) {
   byoc_session_options_t options = {0};
-  bool json = false, done = false;
+  bool json = false, page = false, done = false;
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON"},
+      {"page", 0, BYOC_OPT_FLAG, &page, "", "as a page in Markdown"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
       BYOC_PREFER_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc targets",
-      .synopsis = "[--json] [--plugin FILE] [--prefer PATH]",
+      .synopsis = "[--json | --page] [--plugin FILE] [--prefer PATH]",
       .summary = "list the targets that there are, with their options",
       .operands = operands,
       .rows = rows,
@@ -106,9 +156,13 @@ int byoc_main_targets(int argc, char **argv) {
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, NULL, &done);
+  if (status == BYOC_OK && json && page) {
+    status =
+        byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--json and --page are two forms of one list: give one of them");
+  }
   if (status == BYOC_OK && !done) {
     status = byoc_session_open(&options, &diag, &session);
-    if (status == BYOC_OK) status = list(&session, json, &diag);
+    if (status == BYOC_OK) status = list(&session, json, page, &diag);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

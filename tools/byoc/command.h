@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byoc command: one row per subcommand, one cmd_<name>.c each.
 #ifndef BYOC_TOOLS_BYOC_COMMAND_H_
 #define BYOC_TOOLS_BYOC_COMMAND_H_

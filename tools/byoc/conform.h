@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc conform: runs ONNX backend test cases. A case is a folder with model.onnx and
 // test_data_set_*/{input,output}_*.pb; each runs in a child process of its own, so that one that crashes or hangs costs
 // that case only.

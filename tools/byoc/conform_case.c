@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One case in this process: read, compile, run, compare.
 #include <string.h>
 

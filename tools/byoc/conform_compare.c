@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares results with expectations, element by element.
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders → cases. A folder with model.onnx is a case; any other is searched for cases below it.
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One child process per case, several at a time. A child answers with its record as JSON; one that ends without has
 // crashed, one that takes too long is killed with what it started.
 #include <stdio.h>

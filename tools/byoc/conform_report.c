@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What byoc conform prints: a table by operator, then each failure; or one JSON document.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contains the code of plugins and artifacts in the process of the command.
 #include "contain.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the command contains what plugins and artifacts do: core/base/foreign.h, as the environment asks for it.
 #ifndef BYOC_TOOLS_BYOC_CONTAIN_H_
 #define BYOC_TOOLS_BYOC_CONTAIN_H_

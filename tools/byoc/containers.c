@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and saves sequences and optionals: folders of .npy files.
 #include "containers.h"
 

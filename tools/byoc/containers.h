@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences and optionals as files: a tensor is NAME.npy, a sequence a folder NAME that holds 0.npy, 1.npy, ... (or
 // folders 0, 1, ..., for sequences of sequences). An optional is what it holds, and nothing if it is empty.
 #ifndef BYOC_TOOLS_BYOC_CONTAINERS_H_

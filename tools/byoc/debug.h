@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What byoc debug consists of.
 #ifndef BYOC_TOOLS_BYOC_DEBUG_H_
 #define BYOC_TOOLS_BYOC_DEBUG_H_

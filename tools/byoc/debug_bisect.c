@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc debug bisect: finds the region that makes a model's outputs differ from a reference.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs byoc as a command of its own, for trials that may crash.
 #include "debug_command.h"
 

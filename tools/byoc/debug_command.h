@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trials of byoc debug bisect: a model is built and run by a byoc of its own, so that a crash costs only the trial.
 #ifndef BYOC_TOOLS_BYOC_DEBUG_COMMAND_H_
 #define BYOC_TOOLS_BYOC_DEBUG_COMMAND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc debug diff: compares two traces and shows the first tensor in which they differ.
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the values that the command line gives to symbolic dimensions.
 #include "dim_option.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --dim NAME=VALUE, given any number of times. A model is built for several sizes by NAME=VALUE,VALUE...; the word
 // "open" as the last one says what is true of every list: other sizes work too.
 #ifndef BYOC_TOOLS_BYOC_DIM_OPTION_H_

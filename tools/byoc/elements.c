@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the elements of results, and writes them as text.
 #include "elements.h"
 
@@ -50,7 +51,7 @@ byoc_element_difference_t byoc_element_compare(byoc_dtype_t dtype, const void *g
   if (dtype == BYOC_DTYPE_STRING) {
     return compare_texts(text_at(got, index), text_at(expected, index));
   }
-  if (!byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype)) {
+  if (!byoc_dtype_is_any_float(dtype) && !byoc_dtype_is_complex(dtype)) {
     return compare_integers(dtype, got, expected, index, rtol, atol);
   }
   byoc_element_difference_t real =
@@ -70,7 +71,7 @@ void byoc_element_format(byoc_dtype_t dtype, const void *data, size_t index, int
     snprintf(buffer, size, "'%s'", text_at(data, index));
   } else if (byoc_dtype_is_complex(dtype)) {
     snprintf(buffer, size, "%.*g%+.*gi", digits, value, digits, byoc_element_imaginary(dtype, data, index));
-  } else if (byoc_dtype_is_float(dtype)) {
+  } else if (byoc_dtype_is_any_float(dtype)) {
     snprintf(buffer, size, "%.*g", digits, value);
   } else if (dtype == BYOC_DTYPE_U64) {
     snprintf(buffer, size, "%" PRIu64, (uint64_t)byoc_element_i64(dtype, data, index));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements of results: compared with what was expected, and as text.
 #ifndef BYOC_TOOLS_BYOC_ELEMENTS_H_
 #define BYOC_TOOLS_BYOC_ELEMENTS_H_

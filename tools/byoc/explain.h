@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for people: as tables, as a page, and as a requirement that a build must meet.
 #ifndef BYOC_TOOLS_BYOC_EXPLAIN_H_
 #define BYOC_TOOLS_BYOC_EXPLAIN_H_

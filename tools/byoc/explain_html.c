@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan as files: its JSON, and page/plan.html with its style, its scripts and the plan in the places of their marks.
 #include <string.h>
 

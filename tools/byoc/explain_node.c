@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explains one node: who was asked, and what each answered.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts for the explanations of a plan: labels, costs, nodes, and where a node went.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --require: checks that all operators are on the targets that the user named.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads pictures: decodes them to bytes, then lays these out as an input wants them.
 #include "image.h"
 

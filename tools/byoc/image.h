@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures as tensors: PNG and JPEG files, decoded by libpng and libjpeg.
 #ifndef BYOC_TOOLS_BYOC_IMAGE_H_
 #define BYOC_TOOLS_BYOC_IMAGE_H_

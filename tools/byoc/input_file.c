@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the values of inputs from files of several forms.
 #include "input_file.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that hold the values of inputs, in the form that the end of their name says.
 #ifndef BYOC_TOOLS_BYOC_INPUT_FILE_H_
 #define BYOC_TOOLS_BYOC_INPUT_FILE_H_

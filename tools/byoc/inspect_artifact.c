@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inspecting an artifact: its metadata, read from the file without loading it.
 #include "inspect_artifact.h"
 
@@ -193,6 +194,24 @@ static void print_variants(const json_t *variants, byoc_string_t *out) {
   if (index > 0) byoc_string_append(out, "; any other size\n");
 }
 
+// "machine aarch64-linux-gnu with asimd"
+static void print_machine(const json_t *root, byoc_string_t *out) {
+  const json_t *features = json_object_get(root, "cpu_features");
+  const char *triple = text_of(root, "triple"), *machine = triple[0] != '\0' ? triple : text_of(root, "machine");
+  if (machine[0] == '\0') return; // an artifact of an earlier byoc
+  byoc_string_append(out, "machine ");
+  byoc_string_append_shown(out, machine);
+  size_t index = 0;
+  const json_t *feature = NULL;
+  json_array_foreach(features, index, feature) {
+    byoc_string_append(out, index == 0 ? " with " : " ");
+    byoc_string_append_shown(out, json_string_value(feature) != NULL ? json_string_value(feature) : "");
+  }
+  byoc_string_append(out, "\n");
+}
+
+enum { MOST_OF_A_FORMULA = 160 }; // a longer one is not read by anybody
+
 static byoc_status_t print_as_text(const description_t *description, byoc_diag_t *diag) {
   const json_t *root = description->root;
   byoc_string_t out;
@@ -200,12 +219,16 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_string_append(&out, "artifact of ");
   byoc_string_append_shown(&out, text_of(root, "model"));
   byoc_string_appendf(&out, ", ABI %lld\n", (long long)integer_of(root, "abi_version"));
+  print_machine(root, &out);
   for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
   for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
   print_variants(json_object_get(root, "variants"), &out);
   byoc_status_t status = print_modules(description->text, &out, diag);
-  byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
+  byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
+  const char *weights_file = json_string_value(json_object_get(root, "weights_file"));
+  if (weights_file != NULL) byoc_string_appendf(&out, ", in the weights file '%s'", weights_file);
+  byoc_string_append(&out, "\n");
   print_devices(json_object_get(root, "devices"), &out);
   if (json_object_get(root, "rank_count") != NULL) {
     byoc_string_appendf(&out, "rank %lld of %lld\n", (long long)integer_of(root, "rank"),
@@ -221,14 +244,13 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
     byoc_string_append(&out, "\n");
   }
   const char *live = json_string_value(json_object_get(json_object_get(root, "host"), "live_bound_bytes"));
-  if (live != NULL) {
+  if (live != NULL && strlen(live) <= MOST_OF_A_FORMULA) {
     byoc_string_append(&out, "a run needs at least ");
     byoc_string_append_shown(&out, live);
     byoc_string_append(&out, " bytes at once\n");
+  } else if (live != NULL) {
+    byoc_string_append(&out, "the least memory of a run depends on its open dimensions; --json has the formula\n");
   }
-  byoc_string_append(&out, "metadata ");
-  byoc_string_append(&out, description->text);
-  byoc_string_append(&out, "\n");
   if (status == BYOC_OK) status = byoc_print_text(&out, diag);
   byoc_string_deinit(&out);
   return status;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What byoc inspect says of an artifact.
 #ifndef BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_
 #define BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_

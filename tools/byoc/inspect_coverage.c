@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints which operators a model uses, and which of them byoc knows.
 #include "inspect_coverage.h"
 

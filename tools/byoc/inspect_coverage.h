@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc inspect --coverage: which operators a model uses, and which of them byoc knows.
 #ifndef BYOC_TOOLS_BYOC_INSPECT_COVERAGE_H_
 #define BYOC_TOOLS_BYOC_INSPECT_COVERAGE_H_

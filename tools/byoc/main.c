@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byoc command: finds the subcommand and runs it.
 #include <signal.h>
 #include <stdio.h>
@@ -115,14 +116,5 @@ int main(int argc, char **argv) {
   }
   byoc_remove_temporaries();
   byoc_group_guard_stop();
-  if (byoc_print_is_incomplete()) {
-    fprintf(stderr, "error: out of memory: lines of the output are missing\n");
-    if (code == BYOC_EXIT_OK) code = BYOC_EXIT_FAILED;
-  }
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    byoc_leave_without_reader();
-    fprintf(stderr, "error: cannot write to standard output\n");
-    if (code == BYOC_EXIT_OK) code = BYOC_EXIT_FAILED;
-  }
-  return code;
+  return byoc_finish_output(code);
 }

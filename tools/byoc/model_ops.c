@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the operators of a module for byoc ops --after-simplify.
 #include "model_ops.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of a module, as rules see them: counted by operator, version and which operands are constants.
 #ifndef BYOC_TOOLS_BYOC_MODEL_OPS_H_
 #define BYOC_TOOLS_BYOC_MODEL_OPS_H_

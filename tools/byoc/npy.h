@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy files, format versions 1 to 3 (numpy.lib.format): dense little-endian arrays in row-major order.
 #ifndef BYOC_TOOLS_BYOC_NPY_H_
 #define BYOC_TOOLS_BYOC_NPY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts texts between NumPy's arrays of UTF-32 characters and UTF-8.
 #include "npy_text.h"
 

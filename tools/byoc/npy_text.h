@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts in .npy files: NumPy keeps each in as many UTF-32 characters as the longest needs ('<U5'), and byoc as
 // NUL-terminated UTF-8 behind a `const char *`.
 #ifndef BYOC_TOOLS_BYOC_NPY_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that ends where a page ends that nobody may touch.
 #define _GNU_SOURCE
 #include "port_memory.h"

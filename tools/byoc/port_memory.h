@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of inputs and outputs: the page behind their last bytes belongs to nobody, so that whoever runs past their
 // end is found out.
 #ifndef BYOC_TOOLS_BYOC_PORT_MEMORY_H_

@@ -1,15 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of an artifact: the times of its instructions over several runs, what each does, and what the machine can
 // do.
 #ifndef BYOC_TOOLS_BYOC_PROFILE_H_
 #define BYOC_TOOLS_BYOC_PROFILE_H_
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "artifact.h"
 #include "core/base/vector.h"
 #include "core/collage/cost_database.h"
+#include "profile_pool.h"
 
 #define BYOC_PROFILE_NO_ROW SIZE_MAX
+
+// What several threads make of an instruction, of one thread's host work between calls, or of all together. With n
+// threads, many_ns = alone_ns / n + alone_loss_ns + uneven_ns + fork_ns + dearer_ns.
+typedef struct byoc_profile_threads_t {
+  double alone_ns;            // the time on one thread
+  double many_ns;             // the time on all
+  byoc_profile_loops_t loops; // of the run that took many_ns
+  double alone_loss_ns;       // one thread works, the others wait
+  double uneven_ns;           // a thread has more to do than others, or all if they come too late
+  double fork_ns;             // loops begin and end
+  double dearer_ns;           // the same work takes longer (or, below 0, less long) where it is done by several
+} byoc_profile_threads_t;
 
 // An instruction of the host program, or a node of an engine below one.
 typedef struct byoc_profile_row_t {
@@ -27,6 +42,8 @@ typedef struct byoc_profile_row_t {
   double host_ns;                    // the median of that
   double flops_per_ns, bytes_per_ns; // at the median; 0: not known
   double limit_share;                // share reached of the limit of the machine that is nearer; 0: not known
+  BYOC_VECTOR(byoc_profile_loops_t) run_loops; // instructions: what the threads did in each run
+  byoc_profile_threads_t threads;              // instructions of a profile of several threads
 } byoc_profile_row_t;
 
 typedef struct byoc_profile_event_t {
@@ -50,14 +67,26 @@ typedef struct byoc_profile_t {
   double host_ns;                           // the median of that
   BYOC_VECTOR(byoc_profile_event_t) events; // of the fastest run
   double events_ns;                         // what that run took
+  byoc_profile_threads_t host_threads;      // of several threads: the host between the calls
+  byoc_profile_threads_t all_threads;       // and the sum of everything
 } byoc_profile_t;
 
-// Runs the artifact's profile entry, or that for shapes known at run time, `run_count` times after `warm_up_count`
-// others. Call deinit after a failure too. With `best` the fastest times replace the medians, for machines that are
-// busy otherwise.
-byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
-                                   byoc_diag_t *diag, byoc_profile_t *out_profile);
+typedef struct byoc_profile_request_t {
+  int64_t warm_up_count, run_count;
+  bool best;                 // the fastest times replace the medians, for machines that are busy otherwise
+  byoc_profile_pool_t *pool; // of the context in the run; NULL: it has one thread
+  byoc_context_t *alone;     // where there is a pool: a context with one thread, whose runs take turns with the others
+} byoc_profile_request_t;
+
+// Runs the artifact's profile entry, or that for shapes known at run time, so many times after the warm-up. Call deinit
+// after a failure too.
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, const byoc_profile_request_t *request, byoc_diag_t *diag,
+                                   byoc_profile_t *out_profile);
 void byoc_profile_deinit(byoc_profile_t *profile);
+// Where the time of several threads goes: fills in what `threads` says, for rows, host and all. `alone` is the profile
+// of the same artifact on one thread. Runs that took the middle time (or the least) tell; call it before the samples
+// are sorted. False if out of memory.
+bool byoc_profile_spread(byoc_profile_t *profile, const byoc_profile_t *alone);
 // Measures the machine with the artifact's number of threads and compares each row with it.
 byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 
@@ -66,10 +95,16 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 size_t *byoc_profile_order(const byoc_profile_t *profile);
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order);
+// For several threads: a table of the instructions in the order of byoc_profile_losses, the sum, and a sentence.
+void byoc_profile_print_threads(const byoc_profile_t *profile, const size_t *losses);
+// The instructions by what they lose, most first: step_count indices from malloc; NULL if out of memory.
+size_t *byoc_profile_losses(const byoc_profile_t *profile);
+json_t *byoc_profile_threads_json(const byoc_profile_threads_t *threads, int32_t thread_count);
 // One document each; files appear whole or not at all.
 byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_profile_write_trace(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag);
-byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const char *path,
-                                      byoc_diag_t *diag);
+// `losses` NULL: one thread.
+byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const size_t *losses,
+                                      const char *path, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_PROFILE_H_

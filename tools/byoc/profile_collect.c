@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the lines of the profile entry to rows with a time for each run.
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ typedef struct pending_t {
 
 typedef struct collector_t {
   byoc_profile_t *profile;
+  byoc_context_t *context;
+  byoc_profile_pool_t *pool; // NULL: one thread
   byoc_allocator_t allocator;
   bool recording; // false during warm-up runs
   bool failed;    // out of memory
@@ -118,6 +121,21 @@ static size_t find_node(collector_t *c, const char *name, size_t parent, size_t 
 
 // ---- lines ----
 
+// The loops since the last instruction are those of this one.
+static void record_loops(collector_t *c, byoc_profile_row_t *row) {
+  while (row->run_loops.count <= c->run) {
+    if (byoc_vector_push(&row->run_loops, c->allocator, (byoc_profile_loops_t){0})) continue;
+    c->failed = true;
+    return;
+  }
+  const byoc_profile_loops_t loops = byoc_profile_pool_take(c->pool);
+  byoc_profile_loops_t *sum = &row->run_loops.data[c->run];
+  sum->count += loops.count;
+  sum->wall_ns += loops.wall_ns;
+  sum->busy_ns += loops.busy_ns;
+  sum->longest_ns += loops.longest_ns;
+}
+
 // `start_ns` is negative where nobody knows it.
 static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duration_ns, int64_t host_ns) {
   if (row == BYOC_PROFILE_NO_ROW) return;
@@ -132,6 +150,7 @@ static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duratio
   }
   at->run_ns.data[c->run] += (double)duration_ns;
   at->host_run_ns.data[c->run] += (double)host_ns;
+  if (c->pool != NULL && at->parent == BYOC_PROFILE_NO_ROW) record_loops(c, at);
   if (start_ns < 0) return;
   const byoc_profile_event_t event = {.row = row, .start_ns = start_ns, .duration_ns = duration_ns, .host_ns = host_ns};
   if (!byoc_vector_push(&c->events, c->allocator, event)) c->failed = true;
@@ -191,13 +210,14 @@ static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_dia
   const byoc_artifact_t *table = run->artifact.table;
   c->cursor = 0;
   c->host_since_ns = c->calls_ns = 0;
+  if (c->pool != NULL) (void)byoc_profile_pool_take(c->pool); // what ran before
   c->start_ns = byoc_now_ns();
-  byoc_status_t status = c->inputs != NULL ? table->profile_arguments(run->context, c->inputs, c->outputs, sink, c)
-                                           : table->profile(run->context, (const void *const *)run->inputs.pointers,
+  byoc_status_t status = c->inputs != NULL ? table->profile_arguments(c->context, c->inputs, c->outputs, sink, c)
+                                           : table->profile(c->context, (const void *const *)run->inputs.pointers,
                                                             run->outputs.pointers, sink, c);
   double total_ns = (double)(byoc_now_ns() - c->start_ns), host_ns = total_ns - (double)c->calls_ns;
   if (status != BYOC_OK) {
-    return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
+    return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(c->context));
   }
   if (c->recording && !byoc_vector_push(&c->profile->total_ns, c->allocator, total_ns)) c->failed = true;
   if (c->recording && !byoc_vector_push(&c->profile->host_total_ns, c->allocator, host_ns)) c->failed = true;
@@ -221,18 +241,21 @@ static void keep_events(collector_t *c) {
   c->events.count = 0;
 }
 
-static byoc_status_t run_all(collector_t *c, byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
-                             byoc_diag_t *diag) {
+// The collectors take turns, so that both see the same machine.
+static byoc_status_t run_all(collector_t *collectors, size_t count, byoc_artifact_run_t *run,
+                             const byoc_profile_request_t *request, byoc_diag_t *diag) {
   byoc_progress_t progress;
-  byoc_progress_begin(&progress, "profiling", run_count);
+  byoc_progress_begin(&progress, "profiling", request->run_count);
   byoc_status_t status = BYOC_OK;
-  for (int64_t i = 0; i < warm_up_count && status == BYOC_OK; ++i) status = run_once(c, run, diag);
-  c->recording = true;
-  for (int64_t i = 0; i < run_count && status == BYOC_OK; ++i) {
-    c->run = (size_t)i;
-    status = run_once(c, run, diag);
-    if (status == BYOC_OK) keep_events(c);
-    byoc_progress_step(&progress, i + 1, "");
+  for (int64_t i = -request->warm_up_count; i < request->run_count && status == BYOC_OK; ++i) {
+    for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
+      collector_t *c = &collectors[k];
+      c->recording = i >= 0;
+      c->run = i >= 0 ? (size_t)i : 0;
+      status = run_once(c, run, diag);
+      if (status == BYOC_OK && c->recording) keep_events(c);
+    }
+    if (i >= 0) byoc_progress_step(&progress, i + 1, "");
   }
   byoc_progress_end(&progress);
   return status;
@@ -256,29 +279,51 @@ static bool has_entry(const byoc_artifact_t *table) {
   return table->struct_size >= size && table->profile_arguments != NULL;
 }
 
-byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
-                                   byoc_diag_t *diag, byoc_profile_t *out_profile) {
-  *out_profile = (byoc_profile_t){.artifact = run->artifact.table, .run_count = (size_t)run_count, .best = best};
+static byoc_status_t collector_init(collector_t *c, byoc_artifact_run_t *run, byoc_profile_t *profile,
+                                    byoc_context_t *context, byoc_profile_pool_t *pool, byoc_diag_t *diag) {
+  *c = (collector_t){.profile = profile, .context = context, .pool = pool, .allocator = byoc_allocator_system()};
+  add_known_steps(c);
+  if (c->failed) return byoc_diag_out_of_memory(diag);
+  if (!byoc_artifact_is_dynamic(run->artifact.table)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_ports_arguments(&run->inputs, diag, &c->inputs));
+  return byoc_ports_arguments(&run->outputs, diag, &c->outputs);
+}
+
+static void collector_deinit(collector_t *c) {
+  clear_pending(c);
+  byoc_free(c->allocator, c->inputs);
+  byoc_free(c->allocator, c->outputs);
+  byoc_vector_deinit(&c->pending, c->allocator);
+  byoc_vector_deinit(&c->events, c->allocator);
+}
+
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, const byoc_profile_request_t *request, byoc_diag_t *diag,
+                                   byoc_profile_t *out_profile) {
+  *out_profile =
+      (byoc_profile_t){.artifact = run->artifact.table,
+                       .thread_count = request->pool != NULL ? byoc_profile_pool_table(request->pool)->thread_count : 1,
+                       .run_count = (size_t)request->run_count,
+                       .best = request->best};
   if (!has_entry(run->artifact.table)) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_UNSUPPORTED, "the artifact has no profile entry: it was built without --profile");
     byoc_diag_hint(diag, "build it again: byoc build MODEL -o ARTIFACT --profile");
     return status;
   }
-  collector_t collector = {.profile = out_profile, .allocator = byoc_allocator_system()};
-  add_known_steps(&collector);
-  byoc_status_t status = collector.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
-  if (status == BYOC_OK && byoc_artifact_is_dynamic(run->artifact.table)) {
-    status = byoc_ports_arguments(&run->inputs, diag, &collector.inputs);
-    if (status == BYOC_OK) status = byoc_ports_arguments(&run->outputs, diag, &collector.outputs);
+  byoc_profile_t alone = *out_profile;
+  collector_t collectors[2] = {0};
+  const size_t count = request->alone != NULL ? 2 : 1;
+  byoc_status_t status = collector_init(&collectors[0], run, out_profile, run->context, request->pool, diag);
+  if (status == BYOC_OK && count > 1) {
+    status = collector_init(&collectors[1], run, &alone, request->alone, NULL, diag);
   }
-  if (status == BYOC_OK) status = run_all(&collector, run, warm_up_count, run_count, diag);
+  if (status == BYOC_OK) status = run_all(collectors, count, run, request, diag);
+  if (status == BYOC_OK && count > 1 && !byoc_profile_spread(out_profile, &alone)) {
+    status = byoc_diag_out_of_memory(diag);
+  }
   if (status == BYOC_OK) take_medians(out_profile);
-  clear_pending(&collector);
-  byoc_free(collector.allocator, collector.inputs);
-  byoc_free(collector.allocator, collector.outputs);
-  byoc_vector_deinit(&collector.pending, collector.allocator);
-  byoc_vector_deinit(&collector.events, collector.allocator);
+  for (size_t i = 0; i < count; ++i) collector_deinit(&collectors[i]);
+  byoc_profile_deinit(&alone);
   return status;
 }
 
@@ -291,6 +336,7 @@ void byoc_profile_deinit(byoc_profile_t *profile) {
     byoc_free(allocator, row->target);
     byoc_vector_deinit(&row->run_ns, allocator);
     byoc_vector_deinit(&row->host_run_ns, allocator);
+    byoc_vector_deinit(&row->run_loops, allocator);
   }
   byoc_vector_deinit(&profile->rows, allocator);
   byoc_vector_deinit(&profile->total_ns, allocator);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures what the machine can do, and compares each row with it.
 #include <pthread.h>
 #include <stdlib.h>

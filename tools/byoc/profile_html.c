@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A picture of a profile: one HTML file with inline SVG that needs nothing else.
 #include <math.h>
 #include <stdlib.h>
@@ -136,15 +137,21 @@ static bool is_leaf(const byoc_profile_t *profile, size_t row) {
   return true;
 }
 
-static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *row, int y, double scale,
-                       byoc_string_t *out) {
+// The name in front of a bar, in a group that the caller closes.
+static void append_label(const byoc_profile_row_t *row, int y, byoc_string_t *out) {
   char name[48];
   int length = snprintf(name, sizeof(name), "%s", row->name);
   if (length >= (int)sizeof(name)) memcpy(name + sizeof(name) - 4, "...", 4);
-  double width = row->median_ns * scale;
   byoc_string_appendf(out, "<g><text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LABEL - 8, y + 13);
   append_text(out, name);
-  byoc_string_appendf(out, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", LABEL, y + 2,
+  byoc_string_append(out, "</text>");
+}
+
+static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *row, int y, double scale,
+                       byoc_string_t *out) {
+  double width = row->median_ns * scale;
+  append_label(row, y, out);
+  byoc_string_appendf(out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", LABEL, y + 2,
                       fmax(width, 0.5), BAR - 4, colour_of(profile, row));
   byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us, %.1f%%", LABEL + width + 6, y + 13,
                       row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
@@ -175,6 +182,60 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   byoc_string_appendf(out, "<svg viewBox=\"0 0 %d %zu\">\n", WIDTH, count * BAR + 4);
   double scale = (WIDTH - LABEL - 260) / longest;
   for (size_t i = 0; i < count; ++i) append_bar(profile, shown[i], (int)i * BAR, scale, out);
+  byoc_string_append(out, "</svg>\n");
+}
+
+// ---- threads ----
+
+// What several threads lose, by cause; a bar of an instruction that loses nothing is empty.
+static const struct {
+  const char *name, *colour;
+} causes[] = {{"one thread works alone", "#b8475b"},
+              {"uneven shares", "#d9782d"},
+              {"loops begin and end", "#7d5ba6"},
+              {"the same work takes longer", "#8a8a2b"}};
+enum { CAUSES = sizeof(causes) / sizeof(causes[0]) };
+
+static void append_losses(const byoc_profile_t *profile, const size_t *losses, byoc_string_t *out) {
+  const int n = (int)profile->thread_count;
+  const byoc_profile_threads_t *all = &profile->all_threads;
+  const double lost_ns = all->many_ns - all->alone_ns / n;
+  byoc_string_appendf(out,
+                      "<h2>What %d threads lose</h2>\n<p>%.3f ms on one thread, %.3f ms on %d: %.2f times as fast. "
+                      "%.3f ms are missing to %d times.</p>\n<p>",
+                      n, all->alone_ns / 1e6, all->many_ns / 1e6, n,
+                      all->many_ns > 0 ? all->alone_ns / all->many_ns : 1, lost_ns / 1e6, n);
+  for (size_t k = 0; k < CAUSES; ++k) {
+    byoc_string_appendf(out, "<span class=\"key\" style=\"background:%s\"></span>%s", causes[k].colour, causes[k].name);
+  }
+  size_t count = 0;
+  double longest = 1;
+  for (size_t i = 0; i < profile->step_count && count < MAX_BARS; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[losses[i]];
+    if (row->is_call) count += 1;
+    longest = fmax(longest, row->threads.many_ns - row->threads.alone_ns / n);
+  }
+  byoc_string_appendf(out, "</p>\n<svg viewBox=\"0 0 %d %zu\">\n", WIDTH, count * BAR + 4);
+  const double scale = (WIDTH - LABEL - 320) / longest;
+  for (size_t i = 0, at = 0; at < count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[losses[i]];
+    if (!row->is_call) continue;
+    const byoc_profile_threads_t *threads = &row->threads;
+    const double parts[CAUSES] = {threads->alone_loss_ns, threads->uneven_ns, threads->fork_ns, threads->dearer_ns};
+    const int y = (int)at++ * BAR;
+    append_label(row, y, out);
+    double x = LABEL;
+    for (size_t k = 0; k < CAUSES; ++k) {
+      if (parts[k] <= 0) continue;
+      byoc_string_appendf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", x, y + 2,
+                          parts[k] * scale, BAR - 4, causes[k].colour);
+      x += parts[k] * scale;
+    }
+    byoc_string_appendf(out,
+                        "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us of %.1f us, %.2f times as fast</text></g>\n",
+                        x + 6, y + 13, (threads->many_ns - threads->alone_ns / n) / 1e3, threads->many_ns / 1e3,
+                        threads->many_ns > 0 ? threads->alone_ns / threads->many_ns : 1);
+  }
   byoc_string_append(out, "</svg>\n");
 }
 
@@ -269,8 +330,8 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
 
 // ---- the page ----
 
-byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const char *path,
-                                      byoc_diag_t *diag) {
+byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const size_t *losses,
+                                      const char *path, byoc_diag_t *diag) {
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
   byoc_string_append(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Profile of ");
@@ -286,6 +347,7 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);
+  if (losses != NULL) append_losses(profile, losses, &out);
   append_roofline(profile, &out);
   byoc_string_append(&out, "</body></html>\n");
   byoc_status_t status =

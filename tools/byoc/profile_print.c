@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table, and the same as JSON.
 #include <jansson.h>
 #include <stdlib.h>
@@ -106,6 +107,9 @@ static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t 
          (!row->is_call || (set(object, "calls", json_integer((json_int_t)row->calls)) &&
                             set(object, "host_us", json_real(row->host_ns / 1e3))));
   }
+  if (row->is_call && profile->thread_count > 1) {
+    ok = ok && set(object, "threads", byoc_profile_threads_json(&row->threads, profile->thread_count));
+  }
   if (row->flops >= 0) ok = ok && set(object, "flops", json_real(row->flops));
   if (row->bytes >= 0) ok = ok && set(object, "bytes", json_real(row->bytes));
   if (row->flops > 0) ok = ok && set(object, "gflops_per_s", json_real(row->flops_per_ns));
@@ -136,6 +140,12 @@ byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char 
                            (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
                            profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns,
                            "gbytes_per_s", profile->limits.bytes_per_ns, "instructions", rows_json(profile));
+  if (root != NULL && profile->thread_count > 1 &&
+      (!set(root, "host_threads", byoc_profile_threads_json(&profile->host_threads, profile->thread_count)) ||
+       !set(root, "all_threads", byoc_profile_threads_json(&profile->all_threads, profile->thread_count)))) {
+    json_decref(root);
+    root = NULL;
+  }
   char *text = root != NULL ? byoc_json_dump(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(root);
   if (text == NULL) return byoc_diag_out_of_memory(diag);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run as Chrome-trace JSON, which Perfetto and chrome://tracing open.
 #include <jansson.h>
 #include <stdlib.h>

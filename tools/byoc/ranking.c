@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints the largest elements of results, with the labels that a file gives them.
 #include "ranking.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest scores of a run's outputs, with their labels: byoc run --top.
 #ifndef BYOC_TOOLS_BYOC_RANKING_H_
 #define BYOC_TOOLS_BYOC_RANKING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs what several ranks do, in processes of this machine or with the communicator of a shared object.
 #include "ranks.h"
 

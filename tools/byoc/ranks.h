@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that several ranks do: in processes of this machine, or in this process, which something else (mpirun) started
 // together with the others.
 #ifndef BYOC_TOOLS_BYOC_RANKS_H_

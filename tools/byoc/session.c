@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns what subcommands share on their command lines into the setup of a build.
 #include "session.h"
 
@@ -57,6 +58,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
   session->settings = (byoc_setup_options_t){.prefix = "--",
                                              .targets = options->targets.items,
                                              .target_count = options->targets.count,
+                                             .triple = options->triple,
                                              .disabled = options->disabled.items,
                                              .disabled_count = options->disabled.count,
                                              .print_after = options->print_after,
@@ -74,6 +76,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .stream_axis = options->stream_axis,
                                              .fallback = options->fallback,
                                              .trace = options->trace,
+                                             .as_source = options->as_source,
                                              .shard = options->shard,
                                              .rank = options->rank,
                                              .rank_count = options->rank_count};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What most subcommands set up first: plugins, targets, a model.
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
@@ -8,6 +9,7 @@
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
+  const char *triple; // of the machine that the artifact is for; NULL: this one
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -23,6 +25,7 @@ typedef struct byoc_session_options_t {
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool fallback;                        // add a plan without devices
   bool trace;                           // artifacts can report what each instruction makes
+  bool as_source;                       // the artifact is C source (core/build/setup.h)
   const char *shard;                    // "megatron" or a file (core/pass/shard_spec.h); NULL: not given
   int64_t rank, rank_count;             // of --shard; count 0: not given
 } byoc_session_options_t;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints tables of texts for a terminal.
 #include "table.h"
 

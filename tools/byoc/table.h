@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of texts for a terminal: columns as wide as they need to be; flexible ones are cut if the line is too long.
 #ifndef BYOC_TOOLS_BYOC_TABLE_H_
 #define BYOC_TOOLS_BYOC_TABLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs and outputs of one run: gives them shapes and memory, and draws inputs at random.
 #include "tensors.h"
 

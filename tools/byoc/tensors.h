@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs and outputs of one run: read from files, drawn at random, compared, saved.
 #ifndef BYOC_TOOLS_BYOC_TENSORS_H_
 #define BYOC_TOOLS_BYOC_TENSORS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares, saves and prints the results of a run.
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces: what each instruction of a run made. byoc run --trace and --dump write them, byoc debug diff reads them.
 //
 // A trace is a text with a line for each result of each instruction, in the order in which they ran:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors a run can report, and where the model's others went.
 #include <stddef.h>
 #include <string.h>

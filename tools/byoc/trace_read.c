@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads traces, and folders of .npy files as if they were traces.
 #include <inttypes.h>
 #include <stdlib.h>

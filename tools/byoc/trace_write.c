@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes traces and the values of tensors as a run reports them.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a JSON document on standard output.
 #include "tools/common/json_print.h"
 

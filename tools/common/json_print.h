@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON for --json: one document on standard output.
 #ifndef BYOC_TOOLS_COMMON_JSON_PRINT_H_
 #define BYOC_TOOLS_COMMON_JSON_PRINT_H_

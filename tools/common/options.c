@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses command line options by a table.
 #include "tools/common/options.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command line options as rows of one table: parsing, --help and the nearest match for a misspelt one come from it.
 #ifndef BYOC_TOOLS_COMMON_OPTIONS_H_
 #define BYOC_TOOLS_COMMON_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints lines and texts on standard output, without what is not safe to show.
 #include "tools/common/print.h"
 

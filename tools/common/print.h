@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints for people on standard output. Names from models, plugins and files may hold anything: what is not safe to
 // show is escaped (core/base/visible.h). Modules and C, which other programs read, are written as they are; their
 // writers escape what names hold.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a command that failed: prints why and returns the exit code.
 #include "tools/common/report.h"
 
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "tools/common/print.h"
 
 void byoc_leave_without_reader(void) {
   struct pollfd output = {.fd = STDOUT_FILENO};
@@ -20,4 +22,15 @@ int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
   byoc_leave_without_reader();
   byoc_diag_print(diag, stderr);
   return status == BYOC_INVALID_ARGUMENT ? BYOC_EXIT_MISUSE : BYOC_EXIT_FAILED;
+}
+
+int byoc_finish_output(int code) {
+  const char *failure = byoc_print_is_incomplete() ? "out of memory: lines of the output are missing" : NULL;
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    byoc_leave_without_reader();
+    failure = "cannot write to standard output";
+  }
+  if (failure == NULL) return code;
+  fprintf(stderr, "error: %s\n", failure);
+  return code == BYOC_EXIT_OK ? BYOC_EXIT_FAILED : code;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a program ends: exit codes, and the message in front of them. Libraries return statuses; only main() exits.
 #ifndef BYOC_TOOLS_COMMON_REPORT_H_
 #define BYOC_TOOLS_COMMON_REPORT_H_
@@ -17,5 +18,9 @@ int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
 // Call it after writing to standard output failed. If nobody reads it any more (byoc opt ... | head), the program ends
 // as others do: silently, by SIGPIPE. Otherwise this returns.
 void byoc_leave_without_reader(void);
+
+// The last thing that main does: flushes standard output. Gives `code`, or BYOC_EXIT_FAILED, with a message, where a
+// line is missing or could not be written.
+int byoc_finish_output(int code);
 
 #endif // BYOC_TOOLS_COMMON_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what a command's table of options says: as --help, as a manual page, or as lines for shells to complete from.
 #include "tools/common/usage.h"
 

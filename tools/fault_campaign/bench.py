@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command under the library of faults, in a folder of its own, and looks at what it leaves behind."""
 import dataclasses
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Says whether a command took a fault as it should: it worked and the result is right, or it gave the true reason and
 left nothing behind; and whether the cache still serves the next one."""
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is tried: commands, with the state of the cache and what they leave behind."""
 import dataclasses
 import pathlib

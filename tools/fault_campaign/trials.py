@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One trial of each kind: a call that fails, a command that is killed, commands at once, a full disk."""
 import os
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boosted trees of LightGBM and XGBoost, exported by onnxmltools."""
 import lightgbm
 import numpy

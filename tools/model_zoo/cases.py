@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a model with its inputs and ONNX Runtime's outputs as a case of `byoc conform`."""
 import contextlib
 import io

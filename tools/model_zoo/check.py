@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs `byoc conform` over the cases."""
 import json
 import pathlib

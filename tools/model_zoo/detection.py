@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detectors of torchvision: proposals, boxes by data-dependent shapes, non-maximum suppression, masks, key points."""
 from torch import nn
 from torchvision import models as zoo

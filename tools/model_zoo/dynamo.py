@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The torch modules of other kinds, written by torch's newer exporter."""
 from . import detection, layers, transformers, vision
 from .dynamo_export import make

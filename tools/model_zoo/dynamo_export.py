@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports a torch module by torch's newer exporter, which captures a graph (dynamo) and writes it with onnxscript."""
 import inspect
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of the library transformers, small and with random weights, by torch's exporter of captured graphs."""
 import torch
 import transformers

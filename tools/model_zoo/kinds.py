@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of models, and the modules that export them."""
 import importlib
 

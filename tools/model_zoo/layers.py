@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers and small networks of torch: convolutions, normalizations, recurrences, resizing, indexing."""
 import torch
 from torch import nn

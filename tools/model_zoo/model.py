@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model of the zoo: how it is exported, and its inputs."""
 
 

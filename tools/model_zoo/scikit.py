@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of scikit-learn, exported by skl2onnx: linear ones, trees, support vectors and what stands before them."""
 import numpy
 from skl2onnx import to_onnx

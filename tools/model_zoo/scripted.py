@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scripted modules of torch: loops and conditions stay in the model."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times the cases: an artifact beside ONNX Runtime, one thread each, in turns on the inputs of the case."""
 import json
 import statistics

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exports a torch module as a model of the zoo."""
 import torch
 

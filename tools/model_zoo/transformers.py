@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small transformers written in torch: encoders, decoders with a cache, relative positions, rotary ones, mixtures."""
 import math
 

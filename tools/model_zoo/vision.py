@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classifiers and segmenters of torchvision, with random weights and small images."""
 from torchvision import models as zoo
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose shapes are known only when they run: a decoder with a loop, a detector, an LSTM over lengths.
 #include "modelgen.h"
 

@@ -1,13 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc-modelgen: writes well-known models with seeded weights as ONNX files.
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
+#include "core/base/string.h"
 #include "modelgen.h"
+#include "tools/common/options.h"
+#include "tools/common/print.h"
+#include "tools/common/report.h"
 
 const modelgen_model_t modelgen_models[] = {
     {"mlp", "perceptron for 784 inputs, 10 classes; --layers hidden layers (2)", TAKES_LAYERS, 2, 64, 0, 0,
@@ -15,7 +18,7 @@ const modelgen_model_t modelgen_models[] = {
     {"lenet", "LeNet-5 for 28x28 digits", 0, 0, 0, 0, 0, modelgen_build_lenet},
     {"resnet50", "ResNet-50 v1.5 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_resnet50},
     {"mobilenet_v2", "MobileNet v2 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_mobilenet_v2},
-    {"bert_base", "BERT base encoder; --layers (12), --sequence tokens (128)", TAKES_LAYERS | TAKES_SEQUENCE, 12, 48,
+    {"bert_base", "BERT base encoder; --layers (12), --sequence tokens (128)", TAKES_LAYERS | TAKES_SEQUENCE, 12, 512,
      128, 512, modelgen_build_bert_base},
     {"gpt2_step", "one decoding step of GPT-2; --layers (12), --sequence tokens in the cache (128)",
      TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_step},
@@ -36,201 +39,153 @@ const modelgen_model_t modelgen_models[] = {
 };
 const size_t modelgen_model_count = sizeof(modelgen_models) / sizeof(modelgen_models[0]);
 
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_MISUSE = 2 };
-
-static void print_models(FILE *stream) {
-  for (size_t i = 0; i < modelgen_model_count; i++) {
-    fprintf(stream, "  %-14s %s\n", modelgen_models[i].name, modelgen_models[i].summary);
-  }
-}
-
-static void print_help(FILE *stream) {
-  fputs("usage: byoc-modelgen NAME -o FILE.onnx [--seed N] [--batch B] [--layers L] [--sequence S]\n"
-        "\n"
-        "Writes a model of ONNX operator set 17, or of the one that its line names, with seeded weights. The same\n"
-        "arguments give the same bytes on every machine.\n"
-        "\n"
-        "  -o, --output FILE  where to write\n"
-        "  --seed N           seed of the weights (0)\n"
-        "  --batch B          batch size (1); 0 leaves it symbolic, named 'batch'\n"
-        "  --layers L         number of layers\n"
-        "  --sequence S       sequence length; 0 leaves it symbolic\n"
-        "  --list             print the names of the models, one per line\n"
-        "  --help             print this text\n"
-        "\n"
-        "models:\n",
-        stream);
-  print_models(stream);
-}
-
-static int finish_output(void) {
-  if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_FINE;
-  fprintf(stderr, "byoc-modelgen: error: writing standard output: %s\n", strerror(errno));
-  return EXIT_FAILED;
-}
-
-static int misuse(const char *format, const char *what, const char *value) {
-  fprintf(stderr, "byoc-modelgen: error: ");
-  fprintf(stderr, format, what, value);
-  fprintf(stderr, "\nTry 'byoc-modelgen --help'.\n");
-  return EXIT_MISUSE;
-}
+enum { MOST_OF_AN_OPTION = 1000000 };
 
 typedef struct arguments_t {
   const char *name, *output;
-  modelgen_options_t options;
-  bool help, list;
+  int64_t seed, layers, sequence, batch; // -1 of the last three: not given
+  bool lists, external, done;
 } arguments_t;
 
-static const char *const option_names[] = {"--output", "--seed", "--layers", "--sequence",
-                                           "--batch",  "--list", "--help"};
-
-static bool parse_number(const char *text, uint64_t *out_value) {
-  char *end = NULL;
-  errno = 0;
-  *out_value = strtoull(text, &end, 0);
-  return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+static void append_models(byoc_string_t *out) {
+  for (size_t i = 0; i < modelgen_model_count; ++i) {
+    byoc_string_appendf(out, "  %-14s %s\n", modelgen_models[i].name, modelgen_models[i].summary);
+  }
 }
 
-// Stores the value of a numeric option; false if there is no such option.
-static int store_number(arguments_t *arguments, const char *option, const char *value, bool *out_known) {
-  *out_known = true;
-  int64_t *to = strcmp(option, "--layers") == 0     ? &arguments->options.layers
-                : strcmp(option, "--sequence") == 0 ? &arguments->options.sequence
-                : strcmp(option, "--batch") == 0    ? &arguments->options.batch
-                                                    : NULL;
-  if (!to && strcmp(option, "--seed") != 0) {
-    *out_known = false;
-    return EXIT_FINE;
+static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_diag_t *diag) {
+  byoc_text_items_t words = {.count = 0};
+  const byoc_option_row_t rows[] = {
+      {"output", 'o', BYOC_OPT_TEXT, &arguments->output, "FILE.onnx", "where to write"},
+      {"seed", 0, BYOC_OPT_COUNT, &arguments->seed, "N", "seed of the weights (default: 0)"},
+      {"batch", 0, BYOC_OPT_COUNT, &arguments->batch, "B",
+       "batch size (default: 1); 0 leaves it symbolic, named 'batch'"},
+      {"layers", 0, BYOC_OPT_COUNT, &arguments->layers, "L", "number of layers"},
+      {"sequence", 0, BYOC_OPT_COUNT, &arguments->sequence, "S", "sequence length; 0 leaves it symbolic"},
+      {"external", 0, BYOC_OPT_FLAG, &arguments->external, "",
+       "put the weights into FILE.onnx.data, which models of more than 2 GiB need"},
+      {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "print the names of the models, one per line"},
+  };
+  byoc_string_t more;
+  byoc_string_init(&more, byoc_allocator_system());
+  byoc_string_append(&more,
+                     "The model is one of operator set 17, or of the one that its line names, with seeded weights.\n"
+                     "The same arguments give the same bytes on every machine.\n\nmodels:\n");
+  append_models(&more);
+  static const char *const operands[] = {NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc-modelgen",
+      .synopsis = "NAME -o FILE.onnx [options]",
+      .summary = "write a well-known model with seeded weights as an ONNX file",
+      .operands = operands,
+      .more_operands = &words,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = more.data,
+  };
+  *arguments = (arguments_t){.layers = -1, .sequence = -1, .batch = -1};
+  byoc_status_t status = more.failed ? byoc_diag_out_of_memory(diag)
+                                     : byoc_options_parse(&usage, argc, argv, diag, NULL, &arguments->done);
+  byoc_string_deinit(&more);
+  if (status == BYOC_OK && words.count > 1) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "one model at a time: '%s' and '%s'", words.items[0],
+                           words.items[1]);
   }
-  uint64_t number;
-  if (!parse_number(value, &number) || (to && number > 1000000)) {
-    return misuse("%s needs a whole number%s", option, to ? " up to 1000000" : "");
-  }
-  if (to) {
-    *to = (int64_t)number;
-  } else {
-    arguments->options.seed = number;
-  }
-  return EXIT_FINE;
+  if (words.count == 1) arguments->name = words.items[0];
+  return status;
 }
 
-static int unknown_option(const char *option) {
-  const char *nearest = byoc_nearest_match(option, option_names, sizeof(option_names) / sizeof(option_names[0]));
-  if (nearest) return misuse("unknown option '%s'; did you mean '%s'?", option, nearest);
-  return misuse("unknown option '%s'%s", option, "");
-}
-
-static int parse_arguments(int argc, char **argv, arguments_t *arguments) {
-  *arguments = (arguments_t){.options = {.layers = -1, .sequence = -1, .batch = -1}};
-  for (int i = 1; i < argc; i++) {
-    const char *argument = argv[i];
-    if (argument[0] != '-') {
-      if (arguments->name) return misuse("one model at a time: '%s' and '%s'", arguments->name, argument);
-      arguments->name = argument;
-      continue;
-    }
-    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
-      arguments->help = true;
-      return EXIT_FINE;
-    }
-    if (strcmp(argument, "--list") == 0) {
-      arguments->list = true;
-      continue;
-    }
-    // "--option value" or "--option=value".
-    char option[32];
-    const char *equals = strncmp(argument, "--", 2) == 0 ? strchr(argument, '=') : NULL;
-    const size_t length = equals ? (size_t)(equals - argument) : strlen(argument);
-    snprintf(option, sizeof(option), "%.*s", (int)(length < 31 ? length : 31), argument);
-    bool known = strcmp(option, "-o") == 0;
-    for (size_t k = 0; k < 5; k++) known |= strcmp(option, option_names[k]) == 0;
-    if (!known) return unknown_option(option);
-    const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
-    if (!value || value[0] == '\0') return misuse("%s needs a value%s", option, "");
-    if (strcmp(option, "-o") == 0 || strcmp(option, "--output") == 0) {
-      arguments->output = value;
-      continue;
-    }
-    const int code = store_number(arguments, option, value, &known);
-    if (code != EXIT_FINE) return code;
-  }
-  return EXIT_FINE;
-}
-
-static int find_model(const char *name, const modelgen_model_t **out_model) {
+static byoc_status_t find_model(const char *name, const modelgen_model_t **out_model, byoc_diag_t *diag) {
   const char *names[sizeof(modelgen_models) / sizeof(modelgen_models[0])];
-  for (size_t i = 0; i < modelgen_model_count; i++) {
+  if (name == NULL) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "name a model");
+    return byoc_diag_hint(diag, "byoc-modelgen --help lists them"), BYOC_INVALID_ARGUMENT;
+  }
+  for (size_t i = 0; i < modelgen_model_count; ++i) {
     names[i] = modelgen_models[i].name;
-    if (strcmp(name, names[i]) == 0) {
-      *out_model = &modelgen_models[i];
-      return EXIT_FINE;
-    }
+    if (strcmp(name, names[i]) != 0) continue;
+    *out_model = &modelgen_models[i];
+    return BYOC_OK;
   }
   const char *nearest = byoc_nearest_match(name, names, modelgen_model_count);
-  if (nearest) return misuse("no model is named '%s'; did you mean '%s'?", name, nearest);
-  fprintf(stderr, "byoc-modelgen: error: no model is named '%s'; there are:\n", name);
-  print_models(stderr);
-  return EXIT_MISUSE;
+  byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "no model is named '%s'", name);
+  byoc_diag_hint(diag, "%s%s%sbyoc-modelgen --list names them all", nearest != NULL ? "did you mean '" : "",
+                 nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
+  return BYOC_INVALID_ARGUMENT;
 }
 
-// Fills in the defaults and refuses options that the model has no use for.
-static int settle(const modelgen_model_t *model, const modelgen_options_t *options, modelgen_t *gen) {
-  if (options->layers >= 0 && !(model->takes & TAKES_LAYERS)) return misuse("%s has no %s", model->name, "--layers");
-  if (options->sequence >= 0 && !(model->takes & TAKES_SEQUENCE)) {
-    return misuse("%s has no %s", model->name, "--sequence");
+// The value of an option of the model, or its default; refused where the model has no use for it or it is too large.
+static byoc_status_t settle_count(const modelgen_model_t *model, const char *option, bool takes, int64_t given,
+                                  int64_t otherwise, int64_t most, int64_t *out, byoc_diag_t *diag) {
+  if (given >= 0 && !takes) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s has no --%s", model->name, option);
   }
-  gen->random = options->seed;
-  gen->batch = options->batch >= 0 ? options->batch : 1;
-  gen->layers = options->layers >= 0 ? options->layers : model->default_layers;
-  gen->sequence = options->sequence >= 0 ? options->sequence : model->default_sequence;
-  if (gen->sequence == 0 && (model->takes & FIXES_SEQUENCE)) return misuse("%s needs a %s", model->name, "--sequence");
-  char limit[32];
-  snprintf(limit, sizeof(limit), "%lld", (long long)model->max_layers);
-  if (gen->layers > model->max_layers) return misuse("%s has at most %s layers", model->name, limit);
-  snprintf(limit, sizeof(limit), "%lld", (long long)model->max_sequence);
-  if (gen->sequence > model->max_sequence) return misuse("%s takes sequences of at most %s", model->name, limit);
-  return EXIT_FINE;
+  *out = given >= 0 ? given : otherwise;
+  if (!takes || *out <= most) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s of %s is at most %lld", option, model->name,
+                         (long long)most);
+}
+
+static byoc_status_t settle(const modelgen_model_t *model, const arguments_t *arguments, modelgen_t *gen,
+                            byoc_diag_t *diag) {
+  if (arguments->output == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "say where to write %s: -o %s.onnx", model->name, model->name);
+  }
+  gen->random = (uint64_t)arguments->seed;
+  BYOC_RETURN_IF_ERROR(settle_count(model, "batch", true, arguments->batch, 1, MOST_OF_AN_OPTION, &gen->batch, diag));
+  BYOC_RETURN_IF_ERROR(settle_count(model, "layers", (model->takes & TAKES_LAYERS) != 0, arguments->layers,
+                                    model->default_layers, model->max_layers, &gen->layers, diag));
+  BYOC_RETURN_IF_ERROR(settle_count(model, "sequence", (model->takes & TAKES_SEQUENCE) != 0, arguments->sequence,
+                                    model->default_sequence, model->max_sequence, &gen->sequence, diag));
+  if (gen->sequence > 0 || (model->takes & FIXES_SEQUENCE) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s needs a --sequence", model->name);
+}
+
+static byoc_status_t keep_data_apart(byoc_onnx_model_t *model, const char *output, byoc_diag_t *diag) {
+  char path[4096];
+  if ((size_t)snprintf(path, sizeof(path), "%s.data", output) >= sizeof(path)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the path '%s' is too long", output);
+  }
+  return byoc_onnx_model_keep_data_in(model, path, diag);
+}
+
+static byoc_status_t write_model(const modelgen_model_t *model, modelgen_t *gen, const char *path, bool external,
+                                 byoc_diag_t *diag) {
+  const bool needs_blocks = (model->takes & NEEDS_BLOCKS) != 0;
+  gen->model = byoc_onnx_model_create(byoc_allocator_system(), model->name, needs_blocks ? 21 : 17);
+  if (gen->model == NULL) return byoc_diag_out_of_memory(diag);
+  if (needs_blocks) byoc_onnx_model_set_ir_version(gen->model, 10); // the first with integers of four bits and blocks
+  gen->graph = byoc_onnx_model_graph(gen->model);
+  byoc_status_t status = external ? keep_data_apart(gen->model, path, diag) : BYOC_OK;
+  if (status == BYOC_OK) {
+    model->build(gen);
+    status = byoc_onnx_model_write(gen->model, path, diag);
+  }
+  byoc_onnx_model_destroy(gen->model);
+  return status;
+}
+
+static byoc_status_t run(int argc, char **argv, byoc_diag_t *diag) {
+  arguments_t arguments;
+  const modelgen_model_t *model = NULL;
+  modelgen_t gen = {0};
+  BYOC_RETURN_IF_ERROR(parse(argc, argv, &arguments, diag));
+  if (arguments.done) return BYOC_OK;
+  if (arguments.lists) {
+    for (size_t i = 0; i < modelgen_model_count; ++i) byoc_print("%s\n", modelgen_models[i].name);
+    return BYOC_OK;
+  }
+  BYOC_RETURN_IF_ERROR(find_model(arguments.name, &model, diag));
+  BYOC_RETURN_IF_ERROR(settle(model, &arguments, &gen, diag));
+  return write_model(model, &gen, arguments.output, arguments.external, diag);
 }
 
 int main(int argc, char **argv) {
-  if (!byoc_standard_streams_open()) return EXIT_FAILED;
-  byoc_interrupt_install();
-  arguments_t arguments;
-  int code = parse_arguments(argc, argv, &arguments);
-  if (code != EXIT_FINE) return code;
-  if (arguments.help) {
-    print_help(stdout);
-    return finish_output();
-  }
-  if (arguments.list) {
-    for (size_t i = 0; i < modelgen_model_count; i++) printf("%s\n", modelgen_models[i].name);
-    return finish_output();
-  }
-  if (!arguments.name) return misuse("name a %s%s", "model", "");
-  const modelgen_model_t *model = NULL;
-  code = find_model(arguments.name, &model);
-  if (code != EXIT_FINE) return code;
-  if (!arguments.output) return misuse("say where to write %s: -o %s.onnx", model->name, model->name);
-  modelgen_t gen = {0};
-  code = settle(model, &arguments.options, &gen);
-  if (code != EXIT_FINE) return code;
-
   byoc_diag_t diag = {0};
-  const bool needs_blocks = (model->takes & NEEDS_BLOCKS) != 0;
-  gen.model = byoc_onnx_model_create(byoc_allocator_system(), model->name, needs_blocks ? 21 : 17);
-  byoc_status_t status = gen.model ? BYOC_OK : byoc_diag_out_of_memory(&diag);
-  if (status == BYOC_OK) {
-    if (needs_blocks) byoc_onnx_model_set_ir_version(gen.model, 10); // the first with integers of four bits and blocks
-    gen.graph = byoc_onnx_model_graph(gen.model);
-    model->build(&gen);
-    status = byoc_onnx_model_write(gen.model, arguments.output, &diag);
-  }
-  if (status != BYOC_OK) {
-    byoc_diag_print(&diag, stderr);
-    code = EXIT_FAILED;
-  }
-  byoc_onnx_model_destroy(gen.model);
+  if (!byoc_standard_streams_open()) return BYOC_EXIT_FAILED;
+  byoc_interrupt_install();
+  byoc_status_t status = run(argc, argv, &diag);
+  const int code = status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
   byoc_remove_temporaries();
-  return code;
+  return byoc_finish_output(code);
 }

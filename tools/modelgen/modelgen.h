@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the model builders share: options, seeded weights, and the layers that models have in common.
 #ifndef BYOC_TOOLS_MODELGEN_MODELGEN_H_
 #define BYOC_TOOLS_MODELGEN_MODELGEN_H_

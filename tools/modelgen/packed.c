@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers whose weights have four bits, as exporters of language models write them: MatMulNBits of com.microsoft, or
 // DequantizeLinear in blocks and MatMul.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transformers, written as PyTorch's exporter writes them at operator set 17: linear layers as MatMul and Add, Gelu
 // spelt out, LayerNormalization as one operator.
 #include "modelgen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small and large image models, and the multilayer perceptron.
 #include "modelgen.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seeded weights that are the same bytes on every machine: integers from SplitMix64 (Steele, Lea and Flood, "Fast
 // splittable pseudorandom number generators", 2014), made floats by exact steps and one rounded multiplication.
 #include <math.h>

@@ -1,19 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a C file can be changed by one small step, and into what.
 
-The files are laid out by clang-format, so that words and lines are enough: a binary operator stands between spaces, a
-function's body opens with a line that ends in `{` and closes with a line that is `}`. What comes out may still not
-compile; whoever draws it then draws another.
+The files are laid out by clang-format, so that words and lines are enough: a binary operator stands between spaces or
+at the end of a line, a function's body opens with a line that ends in `{` and closes with a line that is `}`. What
+comes out may still not compile; whoever draws it then draws another.
 """
 import dataclasses
 import re
 
 OPERATORS = {
-    " < ": [" <= ", " >= "], " <= ": [" < ", " > "], " > ": [" >= ", " <= "], " >= ": [" > ", " < "],
-    " == ": [" != "], " != ": [" == "], " && ": [" || "], " || ": [" && "],
-    " + ": [" - "], " - ": [" + "], " * ": [" + "], " / ": [" * "], " % ": [" / "],
-    " += ": [" -= "], " -= ": [" += "], " |= ": [" &= "], " &= ": [" |= "],
+    " <": [" <=", " >="], " <=": [" <", " >"], " >": [" >=", " <="], " >=": [" >", " <"],
+    " ==": [" !="], " !=": [" =="], " &&": [" ||"], " ||": [" &&"],
+    " +": [" -"], " -": [" +"], " *": [" +"], " /": [" *"], " %": [" /"],
+    " +=": [" -="], " -=": [" +="], " |=": [" &="], " &=": [" |="],
 }
-OPERATOR = re.compile("|".join(re.escape(word) for word in sorted(OPERATORS, key=len, reverse=True)))
+# A line may end with an operator.
+OPERATOR = re.compile("(?:" + "|".join(re.escape(word) for word in OPERATORS) + ")(?= |$)")
 NUMBER = re.compile(r"(?<![\w.\"'])(\d+\.\d*f?|\d+)(?![\w.])")
 TRUTH = re.compile(r"\b(true|false)\b")
 # Assertions are not in a release build, and one byte more for a text changes nothing.
@@ -33,6 +35,7 @@ class Site:
     before: str        # this text there ...
     after: str         # ... becomes this
     body: int          # the line that opens the function's body; 0: the site is in no function, but in a table
+    statement: int = 0  # the line of a statement that is run just before it, or with it; 0: none but the function
 
     def describe(self):
         return f"{self.file}:{self.line}:{self.column + 1}: '{self.before.strip()}' to '{self.after.strip()}'"
@@ -86,6 +89,30 @@ def bodies(lines):
     return around
 
 
+def statements(lines, around):
+    """For each line of a function's body, the line on which a statement begins that is run just before it, or with it;
+    0 where no line shows one."""
+    indents = [len(line) - len(line.lstrip()) for line in lines]
+    begins, depth, last = [], 0, ";"  # parentheses that are open, and the last line with something on it
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if around[i] == 0:
+            begins.append(0)
+            depth, last = 0, ";"
+            continue
+        follows = last.endswith((";", "}", ":")) or re.search(r"(\)|\belse|\bdo|^) \{$|^\{$", last)
+        if depth == 0 and follows and text and not re.match(r"[{}#]|else\b|case\b|default:|\w+:$", text):
+            begins.append(i + 1)
+        else:  # goes on with a statement, belongs to a condition, or closes a block: what was run before that began
+            above = i - 1
+            while above >= around[i] and (begins[above] != above + 1 or indents[above] > indents[i]):
+                above -= 1
+            begins.append(above + 1 if above >= around[i] else 0)
+        depth += line.count("(") - line.count(")")
+        last = text or last
+    return begins
+
+
 def closing(line, start):
     """The column of the parenthesis that closes the one at `start`, on the same line; -1 where there is none."""
     depth = 0
@@ -108,16 +135,17 @@ def of_file(name, text):
     source = text.split("\n")
     lines = without_texts(source)
     around = bodies(lines)
+    begins = statements(lines, around)
     directive = False
     for number, line in enumerate(lines, 1):
         was_directive, directive = directive, (directive or line.startswith("#")) and source[number - 1].endswith("\\")
         if line.startswith("#") or was_directive or re.match(r"\s*(case .*|default):", line) \
                 or UNSEEN.match(line):
             continue
-        body = around[number - 1]
+        body, statement = around[number - 1], begins[number - 1]
 
         def site(column, before, after):
-            return Site(name, number, column, before, after, body)
+            return Site(name, number, column, before, after, body, statement)
 
         for match in OPERATOR.finditer(line):
             for after in OPERATORS[match.group()]:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests of a build tree, run one by one with a cache and temporary folder of their own."""
 import dataclasses
 import json
@@ -20,7 +21,8 @@ class Test:
     environment: dict
     skip_code: int
     failure: list      # texts that mean failure wherever they are printed
-    seconds: float = 0.0
+    seconds: float = 0.0  # what it took by the clock,
+    cpu_s: float = 0.0    # and of processors, with the processes that it waited for: the same on a loaded machine
 
 
 def read(build):
@@ -59,16 +61,20 @@ class Run:
             pass
 
     def passed(self):
-        output = self.process.communicate()[0].decode(errors="replace")
+        output = self.process.stdout.read().decode(errors="replace")
+        _, status, usage = os.wait4(self.process.pid, 0)
         self.timer.cancel()
         self.kill()  # what it may have left behind
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.process.stdout.close()
+        self.cpu_s = usage.ru_utime + usage.ru_stime
         if self.process.returncode == self.test.skip_code:
             return True
         return self.process.returncode == 0 and not any(re.search(text, output) for text in self.test.failure)
 
 
 def run_all(tests, scratch, jobs, limit_s, each, more=None, most_cpu_s=None):
-    """Runs the tests, `jobs` at a time. each(test, passed) is told of each and returns whether to go on."""
+    """Runs the tests, `jobs` at a time. each(test, passed, cpu_s) is told of each and returns whether to go on."""
     scratch = pathlib.Path(scratch)
     lock = threading.Lock()
     left = list(reversed(tests))
@@ -89,7 +95,7 @@ def run_all(tests, scratch, jobs, limit_s, each, more=None, most_cpu_s=None):
                 running.remove(run)
                 if state["stopped"]:
                     return
-                if not each(test, passed):
+                if not each(test, passed, run.cpu_s):
                     state["stopped"] = True
                     for other in running:
                         other.kill()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rules say, and the parts of them that run in processes of their own.
 #include <stdarg.h>
 #include <stdlib.h>

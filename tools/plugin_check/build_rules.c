@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about building several times: the same bytes, and nothing that one build leaves for the next.
 #include <stdlib.h>
 #include <string.h>

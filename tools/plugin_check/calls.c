@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the tensors of a call into guarded memory, and its results back.
 #include "tools/plugin_check/calls.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the functions of a plugin while the evaluator calls them: their tensors and workspaces lie in guarded memory.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_CALLS_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_CALLS_H_

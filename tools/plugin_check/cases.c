@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the tables of cases and makes models of them.
 #include "tools/plugin_check/cases.h"
 

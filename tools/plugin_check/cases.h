@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The case tables: small graphs written down in cases/*.cases, one per line:
 //
 //   name | who must take it | operands | nodes

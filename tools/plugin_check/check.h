@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the rules of byoc-plugin-check are written with. How a rule is added:
 //
 //   1. Add a line to rules.def: id, function, stage, the rows that it proves, one line that says what must hold.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about the operators that the plugin declares: their definitions are evaluated on examples.
 #include <string.h>
 
@@ -72,7 +73,7 @@ static void close_example(example_t *example) {
 static void fill(const example_t *example, byoc_dtype_t dtype, void *data, size_t count) {
   const int64_t limit = example->form.size < 1 ? 1 : example->form.size < 4 ? example->form.size : 4;
   for (size_t i = 0; i < count; ++i) {
-    const double number = byoc_dtype_is_float(dtype) ? (double)(i * 7 % 11) / 4 - 1 : (double)((int64_t)i % limit);
+    const double number = byoc_dtype_is_any_float(dtype) ? (double)(i * 7 % 11) / 4 - 1 : (double)((int64_t)i % limit);
     byoc_element_set_f64(dtype, data, i, number);
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules that read the plugin's file only: who may change it, its note, what it exports and needs.
 #include <string.h>
 

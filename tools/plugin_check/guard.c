@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that tells who touches what it must not.
 #include "tools/plugin_check/guard.h"
 

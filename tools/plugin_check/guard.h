@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guarded memory: areas between pages that may not be touched, and an allocator whose freed memory may not be touched
 // any more. Whoever touches them ends the running rule with a failure that says what it was.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_GUARD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about hooks: they come back, keep no views, and accept is re-entrant where the plugin says so.
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands between the host and the hooks of a plugin.
 #include "tools/plugin_check/hooks.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the hooks of a plugin: copies of its backends whose hooks tell before they run and after.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_HOOKS_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_HOOKS_H_

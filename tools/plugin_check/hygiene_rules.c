@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about the process: hooks and functions leave it as they found it.
 #include <dirent.h>
 #include <errno.h>

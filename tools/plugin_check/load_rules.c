@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about loading the plugin, one step after the other; they do so themselves.
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc-plugin-check: says of a plugin, and of the driver of a device, which rules of the ABI it keeps and which it
 // breaks.
 #include <limits.h>
@@ -205,7 +206,5 @@ int main(int argc, char **argv) {
   if (status != BYOC_OK) code = byoc_report(&diag, status);
   byoc_remove_temporaries();
   byoc_group_guard_stop();
-  if (fflush(stdout) == 0 && !ferror(stdout) && !byoc_print_is_incomplete()) return code;
-  fprintf(stderr, "error: cannot write to standard output\n");
-  return BYOC_EXIT_FAILED;
+  return byoc_finish_output(code);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about memory: what functions and hooks may read, write and keep.
 #include <string.h>
 

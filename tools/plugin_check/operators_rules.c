@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about what the plugin takes and computes: every operator of its rules against the reference.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about what the backend takes of the cases, and why it leaves the rest.
 #include <string.h>
 

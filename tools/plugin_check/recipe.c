@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the examples of operators (recipes.def) and fits them to operands that are there already.
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the results of rules as text, as JSON or in the Test Anything Protocol.
 #include <string.h>
 

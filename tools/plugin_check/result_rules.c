@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about results: what the backend takes of the cases gives what the target "c" gives, in both executors, and the
 // same on several threads.
 #include <pthread.h>
@@ -103,10 +104,10 @@ static byoc_status_t run_on_threads(check_t *check, const check_case_file_t *fil
 // The backend may not ask for more than the target "c" of the list allows.
 static void check_features(check_t *check, const check_case_file_t *file, const check_road_t *road) {
   byoc_diag_t diag = {0};
-  uint64_t allowed = 0, required = 0;
+  uint64_t required = 0;
   const byoc_target_t *native = byoc_target_list_native(&road->targets);
   const char *asked = road->build.result.required_cpu_features.data;
-  check_ok(check, byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag, native->text);
+  const uint64_t allowed = byoc_target_cpu_features(native, "mcpu");
   check_ok(check, byoc_cpu_parse_list(asked, &diag, &required), &diag, asked);
   if ((required & ~allowed) == 0) return;
   check_fail(check, "%s requires '%s', more than '%s' allows", file->name, asked, native->text);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a build that rules take one by one, tensors for their ports, and how results are compared.
 #include "tools/plugin_check/road.h"
 

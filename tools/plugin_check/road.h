@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a model in memory to results, with the plugin under test: the parts of the road that rules look at.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_ROAD_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_ROAD_H_

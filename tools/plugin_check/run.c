@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs rules, each in a watched child process, and learns how each ended.
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static void settle_targets(check_t *check) {
     uint64_t features = 0;
     snprintf(name, sizeof(name), "%.*s", mark != NULL ? (int)(mark - all.items[i]) : 0, all.items[i]);
     const char *targets = mark != NULL ? mark + 1 + strspn(mark + 1, " ") : all.items[i];
-    if (mark != NULL && (byoc_cpu_parse(name, NULL, &features) != BYOC_OK || (features & ~byoc_cpu_detect()) != 0)) {
+    if (mark != NULL && (byoc_cpu_parse(name, byoc_machine_host(), NULL, &features) != BYOC_OK ||
+                         (features & ~byoc_cpu_detect()) != 0)) {
       check_fact(check, "'%s' is left out: this processor is not %s", targets, name);
       continue;
     }

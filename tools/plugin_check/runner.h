@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the rules of rules.def, each in a watched child process, and says how each ended.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_RUNNER_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_RUNNER_H_

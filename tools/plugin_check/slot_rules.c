@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule about the required slots of the plugin's tables: each is filled, and with any of them nulled the host
 // refuses the tables by the name of the slot.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The set of specimens, the modules that are made of them, and the data of their inputs.
 #include "tools/plugin_check/specimen.h"
 
@@ -53,7 +54,7 @@ static double number(const specimen_value_t *value, uint64_t *state, size_t inde
   const bool is_positive = value->fill == SPECIMEN_POSITIVE;
   if (value->fill == SPECIMEN_LISTED) return value->values[index % value->value_count];
   const uint64_t drawn = next_random(state);
-  if (byoc_dtype_is_float(value->dtype) || byoc_dtype_is_complex(value->dtype)) {
+  if (byoc_dtype_is_any_float(value->dtype) || byoc_dtype_is_complex(value->dtype)) {
     const double unit = (double)(drawn % 4096) / 2048 - 1; // exact in every float type but those of 8 bits
     return is_positive ? 1 + unit / 4 : unit;
   }
@@ -70,7 +71,7 @@ static void fill(const specimen_value_t *value, const char *name, void *data, si
   // Not the largest numbers: whether a sum of them overflows depends on its order.
   static const double wild[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
   uint64_t state = byoc_hash_text(name);
-  const bool takes_wild = is_wild && byoc_dtype_is_float(value->dtype) && value->fill == SPECIMEN_NUMBERS;
+  const bool takes_wild = is_wild && byoc_dtype_is_any_float(value->dtype) && value->fill == SPECIMEN_NUMBERS;
   for (size_t i = 0; i < count; ++i) {
     double element = number(value, &state, i);
     if (takes_wild && i % 5 == 2) element = wild[(i / 5) % 4];

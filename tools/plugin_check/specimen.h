@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Specimens: small graphs that the rules of a plugin should match. They are made of the rules alone (their patterns and
 // lists of operators) and of examples of operators (recipes.def), so that a plugin which nobody here has seen can be
 // tried on everything that it says it takes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What specimen.c and specimen_make.c share.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_SPECIMEN_INTERNAL_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_SPECIMEN_INTERNAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the specimens of a rule: walks its pattern, chooses among alternatives, and asks recipes for operands.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about what the loaded plugin announces: that its note says the same, its options, its patterns.
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void check_option(check_t *check, const byoc_target_kind_t *kind, const b
     check_fail(check, "the help of %s -%s is not one line without a full stop", kind->name, option->name);
   }
   if (option->default_value == NULL) check_fail(check, "%s -%s states no default", kind->name, option->name);
-  if (byoc_option_default(option, arena, &diag, &value) != BYOC_OK) {
+  if (byoc_option_default(option, byoc_machine_host(), arena, &diag, &value) != BYOC_OK) {
     check_fail_diag(check, &diag, "the default of %s -%s", kind->name, option->name);
   }
 }

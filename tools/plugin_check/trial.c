@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes specimens along the road with the plugin under test, and compares what comes out with the reference.
 #include "tools/plugin_check/trial.h"
 
@@ -188,7 +189,7 @@ static double tolerance_of(const trial_t *trial, byoc_dtype_t dtype) {
 }
 
 static bool is_close(byoc_dtype_t dtype, double value, double expected, double scale, double tolerance, bool open) {
-  if (!byoc_dtype_is_float(dtype)) {
+  if (!byoc_dtype_is_any_float(dtype)) {
     // Bytes are mostly quantised floats, whose rounding may differ by one.
     const bool is_byte = dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_I8;
     return is_byte ? fabs(value - expected) <= 1 : value == expected;

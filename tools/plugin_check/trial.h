@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trial: the specimens of a plugin's rules on their way through the plugin, and through the reference, which is the
 // native target's kernels as they are written, interpreted.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_TRIAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports and exports the values of a run whose shapes are known only when it runs.
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *ar
     int64_t wanted = port->rank == BYOC_ARGUMENT_ANY_RANK ? -1 : port->dims[i];
     is_negative = is_negative || argument->dims[i] < 0;
     is_empty = is_empty || argument->dims[i] == 0;
-    fits = argument->dims[i] <= 0 || !__builtin_mul_overflow(count, argument->dims[i], &count);
+    fits = argument->dims[i] <= 0 || !byoc_mul_overflows(count, argument->dims[i], &count);
     if (!fits) {
       return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' has too many elements", port->name);
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cells and the memory behind them.
 #include "core/runtime/artifact/cell_memory.h"
 
@@ -6,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/runtime/artifact/memory.h"
 
 // A block that has not been used in this many runs in a row is freed.
 #define IDLE_RUNS 64
@@ -39,22 +42,36 @@ static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
     *out_capacity = units * BYOC_BUFFER_ALIGNMENT;
     return (uint32_t)units - 1;
   }
-  uint32_t power = 61 - (uint32_t)__builtin_clzll(units - 1);
+  uint32_t power = byoc_highest_bit(units - 1) - 2;
   uint64_t quarter = ((units - 1) >> power) - 3; // 1 to 4: rounded up
   *out_capacity = ((4 + quarter) << power) * BYOC_BUFFER_ALIGNMENT;
   return 4 + power * 4 + (uint32_t)quarter - 1;
 }
 
 // If the process runs under the address sanitizer, these tell it which bytes of a block are in use.
+#if defined(__GNUC__) && defined(__ELF__)
 extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 
+static inline bool is_watched(void) {
+  return __asan_poison_memory_region != NULL && __asan_unpoison_memory_region != NULL;
+}
+
 void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes) {
-  if (__asan_poison_memory_region == NULL || __asan_unpoison_memory_region == NULL) return;
+  if (!is_watched()) return;
   uint8_t *memory = (uint8_t *)(block + 1);
   __asan_unpoison_memory_region(memory, (size_t)size_bytes);
   __asan_poison_memory_region(memory + size_bytes, (size_t)(block->capacity_bytes - size_bytes));
 }
+#else
+static inline bool is_watched(void) {
+  return false;
+}
+
+void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes) {
+  (void)block, (void)size_bytes;
+}
+#endif
 
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes) {
   if (size_bytes > UINT64_MAX / 4) return NULL;
@@ -65,7 +82,7 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
     frame->free_blocks[size_class] = block->next;
   } else {
     if (capacity > SIZE_MAX - sizeof(*block)) return NULL;
-    block = aligned_alloc(BYOC_BUFFER_ALIGNMENT, sizeof(*block) + (size_t)capacity);
+    block = byoc_memory_allocate(sizeof(*block) + (size_t)capacity);
     if (block == NULL) return NULL;
     block->size_class = size_class;
     block->capacity_bytes = capacity;
@@ -75,14 +92,14 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
   block->next = NULL;
   frame->live_bytes += block->capacity_bytes;
   if (frame->live_bytes > frame->peak_bytes) frame->peak_bytes = frame->live_bytes;
-  if (__asan_poison_memory_region != NULL) byoc_block_use(block, size_bytes);
+  if (is_watched()) byoc_block_use(block, size_bytes);
   return block;
 }
 
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
   frame->live_bytes -= block->capacity_bytes;
-  if (__asan_poison_memory_region != NULL) byoc_block_use(block, 0);
+  if (is_watched()) byoc_block_use(block, 0);
   block->next = frame->free_blocks[block->size_class];
   frame->free_blocks[block->size_class] = block;
 }
@@ -90,7 +107,7 @@ void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
 static void free_list(byoc_block_of_memory_t *block) {
   while (block != NULL) {
     byoc_block_of_memory_t *next = block->next;
-    free(block);
+    byoc_memory_free(block);
     block = next;
   }
 }
@@ -104,7 +121,7 @@ static void free_idle_blocks(byoc_frame_t *frame) {
         continue;
       }
       *at = block->next;
-      free(block);
+      byoc_memory_free(block);
     }
   }
 }
@@ -131,7 +148,7 @@ static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_coun
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) return false;
     is_empty = is_empty || dims[i] == 0;
-    fits = fits && (dims[i] == 0 || !__builtin_mul_overflow(*out_count, dims[i], out_count));
+    fits = fits && (dims[i] == 0 || !byoc_mul_overflows(*out_count, dims[i], out_count));
   }
   if (is_empty) *out_count = 0;
   return fits;
@@ -140,7 +157,7 @@ static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_coun
 // Computes the bytes of a dense tensor; false for a negative dimension or a size that no memory can hold.
 static bool tensor_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *out_bytes) {
   int64_t bits = 0;
-  bool fits = count_elements(rank, dims, &bits) && !__builtin_mul_overflow(bits, byoc_dtype_bits(dtype), &bits);
+  bool fits = count_elements(rank, dims, &bits) && !byoc_mul_overflows(bits, byoc_dtype_bits(dtype), &bits);
   *out_bytes = ((uint64_t)bits + 7) / 8;
   return fits && bits <= INT64_MAX - 7;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cells: values at run time whose shape, memory or even number is not known beforehand. The artifact and the evaluator
 // share them, so that there is one implementation.
 //
@@ -14,6 +15,7 @@
 #include "byoc/artifact.h"
 #include "byoc/call.h"
 #include "byoc/dtype.h"
+#include "core/runtime/artifact/portable.h"
 
 // The largest rank that anything here handles; equal to the compiler's BYOC_MAX_RANK.
 #define BYOC_CELL_MAX_RANK 16
@@ -128,15 +130,15 @@ int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, u
 // memory is allocated for it.
 static inline int64_t byoc_dim_add(int64_t a, int64_t b) {
   int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
+  return byoc_add_overflows(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 static inline int64_t byoc_dim_sub(int64_t a, int64_t b) {
   int64_t difference;
-  return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
+  return byoc_sub_overflows(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
 }
 static inline int64_t byoc_dim_mul(int64_t a, int64_t b) {
   int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : product;
+  return byoc_mul_overflows(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : product;
 }
 static inline int64_t byoc_dim_floordiv(int64_t a, int64_t b) {
   if (b == 0) return 0;

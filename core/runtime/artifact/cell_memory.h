@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory behind cells. Internal to core/runtime/artifact.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_
@@ -9,7 +10,7 @@ struct byoc_block_of_memory_t {
   uint32_t references, size_class;
   uint64_t capacity_bytes, last_run;
   byoc_block_of_memory_t *next;
-  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 32];
+  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 24 - sizeof(void *)];
 };
 _Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
 

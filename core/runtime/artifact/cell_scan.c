@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scan outputs of loops, and the symbols that values bind.
 #include <stdbool.h>
 #include <string.h>
@@ -41,14 +42,11 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
                            "a scan output has another shape in iteration %lld than in the first",
                            (long long)all->dims[0]);
   }
-  uint64_t size = byoc_cell_size_bytes(one), used = size * (uint64_t)all->dims[0], needed = 0;
-  if (__builtin_add_overflow(used, size, &needed)) return byoc_frame_out_of_memory(frame);
+  const uint64_t size = byoc_cell_size_bytes(one), used = size * (uint64_t)all->dims[0], needed = used + size;
+  if (needed < used) return byoc_frame_out_of_memory(frame);
   if (needed > all->block->capacity_bytes) {
-    uint64_t wanted = needed * 2, whole = 0;
-    if (expected > all->dims[0] && !__builtin_mul_overflow(size, (uint64_t)expected, &whole) &&
-        whole < ANNOUNCED_BYTES) {
-      wanted = whole;
-    }
+    uint64_t wanted = needed * 2;
+    if (expected > all->dims[0] && size < ANNOUNCED_BYTES / (uint64_t)expected) wanted = size * (uint64_t)expected;
     int32_t status = scan_grow(frame, all, used, wanted);
     if (status != BYOC_OK) return status;
   }

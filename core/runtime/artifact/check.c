@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a program makes when it runs.
 #include "core/runtime/artifact/check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a program makes when it runs.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CHECK_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CHECK_H_

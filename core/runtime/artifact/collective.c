@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of a host program: from the tensors of a call to what the communicator is asked for.
 #include "core/runtime/artifact/collective.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an artifact does for a collective of its host program: it finds the group of this rank and the size of a block,
 // and asks the communicator of the context (byoc/communicator.h).
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_COLLECTIVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on sequences and optionals.
 #include "core/runtime/artifact/container.h"
 

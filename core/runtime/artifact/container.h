@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on sequences and optionals, as ONNX defines them. Sequences are values: an operator that changes one makes
 // a new sequence, whose items are the same cells.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CONTAINER_H_

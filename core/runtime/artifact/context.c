@@ -1,25 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts: everything of a model that is not constant, created before the first run.
-#define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/runtime/artifact/context.h"
-#include "core/runtime/artifact/cpu.h"
+#include "core/runtime/artifact/cpu_check.h"
 #include "core/runtime/artifact/huge_pages.h"
+#include "core/runtime/artifact/memory.h"
 #include "core/runtime/artifact/pool.h"
 #include "core/runtime/artifact/processors.h"
 #include "core/runtime/artifact/stack.h"
+#include "core/runtime/artifact/thread_text.h"
 #include "core/runtime/artifact/verify.h"
-
-// Workspaces of this size or larger ask for huge pages: fewer page faults in the first run, fewer TLB misses in all
-// runs.
-#define HUGE_PAGE_BYTES (2u << 20)
 
 // What a library keeps, in front of the memory itself.
 struct byoc_kept_t {
@@ -28,47 +24,12 @@ struct byoc_kept_t {
   uint8_t padding[BYOC_BUFFER_ALIGNMENT - 2 * sizeof(void *)];
 };
 
-// ---- errors per thread ----
-
-// The text of a thread's last failed create or check. It is not _Thread_local, because the dynamic linker ends the
-// process if it gets no memory for that.
-enum { THREAD_ERROR_BYTES = 1024 };
-static pthread_key_t thread_key;
-static bool has_thread_key;
-static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
-static atomic_bool lost_error; // there was no memory for some thread's text
-
-static void make_thread_key(void) {
-  has_thread_key = pthread_key_create(&thread_key, free) == 0;
-}
-
-// Unloading deletes the key, because a process has only a thousand of them.
-__attribute__((destructor)) static void delete_thread_key(void) {
-  if (!has_thread_key) return;
-  free(pthread_getspecific(thread_key));
-  (void)pthread_key_delete(thread_key);
-}
-
-// NULL if out of memory.
-static char *thread_error(bool make) {
-  (void)pthread_once(&thread_key_once, make_thread_key);
-  char *text = has_thread_key ? pthread_getspecific(thread_key) : NULL;
-  if (text != NULL || !make) return text;
-  text = has_thread_key ? calloc(1, THREAD_ERROR_BYTES) : NULL;
-  if (text != NULL && pthread_setspecific(thread_key, text) != 0) {
-    free(text);
-    text = NULL;
-  }
-  if (text == NULL) atomic_store(&lost_error, true);
-  return text;
-}
-
 __attribute__((format(printf, 2, 3))) static int32_t create_error(int32_t status, const char *format, ...) {
-  char *text = thread_error(true);
+  char *text = byoc_thread_text(true);
   if (text == NULL) return status;
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(text, THREAD_ERROR_BYTES, format, arguments);
+  (void)vsnprintf(text, BYOC_THREAD_TEXT_BYTES, format, arguments);
   va_end(arguments);
   return status;
 }
@@ -90,7 +51,7 @@ static void *keep(void *self, const void *key, uint64_t size_bytes) {
   if (kept != NULL) return kept + 1;
   if (size_bytes > SIZE_MAX - 2 * sizeof(*kept)) return NULL;
   const size_t size = ((size_t)size_bytes + sizeof(*kept) - 1) / sizeof(*kept) * sizeof(*kept);
-  kept = aligned_alloc(sizeof(*kept), sizeof(*kept) + size);
+  kept = byoc_memory_allocate(sizeof(*kept) + size);
   if (kept == NULL) return NULL;
   kept->next = context->kept;
   kept->key = key;
@@ -116,17 +77,17 @@ static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argume
 
 int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size) {
   int32_t status = byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, message, size);
-  char *text = status != BYOC_OK ? thread_error(true) : NULL;
+  char *text = status != BYOC_OK ? byoc_thread_text(true) : NULL;
   if (text != NULL) {
-    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, text, THREAD_ERROR_BYTES);
+    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, text, BYOC_THREAD_TEXT_BYTES);
   }
   return status;
 }
 
 const char *byoc_model_last_error(const byoc_context_t *shared) {
   if (shared == NULL) {
-    const char *text = thread_error(false);
-    return text != NULL ? text : atomic_load(&lost_error) ? "out of memory" : "";
+    const char *text = byoc_thread_text(false);
+    return text != NULL ? text : byoc_thread_text_was_lost() ? "out of memory" : "";
   }
   const byoc_model_context_t *context = (const byoc_model_context_t *)shared;
   // The text itself belongs to the running thread.
@@ -207,24 +168,13 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
   return BYOC_OK;
 }
 
-static void *allocate_workspace(uint64_t size_bytes) {
-  uint64_t alignment = size_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : BYOC_BUFFER_ALIGNMENT;
-  if (size_bytes > SIZE_MAX - alignment) return NULL;
-  size_t size = (size_t)((size_bytes + alignment - 1) / alignment * alignment);
-  void *memory = aligned_alloc((size_t)alignment, size > 0 ? size : (size_t)alignment);
-#ifdef MADV_HUGEPAGE
-  if (memory != NULL && alignment == HUGE_PAGE_BYTES) (void)madvise(memory, size, MADV_HUGEPAGE);
-#endif
-  return memory;
-}
-
 static bool allocate_parts(byoc_model_context_t *context) {
   const byoc_model_t *model = context->model;
   byoc_context_t *shared = &context->shared;
   shared->tensors = calloc((size_t)model->tensor_count + 1, sizeof(*shared->tensors));
   shared->calls = calloc((size_t)model->call_count + 1, sizeof(*shared->calls));
   shared->instances = calloc((size_t)model->engine_count + 1, sizeof(*shared->instances));
-  shared->workspace = allocate_workspace(model->artifact->workspace_size_bytes);
+  shared->workspace = byoc_model_allocate(model->artifact->workspace_size_bytes);
   for (uint32_t i = 0; shared->workspace != NULL && i < model->cached_count; i++) {
     memset(shared->workspace + model->cached[i].offset_bytes, 0, (size_t)model->cached[i].size_bytes);
   }
@@ -272,19 +222,20 @@ static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
   }
 }
 
-// $BYOC_HUGE_PAGES, else what was chosen when building. Done for the first context; all others share its constants.
-static int32_t place_constants(const byoc_model_t *model) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static bool placed;
-  int32_t wanted = model->huge_pages != 0;
-  int32_t status = read_number("BYOC_HUGE_PAGES", 0, 1, &wanted);
+// $BYOC_HUGE_PAGES, else what was chosen when building.
+static int32_t place_constants(const byoc_model_t *model, const byoc_context_options_t *options) {
+  int32_t huge_pages = model->huge_pages != 0, verify = 0;
+  char message[1024];
+  int32_t status = read_number("BYOC_HUGE_PAGES", 0, 1, &huge_pages);
+  if (status == BYOC_OK) status = read_number("BYOC_VERIFY", 0, 1, &verify);
   if (status != BYOC_OK) return status;
-  (void)pthread_mutex_lock(&mutex);
-  // If they cannot be moved, the constants stay where they are.
-  if (!placed && wanted) (void)byoc_model_move_to_huge_pages(model->data, model->artifact->constants_size_bytes);
-  placed = true;
-  (void)pthread_mutex_unlock(&mutex);
-  return BYOC_OK;
+  if (model->weights == NULL) {
+    byoc_model_place_constants(model->data, model->artifact->constants_size_bytes, huge_pages != 0);
+    return BYOC_OK;
+  }
+  status = byoc_model_open_weights(model->weights, options->weights, model->is_static != 0, huge_pages, verify, message,
+                                   sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
 static int32_t verify_if_asked(const byoc_model_t *model) {
@@ -367,7 +318,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
                           model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
     goto cleanup;
   }
-  status = place_constants(model);
+  status = place_constants(model, &known);
   if (status == BYOC_OK) status = set_up_runtime(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context, &known);
   if (status != BYOC_OK) goto cleanup;
@@ -404,13 +355,13 @@ void byoc_model_destroy(byoc_context_t *shared) {
   if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame);
   for (byoc_kept_t *kept = context->kept; kept != NULL;) {
     byoc_kept_t *next = kept->next;
-    free(kept);
+    byoc_memory_free(kept);
     kept = next;
   }
   free(context->placed);
   free(context->spans);
   free(context->checked);
-  free(shared->workspace);
+  byoc_memory_free(shared->workspace);
   free(shared->instances);
   free(shared->calls);
   free(shared->tensors);

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // A context as the files of the runtime see it: what generated code reads (byoc_context_t), and more behind that.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/runtime/artifact/atomics.h"
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/overlap.h"
 
@@ -14,11 +15,11 @@ typedef struct byoc_model_context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
-  uint32_t fork_generation;  // of the process that made it
-  atomic_bool used;          // by a run
-  atomic_bool misused;       // a second thread came while it was used
-  _Atomic(const void *) own; // the inputs by which run_arguments calls run; NULL outside of that call
-  const void **checked;      // the inputs and outputs that were found to be there and not to overlap
+  uint32_t fork_generation;   // of the process that made it
+  byoc_atomic_bool_t used;    // by a run
+  byoc_atomic_bool_t misused; // a second thread came while it was used
+  byoc_atomic_pointer_t own;  // the inputs by which run_arguments calls run; NULL outside of that call
+  const void **checked;       // the inputs and outputs that were found to be there and not to overlap
   bool has_checked;
   byoc_span_t *spans;             // scratch of that check
   const byoc_run_options_t *with; // of run_with; NULL outside of that call

@@ -1,4 +1,6 @@
-// The processor check. CPUID says what the processor has, XGETBV what the system saves across context switches.
+// SPDX-License-Identifier: Apache-2.0
+// The processor check. On x86-64 CPUID says what the processor has, XGETBV what the system saves across context
+// switches; on other machines the system says both.
 #include "core/runtime/artifact/cpu.h"
 
 #include <stdbool.h>
@@ -6,6 +8,7 @@
 #include <string.h>
 
 #include "byoc/status.h"
+#include "core/runtime/artifact/cpu_check.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -32,6 +35,31 @@ static uint64_t read_xcr0(void) {
 static uint64_t read_xcr0(void) {
   return 0;
 }
+#endif
+
+#if defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
+#include <sys/auxv.h>
+#define READ_AUXILIARY(type) (uint32_t) getauxval(type)
+#endif
+
+#if defined(__x86_64__)
+#define IS_X86_64 1
+#else
+#define IS_X86_64 0
+#endif
+#if defined(__aarch64__)
+#define IS_AARCH64         1
+#define READ_AARCH64(type) READ_AUXILIARY(type)
+#else
+#define IS_AARCH64         0
+#define READ_AARCH64(type) 0
+#endif
+#if defined(__riscv) && __riscv_xlen == 64
+#define IS_RISCV64         1
+#define READ_RISCV64(type) READ_AUXILIARY(type)
+#else
+#define IS_RISCV64         0
+#define READ_RISCV64(type) 0
 #endif
 
 // OSXSAVE: the system lets programs read XCR0.
@@ -63,11 +91,19 @@ uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said) {
 
 uint64_t byoc_cpu_detect(void) {
   byoc_cpu_words_t said = {.words = {
-#define BYOC_ISA_WORD(NAME, ARCHITECTURE, ...) [BYOC_CPU_WORD_##NAME] = READ_##ARCHITECTURE(__VA_ARGS__),
+#define BYOC_ISA_WORD(NAME, MACHINE, ...) [BYOC_CPU_WORD_##NAME] = READ_##MACHINE(__VA_ARGS__),
 #include "byoc/isa.def"
                            }};
   if (may_read_xcr0(&said)) said.xcr0 = read_xcr0();
   return byoc_cpu_features_in(&said);
+}
+
+// The word of -mcpu for every machine like this one.
+static const char *find_base(void) {
+#define BYOC_ISA_MACHINE(NAME, name, elf, march, base)                                                                 \
+  if (IS_##NAME) return base;
+#include "byoc/isa.def"
+  return "";
 }
 
 static bool has_named(uint64_t here, const char *name, size_t size) {
@@ -97,9 +133,10 @@ int32_t byoc_model_check_cpu(const char *model_name, const char *features, char 
   if (used == 0) return BYOC_OK;
   if (message != NULL && size > 0) {
     (void)snprintf(message, size,
-                   "the model '%s' was built for a processor with %s, which this one lacks; build it with -mcpu=x86-64 "
-                   "or on a machine of this kind",
-                   model_name, missing);
+                   "the model '%s' was built for a processor with %s, which this one lacks; build it with -mcpu=%s or "
+                   "on a machine "
+                   "of this kind",
+                   model_name, missing, find_base());
   }
   return BYOC_UNSUPPORTED;
 }

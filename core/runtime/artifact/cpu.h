@@ -1,5 +1,6 @@
-// Instruction set extensions of this processor, and whether it can run code that needs some of them. Artifacts carry
-// this file, so it includes nothing but the list that the compiler reads too.
+// SPDX-License-Identifier: Apache-2.0
+// Instruction set extensions of this processor. Artifacts carry this file, so it includes nothing but the list that the
+// compiler reads too.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 
@@ -29,9 +30,5 @@ uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said);
 
 // The features of this machine. None are usable if byoc/isa.def has no words for the architecture.
 uint64_t byoc_cpu_detect(void);
-
-// BYOC_OK, or BYOC_UNSUPPORTED with a message that names what is missing. `features` are names of the list,
-// space-separated. `message` may be NULL; it is cut at `size`.
-int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens and closes the devices of a context, with all that its runs use: code, queues, events.
 #include "core/runtime/artifact/device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices of a context: opened when it is made, given commands by its runs. The artifact and the evaluator share
 // this; nothing here links a vendor's library.
 //

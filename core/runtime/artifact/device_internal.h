@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of a context's devices share. Internal to core/runtime/artifact.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_INTERNAL_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_INTERNAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that a context has on its devices: workspaces, tensors with allocations of their own, constants.
 #include <stdbool.h>
 #include <stddef.h>

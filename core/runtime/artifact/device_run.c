@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of a context's devices: gives commands to queues, and waits for them.
 #include <stdbool.h>
 #include <stddef.h>

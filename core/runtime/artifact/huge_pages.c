@@ -1,8 +1,14 @@
-// Moves constants to huge pages.
+// SPDX-License-Identifier: Apache-2.0
+// Allocates workspaces, and moves constants to huge pages.
+#define _GNU_SOURCE
 #include "core/runtime/artifact/huge_pages.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "byoc/call.h"
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
 
@@ -39,4 +45,24 @@ bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes) {
   }
   (void)munmap(copy, size);
   return false;
+}
+
+void byoc_model_place_constants(const void *data, uint64_t size_bytes, bool wanted) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static bool placed;
+  (void)pthread_mutex_lock(&mutex);
+  if (!placed && wanted) (void)byoc_model_move_to_huge_pages(data, size_bytes);
+  placed = true;
+  (void)pthread_mutex_unlock(&mutex);
+}
+
+void *byoc_model_allocate(uint64_t size_bytes) {
+  uint64_t alignment = size_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : BYOC_BUFFER_ALIGNMENT;
+  if (size_bytes > SIZE_MAX - alignment) return NULL;
+  size_t size = (size_t)((size_bytes + alignment - 1) / alignment * alignment);
+  void *memory = aligned_alloc((size_t)alignment, size > 0 ? size : (size_t)alignment);
+#ifdef MADV_HUGEPAGE
+  if (memory != NULL && alignment == HUGE_PAGE_BYTES) (void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+  return memory;
 }

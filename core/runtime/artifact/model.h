@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface between the generated C of an artifact and the runtime inside it. It is private to one artifact: both
 // are linked into the same file, so nothing here needs to stay compatible.
 //
@@ -14,6 +15,7 @@
 #include "core/runtime/artifact/device.h"
 #include "core/runtime/artifact/relation.h"
 #include "core/runtime/artifact/trace.h"
+#include "core/runtime/artifact/weights.h"
 
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
@@ -59,9 +61,10 @@ typedef struct byoc_model_t {
   int32_t thread_count;     // chosen when building; 0: none
   uint32_t huge_pages;      // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
   uint32_t is_static;       // 1: it was linked into a program, so there is no file of its own that could be checked
-  const uint8_t *data;      // the constants, as many bytes as the artifact says
+  const uint8_t *data;      // the constants, as many bytes as the artifact says; NULL: they are in `weights`
+  const byoc_model_weights_t *weights; // constants in a file of their own; NULL: there is none
   uint32_t tensor_count, call_count, place_count, engine_count, setup_count;
-  const DLTensor *tensors; // data is set for constants; NULL otherwise
+  const DLTensor *tensors; // data is set for constants, those of `weights` once they are open; NULL otherwise
   const byoc_model_call_t *calls;
   const byoc_model_place_t *places;
   const byoc_model_range_t *cached; // zero in a new context

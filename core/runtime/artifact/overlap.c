@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds inputs and outputs that share bytes.
 #include "core/runtime/artifact/overlap.h"
 

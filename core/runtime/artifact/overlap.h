@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a run's inputs and outputs share bytes. Inputs may share them with each other, an output with nothing but
 // the input that it was declared to be written over.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_OVERLAP_H_

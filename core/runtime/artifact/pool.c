@@ -1,28 +1,33 @@
-// The thread pool of an artifact. A loop takes no lock: each worker is told by its own counter, and woken by a futex if
-// it sleeps.
+// SPDX-License-Identifier: Apache-2.0
+// The thread pool of an artifact. A loop takes no lock: each worker is offered its share by its own counter, and woken
+// by a futex if it sleeps.
 #define _GNU_SOURCE
 #include "core/runtime/artifact/pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/runtime/artifact/processors.h"
 
-// How often a worker polls before it sleeps, unless another number is set: about 50 to 100 microseconds on processors
-// whose pause takes 100 cycles or more. This is long enough for the gap between two kernels, and short enough not to
-// waste a processor that others could use.
-#define SPIN_TURNS 2000
+// Linux, uapi/linux/futex.h, which compilers for musl do not find.
+enum { WAIT_PRIVATE = 128, WAKE_PRIVATE = 129 };
+
+// How long a thread polls before it sleeps, unless a number of turns is set: longer than most kernels that run on one
+// thread, and than what programs do between two runs; short enough not to waste a processor that others could use.
+#define SPIN_NS 200000
 
 // One worker, on its own cache line.
 typedef struct worker_t {
-  _Alignas(64) atomic_uint command; // rises by one for each loop that it takes part in, and to stop it
-  atomic_uint sleeping;
+  // Odd: a share is offered, and whoever adds one runs it, this worker or another thread that has nothing left to do.
+  // The last odd number tells the worker to end.
+  _Alignas(64) atomic_uint ticket;
+  atomic_uint sleeping; // and nobody has woken it
   uint32_t index;
   pthread_t thread;
 } worker_t;
@@ -34,30 +39,33 @@ typedef struct job_t {
   int32_t shares;
 } job_t;
 
+#define USUAL_TURNS UINT32_MAX
+
 static struct {
   // The lock guards these: starting and ending threads.
   pthread_mutex_t lock;
   uint32_t users;
-  uint32_t wanted_spin_turns;
-  atomic_uint worker_count; // read without the lock by the thread that runs a loop
+  uint32_t wanted_spin_turns; // USUAL_TURNS: as many as SPIN_NS takes
+  atomic_uint worker_count;   // read without the lock by the thread that runs a loop
   atomic_bool stopping;
   atomic_uint spin_turns;
-  // The running loop, owned by the thread that set `busy`. Workers read it between their command and their decrement of
+  // The running loop, owned by the thread that set `busy`. Others read it between taking a share and their decrement of
   // pending.
-  _Alignas(64) atomic_bool busy;
+  _Alignas(64) atomic_uint busy; // RISC-V exchanges words, and bytes only by a library
   job_t job;
-  _Alignas(64) atomic_uint pending; // shares that workers still run
+  _Alignas(64) atomic_uint pending; // shares that were offered and have not ended
+  atomic_uint offered;              // those that nobody has taken yet
   atomic_uint caller_sleeping;
   worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
   atomic_uint generation; // number of forks between the first process and this one
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted_spin_turns = SPIN_TURNS};
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted_spin_turns = USUAL_TURNS};
 
 static void futex_wait(atomic_uint *word, unsigned expected) {
-  (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+  (void)syscall(SYS_futex, word, WAIT_PRIVATE, expected, NULL, NULL, 0);
 }
 
 static void futex_wake(atomic_uint *word) {
-  (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  (void)syscall(SYS_futex, word, WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static inline void pause_briefly(void) {
@@ -68,6 +76,25 @@ static inline void pause_briefly(void) {
 #endif
 }
 
+static int64_t now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// A pause takes from 4 to some hundred cycles. The fastest of some trials counts, because others may be interrupted.
+static uint32_t usual_turns(void) {
+  enum { TRIALS = 5, TURNS = 200 };
+  int64_t least_ns = SPIN_NS;
+  for (int trial = 0; trial < TRIALS; trial++) {
+    const int64_t start_ns = now_ns();
+    for (int i = 0; i < TURNS; i++) pause_briefly();
+    const int64_t taken_ns = now_ns() - start_ns;
+    if (taken_ns < least_ns) least_ns = taken_ns;
+  }
+  return (uint32_t)(SPIN_NS * (int64_t)TURNS / (least_ns > 0 ? least_ns : 1));
+}
+
 // Runs share `index` of `shares`; their sizes differ by at most one.
 static void run_share(const job_t *job, int32_t index) {
   int64_t size = job->count / job->shares, rest = job->count % job->shares;
@@ -75,34 +102,60 @@ static void run_share(const job_t *job, int32_t index) {
   job->body(job->argument, begin, begin + size + (index < rest), index);
 }
 
-static unsigned await_command(worker_t *worker, unsigned seen) {
-  unsigned turns = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed);
-  for (unsigned i = 0; i < turns; i++) {
-    unsigned now = atomic_load_explicit(&worker->command, memory_order_acquire);
-    if (now != seen) return now;
-    pause_briefly();
-  }
-  // Sequentially consistent, so that either the caller sees the flag or the kernel sees the new command.
-  atomic_store(&worker->sleeping, 1);
-  unsigned now;
-  while ((now = atomic_load(&worker->command)) == seen) futex_wait(&worker->command, seen);
-  atomic_store_explicit(&worker->sleeping, 0, memory_order_relaxed);
-  return now;
+// Takes the share that is offered to the worker, if it still is.
+static bool take(worker_t *worker) {
+  unsigned ticket = atomic_load_explicit(&worker->ticket, memory_order_relaxed);
+  if (ticket % 2 == 0 || !atomic_compare_exchange_strong(&worker->ticket, &ticket, ticket + 1)) return false;
+  atomic_fetch_sub_explicit(&pool.offered, 1, memory_order_relaxed);
+  return true;
 }
 
-static void tell(worker_t *worker) {
-  atomic_fetch_add(&worker->command, 1);
-  if (atomic_load(&worker->sleeping) != 0) futex_wake(&worker->command);
+static void end_share(void) {
+  if (atomic_fetch_sub(&pool.pending, 1) == 1 && atomic_load(&pool.caller_sleeping) != 0) futex_wake(&pool.pending);
+}
+
+// Runs shares of threads that are not there yet, because they sleep or have no processor: a loop takes no longer than
+// on the threads that are. The calling thread holds a share of the loop, or is its owner.
+static void help(void) {
+  for (int32_t i = 0; i + 1 < pool.job.shares; i++) {
+    if (atomic_load_explicit(&pool.offered, memory_order_relaxed) == 0) return;
+    if (!take(&pool.workers[i])) continue;
+    run_share(&pool.job, i + 1);
+    end_share();
+  }
+}
+
+static void await_ticket(worker_t *worker) {
+  for (;;) {
+    unsigned turns = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed);
+    unsigned seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
+    for (unsigned i = 0; i < turns && seen % 2 == 0; i++) {
+      pause_briefly();
+      seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
+    }
+    if (seen % 2 != 0) return;
+    // Sequentially consistent, so that either the caller sees the flag or the kernel sees another ticket than `seen`.
+    atomic_store(&worker->sleeping, 1);
+    futex_wait(&worker->ticket, seen);
+    atomic_store_explicit(&worker->sleeping, 0, memory_order_relaxed);
+  }
+}
+
+// Whoever sleeps is woken once: it then looks for more work for as long as others do.
+static void offer(worker_t *worker) {
+  atomic_fetch_add(&worker->ticket, 1);
+  if (atomic_load(&worker->sleeping) != 0 && atomic_exchange(&worker->sleeping, 0) != 0) futex_wake(&worker->ticket);
 }
 
 static void *work(void *self) {
   worker_t *worker = self;
-  unsigned seen = 0;
   for (;;) {
-    seen = await_command(worker, seen);
+    await_ticket(worker);
     if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
+    if (!take(worker)) continue;
     run_share(&pool.job, (int32_t)worker->index + 1);
-    if (atomic_fetch_sub(&pool.pending, 1) == 1 && atomic_load(&pool.caller_sleeping) != 0) futex_wake(&pool.pending);
+    help();
+    end_share();
   }
 }
 
@@ -126,23 +179,25 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
   // In a process that was forked since, there may be fewer threads than the context was promised.
   int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
   if (shares > available) shares = available;
-  if (shares <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire)) {
+  if (shares <= 1 || atomic_exchange_explicit(&pool.busy, 1, memory_order_acquire)) {
     body(argument, 0, count, 0);
     return;
   }
   pool.job = (job_t){.body = body, .argument = argument, .count = count, .shares = (int32_t)shares};
   atomic_store_explicit(&pool.pending, (unsigned)shares - 1, memory_order_relaxed);
-  for (int64_t i = 0; i + 1 < shares; i++) tell(&pool.workers[i]);
+  atomic_store_explicit(&pool.offered, (unsigned)shares - 1, memory_order_relaxed);
+  for (int64_t i = 0; i + 1 < shares; i++) offer(&pool.workers[i]);
   run_share(&pool.job, 0);
+  help();
   await_workers();
-  atomic_store_explicit(&pool.busy, false, memory_order_release);
+  atomic_store_explicit(&pool.busy, 0, memory_order_release);
 }
 
 // Workers leave signals to the threads of the program.
 static bool start_worker(uint32_t index) {
   worker_t *worker = &pool.workers[index];
   worker->index = index;
-  atomic_store(&worker->command, 0);
+  atomic_store(&worker->ticket, 0);
   atomic_store(&worker->sleeping, 0);
   sigset_t all, old;
   sigfillset(&all);
@@ -172,7 +227,7 @@ static void after_fork_in_child(void) {
   atomic_store(&pool.worker_count, 0);
   atomic_store(&pool.pending, 0);
   atomic_store(&pool.caller_sleeping, 0);
-  atomic_store(&pool.busy, false);
+  atomic_store(&pool.busy, 0);
   atomic_fetch_add(&pool.generation, 1);
   (void)pthread_mutex_unlock(&pool.lock); // this thread took it in before_fork
 }
@@ -203,6 +258,7 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
   uint32_t count = atomic_load(&pool.worker_count);
   while ((int32_t)count + 1 < thread_count && start_worker(count)) atomic_store(&pool.worker_count, ++count);
   int32_t available = (int32_t)count + 1;
+  if (pool.wanted_spin_turns == USUAL_TURNS) pool.wanted_spin_turns = usual_turns();
   // With more threads than processors, a thread that spins takes time from one that works.
   atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? pool.wanted_spin_turns : 0);
   pthread_mutex_unlock(&pool.lock);
@@ -214,7 +270,7 @@ void byoc_model_pool_release(void) {
   if (--pool.users == 0) {
     atomic_store(&pool.stopping, true);
     uint32_t count = atomic_load(&pool.worker_count);
-    for (uint32_t i = 0; i < count; i++) tell(&pool.workers[i]);
+    for (uint32_t i = 0; i < count; i++) offer(&pool.workers[i]);
     for (uint32_t i = 0; i < count; i++) (void)pthread_join(pool.workers[i].thread, NULL);
     atomic_store(&pool.worker_count, 0);
     atomic_store(&pool.stopping, false);

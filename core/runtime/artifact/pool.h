@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of an artifact: one pool, shared by its contexts. It is started when the first context that wants more
 // than one thread is created; its threads are joined when the last such context is destroyed.
 //
-// A loop is split statically into one share per thread; the caller runs the first share. Waiting workers spin for some
-// tens of microseconds, then sleep. One loop runs at a time: a context that finds the pool busy runs its loop on its
-// own thread (it neither waits nor fails, and uses the processor that it already has).
+// A loop is split statically into one share per thread; the caller runs the first share. Who has ended its share runs
+// those that their threads have not begun, so that a thread without a processor costs its part and no more. Which
+// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep. One loop runs at a time: a
+// context that finds the pool busy runs its loop on its own thread (it neither waits nor fails, and uses the processor
+// that it already has).
 //
 // A child process has none of the threads. Contexts that it creates start others; those that it inherited use the
 // threads that there are.
@@ -19,8 +22,8 @@
 // The stack of each worker thread, whatever the limits of the process are: far more than kernels and engines need.
 #define BYOC_WORKER_STACK_BYTES (1 << 20)
 
-// Sets how often threads poll for more work before they sleep, from the next byoc_model_pool_acquire on. Ignored if
-// there are more threads than processors.
+// Sets how often threads poll for more work before they sleep, from the next byoc_model_pool_acquire on; otherwise they
+// do so for 0.2 ms. Ignored if there are more threads than processors.
 void byoc_model_pool_set_spin(uint32_t turns);
 // Starts threads until there are `thread_count` (the caller's included) and counts one more user. Returns how many
 // there are: fewer if the system refuses more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processors by affinity and by the quotas of control groups, as containers set them (docker --cpus, Kubernetes
 // limits).
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many processors this process may use: the number of threads if nobody chose one, in artifacts and in byoc.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_PROCESSORS_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_PROCESSORS_H_

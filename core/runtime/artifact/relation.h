@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relations between dimensions that are known only at run time: the compiler relies on them, and the program checks
 // them when both numbers are known. The same list serves type inference, host programs and artifacts.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_

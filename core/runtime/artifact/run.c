@@ -1,8 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs: takes a context, checks what the caller passes, and gives the context back.
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/runtime/artifact/context.h"
 #include "core/runtime/artifact/pool.h"
@@ -382,10 +381,4 @@ int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint3
   if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
   node_sink_t nodes = {.sink = sink, .argument = argument};
   return table->profile(instance, function, call, report_node, &nodes);
-}
-
-uint64_t byoc_model_now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

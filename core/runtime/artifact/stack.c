@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calling thread's stack, as the thread library knows it.
 #define _GNU_SOURCE // pthread_getattr_np
 #include "core/runtime/artifact/stack.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calling thread's stack. Internal to artifacts.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_STACK_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_STACK_H_

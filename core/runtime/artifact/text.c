@@ -1,4 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on texts.
+#define _GNU_SOURCE // newlocale
 #include "core/runtime/artifact/text_call.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on texts that do more than move data. They are packed functions (byoc/call.h); elements are NUL-terminated
 // UTF-8 in `const char *`, and NULL counts as "". Texts that they make are allocated by the runtime's `allocate`. An
 // operator's attributes come as operands after its own. Nothing here depends on the process's locale.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What functions on texts (text.c, text_tokens.c) share: the operands and results of a call, and its memory.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_TEXT_CALL_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_TEXT_CALL_H_

@@ -1,12 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts in tokens: the parts that match a pattern, those between patterns, or characters.
+#define _GNU_SOURCE // newlocale
 #include <regex.h>
 #include <stdlib.h>
 
 #include "core/runtime/artifact/text_call.h"
 
+// A text that one of the patterns separates, and where its next part begins.
+typedef struct part_t {
+  const char *text;
+  size_t size, from;
+} part_t;
+
 typedef struct tokens_t {
   const byoc_call_t *call;
   regex_t *patterns;
+  part_t *parts;              // one per pattern, and one more
   int64_t count, kind, least; // of patterns; BYOC_TEXT_TOKENS_*; the fewest characters of a token
   const char **out;           // NULL: tokens are only counted
   int64_t room, used;
@@ -61,25 +70,42 @@ static void add_matches(tokens_t *t, const char *text, size_t size) {
   }
 }
 
-// Splits by each of the patterns from `pattern` on. What follows a separator of no characters is left out.
-static void add_separated(tokens_t *t, int64_t pattern, const char *text, size_t size) {
-  size_t from = 0, begin = 0, end = 0;
-  if (pattern == t->count) {
-    add(t, text, size);
-    return;
+// Takes the next part of `whole` off, as far as the pattern goes; false if there is none. What follows a separator of
+// no characters is left out.
+static bool next_part(tokens_t *t, const regex_t *pattern, part_t *whole, part_t *out) {
+  size_t begin = whole->from, end = whole->size;
+  if (begin >= whole->size) return false;
+  if (!search(t, pattern, whole->text, whole->size, &begin, &end)) {
+    begin = end = whole->size;
+  } else if (end == begin) {
+    return false;
   }
-  while (begin < size && search(t, &t->patterns[pattern], text, size, &begin, &end)) {
-    if (end == begin) return;
-    add_separated(t, pattern + 1, text + from, begin - from);
-    from = begin = end;
+  *out = (part_t){.text = whole->text + whole->from, .size = begin - whole->from};
+  whole->from = end;
+  return true;
+}
+
+// Splits by the patterns in turn.
+static void add_separated(tokens_t *t, const char *text, size_t size) {
+  part_t *parts = t->parts;
+  int64_t depth = 0;
+  parts[0] = (part_t){.text = text, .size = size};
+  while (depth >= 0) {
+    if (depth == t->count) {
+      add(t, parts[depth].text, parts[depth].size);
+      --depth;
+    } else if (next_part(t, &t->patterns[depth], &parts[depth], &parts[depth + 1])) {
+      ++depth;
+    } else {
+      --depth;
+    }
   }
-  if (from < size) add_separated(t, pattern + 1, text + from, size - from);
 }
 
 static void add_tokens(tokens_t *t, const char *text) {
   const size_t size = strlen(text);
   if (t->kind == BYOC_TEXT_TOKENS_MATCH) add_matches(t, text, size);
-  if (t->kind == BYOC_TEXT_TOKENS_SEPARATE) add_separated(t, 0, text, size);
+  if (t->kind == BYOC_TEXT_TOKENS_SEPARATE) add_separated(t, text, size);
   for (size_t at = 0, bytes = 0; t->kind == BYOC_TEXT_TOKENS_CHARACTERS && at < size; at += bytes) {
     bytes = character_size(text + at, size - at);
     add(t, text + at, bytes);
@@ -91,6 +117,7 @@ static void add_tokens(tokens_t *t, const char *text) {
 static void close_patterns(tokens_t *t) {
   for (int64_t i = 0; i < t->count; ++i) regfree(&t->patterns[i]);
   free(t->patterns);
+  free(t->parts);
 }
 
 // Compiles the patterns at `index`; the settings stand behind them.
@@ -99,7 +126,11 @@ static int32_t open_patterns(tokens_t *t, uint32_t index) {
   const int64_t *settings = tensor(t->call, index + 1)->data, count = count_of(texts);
   t->kind = settings[0], t->least = settings[1];
   t->patterns = calloc((size_t)count + 1, sizeof(*t->patterns));
-  if (t->patterns == NULL) return out_of_memory(t->call);
+  t->parts = calloc((size_t)count + 1, sizeof(*t->parts));
+  if (t->patterns == NULL || t->parts == NULL) {
+    close_patterns(t);
+    return out_of_memory(t->call);
+  }
   for (; t->count < count; ++t->count) {
     const int error = regcomp(&t->patterns[t->count], text_at(texts, t->count), REG_EXTENDED);
     if (error == 0) continue;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports results of instructions to the sink of a traced run.
 #include "core/runtime/artifact/trace.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Observers of a run: what both executors report to the sinks of byoc/artifact.h, and when.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_TRACE_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_TRACE_H_

@@ -1,48 +1,17 @@
-// Checks the artifact's own file, which is found by where its code is in memory.
+// SPDX-License-Identifier: Apache-2.0
+// Checks the artifact's own file.
 #define _GNU_SOURCE
 #include "core/runtime/artifact/verify.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
+#include "core/runtime/artifact/file_status.h"
+
+// It calls stat.
 #include "byoc/verify.h"
-
-// The path in a line of /proc/self/maps; a newline in it is written as \012.
-static void copy_path(const char *from, char *path) {
-  for (; *from != '\0' && *from != '\n'; from++) {
-    const bool is_newline = strncmp(from, "\\012", 4) == 0;
-    *path++ = is_newline ? '\n' : *from;
-    if (is_newline) from += 3;
-  }
-  *path = '\0';
-}
-
-// The file that is mapped at `address`, as the system knows it. `path` holds PATH_MAX bytes. False if it cannot tell.
-static bool find_mapped(const void *address, char *path) {
-  char line[PATH_MAX + 128]; // addresses, permissions, offset, device, inode, path
-  bool found = false;
-  FILE *maps = fopen("/proc/self/maps", "re");
-  while (maps != NULL && !found && fgets(line, sizeof(line), maps) != NULL) {
-    unsigned long long begin = 0, end = 0;
-    const char *name = strchr(line, '/');
-    if (name == NULL || strlen(name) >= PATH_MAX || sscanf(line, "%llx-%llx", &begin, &end) != 2) continue;
-    found = (uintptr_t)address >= begin && (uintptr_t)address < end;
-    if (found) copy_path(name, path);
-  }
-  if (maps != NULL) (void)fclose(maps);
-  return found;
-}
-
-// The name that the linker was given, if it is absolute; a relative one was meant for the folder of that time.
-static bool find_file(const Dl_info *info, char *path) {
-  if (info->dli_fname[0] != '/') return find_mapped(info->dli_fbase, path);
-  if (strlen(info->dli_fname) >= PATH_MAX) return false;
-  strcpy(path, info->dli_fname);
-  return true;
-}
+#include "core/runtime/artifact/own_file.h"
 
 // Does the file begin with the segment that was loaded from its beginning? It holds the build-id, a hash of the rest.
 static bool is_loaded_one(const byoc_seal_source_t *source, const unsigned char *base) {
@@ -63,7 +32,7 @@ static bool is_loaded_one(const byoc_seal_source_t *source, const unsigned char 
 static int32_t verify(const Dl_info *info, char *message, uint64_t size) {
   char path[PATH_MAX];
   byoc_seal_source_t source;
-  if (!find_file(info, path)) {
+  if (!byoc_model_find_own_file(info, path)) {
     return byoc_seal_refuse(BYOC_IO, info->dli_fname,
                             "cannot be checked: it was loaded by a path that is not absolute, and the system does not "
                             "tell where it is; load it by an absolute path",
@@ -84,7 +53,7 @@ int32_t byoc_model_verify_file(char *message, uint64_t size) {
   static atomic_bool passed;
   if (atomic_load(&passed)) return BYOC_OK;
   Dl_info info;
-  if (dladdr(&passed, &info) == 0 || info.dli_fname == NULL) {
+  if (!byoc_model_find_own(&info)) {
     (void)snprintf(message, (size_t)size, "the file of the artifact is not known, so it cannot be checked");
     return BYOC_IO;
   }

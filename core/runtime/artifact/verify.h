@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the artifact's own file.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_VERIFY_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_VERIFY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dense.c - a code generator: products of matrices with constant weights, with bias and Relu where they follow, as C
 // source that is specialised for the weights' shape and spreads its rows over the threads of the context. The number of
 // rows may be known at run time only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // unary.cpp - a backend in C++17: any connected group of elementwise operators with one operand, on f32 tensors of
 // known shape, becomes one loop.
 #include <byoc/plugin.h>

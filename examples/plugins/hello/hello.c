@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hello.c - a complete backend in one file: it takes Relu on f32 tensors of known shape and answers with C source.
 #include <byoc/plugin.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the dynamic linker where the libraries are.
 #define _GNU_SOURCE // dlinfo
 #include "deploy.h"

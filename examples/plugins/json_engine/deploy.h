@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // deploy.h - the libraries that an artifact carries.
 #ifndef XNNPACK_DEPLOY_H_
 #define XNNPACK_DEPLOY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects values, constants and nodes, and prints them as JSON.
 #include "draft.h"
 

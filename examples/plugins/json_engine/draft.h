@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // draft.h - a function on its way to JSON: the engine's operators (engine/nodes.c) over numbered values.
 #ifndef XNNPACK_DRAFT_H_
 #define XNNPACK_DRAFT_H_

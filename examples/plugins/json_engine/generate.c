@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each function becomes a JSON text with its constants; the engine travels once.
 #include "generate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // generate.h - the code generator of the target.
 #ifndef XNNPACK_GENERATE_H_
 #define XNNPACK_GENERATE_H_

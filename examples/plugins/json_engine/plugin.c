@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plugin: target "xnnpack", one rule over the operators of translate.c, and the hooks.
 #include "byoc/plugin.h"
 #include "generate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of operators, and what all translators ask about a node.
 #include "translate.h"
 

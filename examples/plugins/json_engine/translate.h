@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // translate.h - from ONNX's operators to the engine's.
 #ifndef XNNPACK_TRANSLATE_H_
 #define XNNPACK_TRANSLATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of matrices with constants: Gemm and MatMul.
 #include "translate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, and Resize.
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators with windows: convolutions and pools.
 #include <string.h>
 

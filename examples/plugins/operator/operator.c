@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // operator.c - operators of one's own domain: their types and what they compute, as text. Nothing else is needed: the
 // target c compiles models with them, and the evaluator runs them.
 #include <byoc/operator_plugin.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds build/hello_rust.so by bindgen and rustc alone; pkg-config finds the headers of byoc.
 set -eu
 mkdir -p build

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The tables of include/byoc as bindgen reads them, and functions for those macros that it cannot read.
 #![allow(dead_code, non_camel_case_types, non_upper_case_globals, clippy::all)]
 include!(env!("BYOC_BINDINGS"));

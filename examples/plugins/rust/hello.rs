@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! hello in Rust: it takes Relu on f32 tensors of known shape and answers with C source.
 #[macro_use]
 mod byoc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // shrink.c - the function that shrink.json hands models to: y = x - tanh(x).
 #include <math.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenBLAS' products under a pool of the caller's: right, on its workers alone, without an allocation, side by side.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables that are wrong are refused with a reason.
 #include <setjmp.h>
 #include <stdarg.h>

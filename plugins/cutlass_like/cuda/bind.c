@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a function's launches. CUTLASS convolves NHWC: the picture is turned before, the result after.
 #include "bind.h"
 

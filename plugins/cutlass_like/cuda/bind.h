@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bind.h - a function's launches: CUTLASS' kernel, and what turns its operands around before and after.
 #ifndef BYOC_CUTLASS_CUDA_BIND_H_
 #define BYOC_CUTLASS_CUDA_BIND_H_

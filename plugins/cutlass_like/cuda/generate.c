@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hook of `cutlass -device=cuda`: adds the driver and the kernels that are needed, and binds the functions.
 #include "generate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // generate.h - the hook of `cutlass -device=cuda`: each function becomes launches of kernels from CUTLASS' templates.
 #ifndef BYOC_CUTLASS_CUDA_GENERATE_H_
 #define BYOC_CUTLASS_CUDA_GENERATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses a kernel's tiles and writes the names in front of its template.
 #include "kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels.h - from a problem to a kernel of CUTLASS and its launch.
 #ifndef BYOC_CUTLASS_CUDA_KERNELS_H_
 #define BYOC_CUTLASS_CUDA_KERNELS_H_

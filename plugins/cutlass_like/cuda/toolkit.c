@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds NVRTC and the headers, and compiles with them.
 #include "toolkit.h"
 

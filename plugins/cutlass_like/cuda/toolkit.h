@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // toolkit.h - NVRTC and the headers that kernels are compiled with, as pip installs them into one folder:
 //
 //   pip install --target=DIR nvidia-cutlass nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12 nvidia-cuda-cccl-cu12

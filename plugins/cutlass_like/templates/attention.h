@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention: softmax(Q * K transposed * SCALE + mask) * V for each head, in blocks of KEY_BLOCK keys. The scores of
 // ROW_PANEL queries lie in the workspace between the two products. If there are several blocks, each row keeps its
 // largest score and its sum from block to block, and what was summed so far is rescaled when a larger score appears.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[rows][N] = A[rows][K] * B[K][N], where B's numbers have BITS bits and a scale, and maybe a zero point, for each
 // BLOCK of a column:
 //   words   int32[tile][WORDS][TILE]: a tile is TILE columns. A word holds SLOTS numbers of a column, the first lowest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the rows of a call are split into groups and the work among threads, and the packed function itself.
 
 static inline int64_t FN(first_row)(const FN(args_t) * args, int64_t group) {

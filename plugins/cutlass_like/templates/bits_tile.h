@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TILE_ROWS rows, which were made ready, by TILE_VECTORS vectors of columns from `first` on of a tile.
 static inline __attribute__((always_inline)) void
 JOIN(TILE_NAME, _part)(const FN(args_t) * args, const FN(data_t) * data, int64_t row, int64_t tile, int64_t first) {

@@ -1,23 +1,48 @@
-// Depthwise convolution NCHW: each channel filtered by itself. A share copies one channel's plane, padded and with the
-// columns of each stride phase side by side, to its workspace; then every tap is a whole vector at a fixed offset.
-//   PADDED_ROW, PADDED_H  the padded plane: of a row, STRIDE_W phases of PHASE_W floats; phase f holds the padded
-//                         columns f, f + STRIDE_W, ...
-enum {
-  FN(pixels) = OUT_H * OUT_W,
-  FN(items) = BATCH * CHANNELS,
-};
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution NCHW: each channel filtered by itself. A share copies one channel's plane, or a band of it,
+// padded and with the columns of each stride phase side by side, to its workspace; then every tap is a whole vector at
+// a fixed offset.
+//   PADDED_ROW        floats of a padded row: STRIDE_W phases of PHASE_W floats; phase f holds the padded columns f,
+//                     f + STRIDE_W, ...
+//   BAND_H, BAND_W    rows and columns of the output that are computed from one copy: all of them, unless the sizes of
+//                     the picture are those of a call
+CALL_SIZE FN(bands)(const FN(args_t) * args) {
+  (void)args;
+  return (OUT_H + BAND_H - 1) / BAND_H;
+}
 
-static void FN(pad)(float *padded, const float *plane) {
-  for (int64_t y = 0; y < PADDED_H; ++y, padded += PADDED_ROW) {
-    const int64_t in_y = y - PAD_TOP;
+CALL_SIZE FN(bands_w)(const FN(args_t) * args) {
+  (void)args;
+  return (OUT_W + BAND_W - 1) / BAND_W;
+}
+
+// One unit of work: one band of one channel.
+CALL_SIZE FN(items)(const FN(args_t) * args) {
+  return BATCH * CHANNELS * FN(bands)(args) * FN(bands_w)(args);
+}
+
+// Copies what rows [top, top + rows) and columns [left, left + columns) of the output read.
+static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * args, float *padded, const float *plane,
+                                                          int64_t top, int64_t left, int64_t rows, int64_t columns) {
+  (void)args;
+  const int64_t padded_h = (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
+  const int64_t length = (columns + LANES - 1) / LANES * LANES + (KERNEL_W - 1) * DILATION_W / STRIDE_W;
+  // Rows above and below the picture are zeros.
+  const int64_t first = top * STRIDE_H - PAD_TOP;
+  const int64_t above = first < 0 ? (-first < padded_h ? -first : padded_h) : 0;
+  const int64_t stop = IN_H - first < padded_h ? IN_H - first : padded_h, end = stop > above ? stop : above;
+  for (int64_t y = 0, rows_at_once; y < padded_h; y += rows_at_once) { // few enough to stay in the cache
+    const int64_t inside = y >= above && y < end, to_edge = (y < above ? above : y < end ? end : padded_h) - y;
+    rows_at_once = !OPEN_SIZES ? 1 : to_edge < 8 ? to_edge : 8; // constants are worked out row by row
     for (int64_t phase = 0; phase < STRIDE_W; ++phase) {
-      int64_t in_x = phase - PAD_LEFT, low = 0, high = 0;
+      int64_t in_x = left * STRIDE_W + phase - PAD_LEFT, low = 0, high = 0;
       if (in_x < 0) low = (STRIDE_W - 1 - in_x) / STRIDE_W;
       if (in_x < IN_W) high = (IN_W - 1 - in_x) / STRIDE_W + 1;
-      if (high > PHASE_W) high = PHASE_W;
-      if (low > PHASE_W) low = PHASE_W;
-      if (in_y < 0 || in_y >= IN_H) high = 0;
-      copy_runs(padded + phase * PHASE_W, 0, plane + in_y * IN_W + in_x, 0, 1, PHASE_W, low, high, STRIDE_W);
+      if (high > length) high = length;
+      if (low > length) low = length;
+      if (!inside) high = 0;
+      copy_runs(padded + y * PADDED_ROW + phase * PHASE_W, PADDED_ROW, plane + (first + y) * IN_W + in_x, IN_W,
+                rows_at_once, length, low, high, STRIDE_W);
     }
   }
 }
@@ -54,17 +79,23 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
   }
 }
 
-// One channel of one image.
+// One band of one channel of one image.
 static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * args, float *slot, int64_t item) {
-  const int64_t channel = item % CHANNELS;
+  const int64_t high = FN(bands)(args), wide = FN(bands_w)(args);
+  int64_t plane = item, top = 0, left = 0;
+  if (high * wide > 1) // a division takes as long as a short row
+    plane = item / (high * wide), top = item / wide % high * BAND_H, left = item % wide * BAND_W;
+  const int64_t channel = plane % CHANNELS;
+  const int64_t rows = OUT_H - top < BAND_H ? OUT_H - top : BAND_H;
+  const int64_t columns = OUT_W - left < BAND_W ? OUT_W - left : BAND_W;
+  const int64_t at = plane * (OUT_H * OUT_W) + top * OUT_W + left;
   const float *taps = args->weights + channel * KERNEL_H * KERNEL_W;
   const float offset = HAS_BIAS ? args->bias[channel] : 0.0f;
-  FN(pad)(slot, args->input + item / MULTIPLIER * IN_H * IN_W);
-  for (int64_t x = 0; x < OUT_W; x += LANES) {
-    const int64_t lanes = OUT_W - x < LANES ? OUT_W - x : LANES;
+  FN(pad)(args, slot, args->input + plane / MULTIPLIER * IN_H * IN_W, top, left, rows, columns);
+  for (int64_t x = 0; x < columns; x += LANES) {
+    const int64_t lanes = columns - x < LANES ? columns - x : LANES;
     int64_t y = 0;
-    for (; y + VECTOR_ROWS <= OUT_H; y += VECTOR_ROWS)
-      FN(strip)(args, slot, taps, offset, item * FN(pixels), y, x, VECTOR_ROWS, lanes);
-    for (; y < OUT_H; ++y) FN(strip)(args, slot, taps, offset, item * FN(pixels), y, x, 1, lanes);
+    for (; y + VECTOR_ROWS <= rows; y += VECTOR_ROWS) FN(strip)(args, slot, taps, offset, at, y, x, VECTOR_ROWS, lanes);
+    for (; y < rows; ++y) FN(strip)(args, slot, taps, offset, at, y, x, 1, lanes);
   }
 }

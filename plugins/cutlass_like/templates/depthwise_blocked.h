@@ -1,17 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
 // Depthwise convolution of blocked tensors, [BATCH][CHANNELS / 16][H][W][16]: lanes are channels, the input is read in
 // place. Pixels whose taps all lie inside the picture are computed PIXELS at a time; the others one by one, with
 // only the taps that lie inside. Weights arrive as [CHANNELS / 16][KERNEL_H][KERNEL_W][16].
-enum {
-  FN(channel_blocks) = CHANNELS / BLOCK,
-  // One unit of work: one row of the output of one block of channels.
-  FN(items) = BATCH * FN(channel_blocks) * OUT_H,
-  // Columns [first, last) of the output whose taps lie inside the picture.
-  FN(first) = (PAD_LEFT + STRIDE_W - 1) / STRIDE_W < OUT_W ? (PAD_LEFT + STRIDE_W - 1) / STRIDE_W : OUT_W,
-  FN(reach) = IN_W + PAD_LEFT - (KERNEL_W - 1) * DILATION_W - 1,
-  FN(inside) = FN(reach) < 0 ? 0 : FN(reach) / STRIDE_W + 1,
-  FN(end) = FN(inside) < OUT_W ? FN(inside) : OUT_W,
-  FN(last) = FN(end) < FN(first) ? FN(first) : FN(end),
-};
+enum { FN(channel_blocks) = CHANNELS / BLOCK };
+
+// One unit of work: one row of the output of one block of channels.
+CALL_SIZE FN(items)(const FN(args_t) * args) {
+  (void)args;
+  return BATCH * FN(channel_blocks) * OUT_H;
+}
+
+// Columns [first, last) of the output are those whose taps lie inside the picture.
+CALL_SIZE FN(first)(const FN(args_t) * args) {
+  (void)args;
+  const int64_t first = (PAD_LEFT + STRIDE_W - 1) / STRIDE_W;
+  return first < OUT_W ? first : OUT_W;
+}
+
+CALL_SIZE FN(last)(const FN(args_t) * args) {
+  const int64_t reach = IN_W + PAD_LEFT - (KERNEL_W - 1) * DILATION_W - 1,
+                inside = reach < 0 ? 0 : reach / STRIDE_W + 1;
+  const int64_t end = inside < OUT_W ? inside : OUT_W, first = FN(first)(args);
+  return end < first ? first : end;
+}
 
 // `count` pixels from `x` on of one row, one vector of channels, by the taps of rows [top, bottom) and columns
 // [left, right). `row`: where the first tap of pixel 0 would lie.
@@ -62,13 +73,14 @@ static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * ar
     const float *row = args->input + ((plane * IN_H + y * STRIDE_H - PAD_TOP) * IN_W - PAD_LEFT) * (int64_t)BLOCK + c;
     const vf bias = HAS_BIAS ? v_load(args->bias + block * BLOCK + c) : v_zero();
     const int64_t to = item * OUT_W * BLOCK + c;
+    const int64_t first = FN(first)(args), last = FN(last)(args);
     int64_t x = 0;
-    for (; x < FN(first); ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
+    for (; x < first; ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
     if (top == 0 && bottom == KERNEL_H)
-      for (; x + PIXELS <= FN(last); x += PIXELS)
+      for (; x + PIXELS <= last; x += PIXELS)
         FN(pixels)(args, row, taps, bias, to, x, PIXELS, 0, KERNEL_H, 0, KERNEL_W);
     else
-      for (; x + PIXELS <= FN(last); x += PIXELS)
+      for (; x + PIXELS <= last; x += PIXELS)
         FN(pixels)(args, row, taps, bias, to, x, PIXELS, top, bottom, 0, KERNEL_W);
     for (; x < OUT_W; ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
   }

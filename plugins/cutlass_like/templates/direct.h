@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct convolution: lanes are output channels, each value of the input is broadcast from where it lies.
 //   IN_LANES 16    the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES      the same for output and residual
@@ -9,14 +10,28 @@
 // channel.
 enum {
   FN(panels) = (OUT + PANEL - 1) / PANEL,
-  FN(tiles_w) = FLAT ? 1 : (OUT_W + TILE_COLUMNS - 1) / TILE_COLUMNS,
-  FN(units) = FLAT ? (OUT_H * OUT_W + TILE_COLUMNS - 1) / TILE_COLUMNS : (OUT_H + TILE_LINES - 1) / TILE_LINES,
-  FN(blocks) = (FN(units) + BLOCK_UNITS - 1) / BLOCK_UNITS,
   FN(terms) = TAP_BLOCKS * TAPS_H * TAPS_W * STEPS,
-  // One unit of work: one panel of weights over one block of pixels.
-  FN(items) = BATCH * GROUPS * FN(blocks) * FN(panels),
   FN(run) = FN(panels), // items of one block
 };
+
+CALL_SIZE FN(tiles_w)(const FN(args_t) * args) {
+  (void)args;
+  return FLAT ? 1 : (OUT_W + TILE_COLUMNS - 1) / TILE_COLUMNS;
+}
+
+CALL_SIZE FN(units)(const FN(args_t) * args) {
+  (void)args;
+  return FLAT ? (OUT_H * OUT_W + TILE_COLUMNS - 1) / TILE_COLUMNS : (OUT_H + TILE_LINES - 1) / TILE_LINES;
+}
+
+CALL_SIZE FN(blocks)(const FN(args_t) * args) {
+  return (FN(units)(args) + BLOCK_UNITS - 1) / BLOCK_UNITS;
+}
+
+// One unit of work: one panel of weights over one block of pixels.
+CALL_SIZE FN(items)(const FN(args_t) * args) {
+  return BATCH * GROUPS * FN(blocks)(args) * FN(panels);
+}
 
 #if !IN_PLACE && FLAT
 // Copies pixels [first, first + count) of each channel to the strip.
@@ -50,7 +65,7 @@ static void FN(gather)(float *strip, const float *image, int64_t first, int64_t 
 static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int64_t block, int64_t first,
                       int64_t last) {
   const int64_t group = image % GROUPS, begin = block * BLOCK_UNITS;
-  const int64_t end = FN(units) - begin < BLOCK_UNITS ? FN(units) : begin + BLOCK_UNITS;
+  const int64_t units = FN(units)(args), end = units - begin < BLOCK_UNITS ? units : begin + BLOCK_UNITS;
   const float *input = args->input + image * IN * IN_H * IN_W;
 #if IN_PLACE
   const float *source = input;
@@ -74,14 +89,15 @@ static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int6
     const int64_t origin = (image * OUT + channel) * (OUT_PLANE / OUT_LANES);
     const int panel_rest = OUT - channel < PANEL;
     for (int64_t u = begin; u < end; ++u)
-      for (int64_t t = 0; t < FN(tiles_w); ++t) {
+      for (int64_t t = 0; t < FN(tiles_w)(args); ++t) {
 #if FLAT
         const int64_t pixel = u * TILE_COLUMNS, at = pixel * PIXEL_STEP, next = TILE_COLUMNS * PIXEL_STEP;
         const int rest = OUT_H * OUT_W - pixel < TILE_COLUMNS;
 #else
         const int64_t y = u * TILE_LINES, x = t * TILE_COLUMNS, pixel = y * OUT_W + x;
         const int64_t at = (y - (IN_PLACE ? 0 : begin * TILE_LINES)) * PITCH + x * PIXEL_STEP;
-        const int64_t next = t + 1 < FN(tiles_w) ? TILE_COLUMNS * PIXEL_STEP : TILE_LINES * PITCH - x * PIXEL_STEP;
+        const int64_t next =
+            t + 1 < FN(tiles_w)(args) ? TILE_COLUMNS * PIXEL_STEP : TILE_LINES * PITCH - x * PIXEL_STEP;
         const int rest = OUT_H - y < TILE_LINES || OUT_W - x < TILE_COLUMNS;
 #endif
         const int64_t to = origin + pixel * OUT_LANES;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One register tile of a direct convolution: TILE_H x TILE_W pixels of the output by TILE_VECTORS vectors of channels.
 //   TILE_LANES  channels of the last vector that exist
 // `in` points to what the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks of STEPS

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[N][K] transposed, for few rows of A: every element is a dot product of two rows of memory, and
 // B is read once, in place. LANES columns are taken at a time, each with a vector of partial sums. At the end these
 // become one vector of results.

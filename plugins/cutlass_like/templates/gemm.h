@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N], both computed by the model. Blocks of BLOCK_PANELS column panels of B are copied to the
 // workspace, transposed if B is; with DIRECT they are read in place. A is read in place.
 enum {

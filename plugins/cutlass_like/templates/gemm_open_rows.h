@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N] with constant B, packed as for gemm_weights.h, where each call brings its own M. Its rows
 // are split into panels of nearly equal height, at most ROW_PANEL: there is a tile for each height.
 enum {

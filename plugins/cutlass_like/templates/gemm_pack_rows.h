@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #if !DIRECT
 // Copies `rows` rows and `depth` terms of A side by side.
 static inline __attribute__((always_inline)) void FN(pack)(float *panel, const float *a, int64_t rows, int64_t depth) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N] with constant B, which was packed into panels of COLUMN_PANEL columns when the model was
 // built: [panel][K][columns of the panel, padded to whole vectors]. Each panel of B is read once per block of
 // BLOCK_PANELS row panels and stays in the cache for them. With DIRECT, A is read in place. Otherwise the rows of a

@@ -1,4 +1,5 @@
-// The work of a share if units of work do not depend on each other: the FN(items) units are divided evenly among the
+// SPDX-License-Identifier: Apache-2.0
+// The work of a share if units of work do not depend on each other: the UNITS units are divided evenly among the
 // shares.
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;

@@ -1,5 +1,7 @@
-// The work of a share, where blocks are made of panels: FN(items) panels in all, FN(run) of them in each block, shared
-// out evenly. A share takes as many panels of a block at once as there are left for it.
+// SPDX-License-Identifier: Apache-2.0
+// The work of a share, where blocks are made of panels: UNITS panels in all, FN(run) of them in each block, shared
+// out evenly; an image and group has BLOCKS blocks. A share takes as many panels of a block at once as there are left
+// for it.
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;
   (void)worker;
@@ -9,7 +11,7 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
     while (item < stop) {
       const int64_t first = item % FN(run), block = item / FN(run);
       const int64_t last = FN(run) - first < stop - item ? FN(run) : first + stop - item;
-      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
+      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / BLOCKS, block % BLOCKS, first, last);
       item += last - first;
     }
   }

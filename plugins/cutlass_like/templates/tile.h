@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One register tile: TILE_ROWS x TILE_VECTORS vectors of the product of a (rows) and b (columns), over `depth` terms.
 //   TILE_A_ROW, TILE_A_DEPTH  floats between two rows, two terms of a
 //   TILE_B_DEPTH              floats between two terms of b
@@ -5,10 +6,12 @@
 //   TILE_C_ROW                floats between two rows of the result; with TRANSPOSED, between two columns
 //   TILE_AHEAD                floats that each term prefetches from `ahead` on, for later tiles; `ahead_step` floats
 //                             between two terms
+//   TILE_PARAMETERS           further parameters where sizes are those of a call: `c_row`, and `left`, the columns from
+//                             the tile on
 //   TILE_PARTIAL_ROW          like TILE_C_ROW, of the partial sums that are kept between blocks of depth
 static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
                       int last, float *c, const float *restrict bias, const float *restrict residual,
-                      const float *ahead, int64_t ahead_step) {
+                      const float *ahead, int64_t ahead_step TILE_PARAMETERS) {
   vf sum[TILE_ROWS][TILE_VECTORS];
   // The lines of the result are prefetched before the sums begin: they lie too far apart for hardware prefetchers.
 #if TRANSPOSED

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 8 lanes of f32: AVX2 and FMA. Remainders use maskload and pieces of stores.
 #include <immintrin.h>
 

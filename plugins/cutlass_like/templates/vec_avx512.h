@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 16 lanes of f32: AVX-512F. Remainders use write masks.
 #include <immintrin.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 4 lanes of f32 as a GNU C vector: any processor (SSE2 on x86-64, NEON on AArch64, scalars elsewhere).
 enum { LANES = 4 };
 typedef float vf __attribute__((vector_size(16)));

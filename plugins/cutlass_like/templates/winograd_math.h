@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's minimal filtering F(m, 3): m outputs of a filter with 3 taps from m + 2 inputs by m + 2 products instead
 // of 3 * m. Points 0, 1, -1, infinity for m = 2; 2 and -2 in addition for m = 4. Along columns first, then along rows,
 // the same transforms give the two-dimensional form.

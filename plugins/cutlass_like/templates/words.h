@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of 32-bit words that hold several terms each: four bytes, two i16 or two bf16. The
 // model computes the data; the weights are known when it is built. Lanes of sums are i32, or f32 for bf16.
 #define DOT_I8X4      1 // four u8 of data by four s8 of weights

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that each instruction set defines, for AVX-512.
 #if defined(__AVX512VNNI__)
 static inline vi w_dot_i8x4(vi sum, vi data, vi weights) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution NCHW on words. First the image is spread out in the workspace: a word holds UNIT channels of a pixel,
 // each phase of the strides is a plane of its own (PHASES), and the padding is written out. A kernel tap then reads at
 // one fixed distance (TAPS) from every position. Lanes run over the positions of a plane, whose rows are WIDE long;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TILE_ROWS channels x TILE_VECTORS vectors of positions.
 static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, const int32_t *restrict weights,
                       int64_t channel, float factor, RESULT_T *output, const RESIDUAL_T *residual,

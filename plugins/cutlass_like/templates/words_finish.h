@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all products of words share: their arguments, and how a vector of sums becomes results.
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
@@ -41,6 +42,9 @@ typedef struct FN(args_t) {
   w_byte_t byte; // of bytes as results
   w_join_t join; // of bytes added to them
   int64_t shares;
+#if IS_OPEN
+  int64_t rows; // of the slice: rows of a matrix, or one image
+#endif
 } FN(args_t);
 
 static inline __attribute__((always_inline)) SUM_T FN(dot)(SUM_T sum, vi data, vi weights) {

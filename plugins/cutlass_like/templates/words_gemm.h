@@ -1,15 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N] on words, B known when the model was built: [panel of COLUMN_VECTORS vectors][word of
 // terms][column of the panel]. A is read as it lies (IN_PLACE) or turned into rows of words in the workspace first.
+// Where M is that of a call, its rows are split into panels of nearly equal height: there is a tile for each height.
 enum {
   FN(depth) = (K + UNIT - 1) / UNIT, // words of a row
   FN(column_panel) = COLUMN_VECTORS * LANES,
-  FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + FN(column_panel) - 1) / FN(column_panel),
-  FN(blocks) = (FN(row_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
-  // One unit of work: one panel of B over one block of rows.
-  FN(items) = FN(blocks) * FN(column_panels),
   FN(run) = FN(column_panels), // items of one block
 };
+
+CALL_SIZE FN(row_panels)(const FN(args_t) * args) {
+  (void)args;
+  return (M + ROW_PANEL - 1) / ROW_PANEL;
+}
+
+CALL_SIZE FN(blocks)(const FN(args_t) * args) {
+  return (FN(row_panels)(args) + BLOCK_PANELS - 1) / BLOCK_PANELS;
+}
+
+// One unit of work: one panel of B over one block of rows.
+CALL_SIZE FN(items)(const FN(args_t) * args) {
+  return FN(blocks)(args) * FN(column_panels);
+}
 
 #if !IN_PLACE
 // Rows of A as words; floats that become bytes have a scale for each row.
@@ -47,14 +59,22 @@ static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t batch, int
                       int64_t last) {
   (void)slot, (void)batch; // there is one matrix
   const int64_t panel = block * BLOCK_PANELS;
-  const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
+  const int64_t all = FN(row_panels)(args), panels = all - panel < BLOCK_PANELS ? all - panel : BLOCK_PANELS;
+#if IS_OPEN
+  const int64_t low = M / all, high = M % all; // rows of a low panel, and how many are one row higher
+#endif
   for (int64_t w = first; w < last; ++w) {
     const int64_t column = w * FN(column_panel);
     const int column_rest = w + 1 == FN(column_panels);
     for (int64_t p = 0; p < panels; ++p) {
+#if IS_OPEN
+      const int64_t row = (panel + p) * low + (panel + p < high ? panel + p : high), height = low + (panel + p < high);
+      TILES(height, column_rest, args, row, column, args->weights + column * FN(depth));
+#else
       const int64_t row = (panel + p) * ROW_PANEL;
-      const int row_rest = panel + p + 1 == FN(row_panels);
+      const int row_rest = panel + p + 1 == all;
       TILES(args, row, column, args->weights + column * FN(depth));
+#endif
     }
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TILE_ROWS rows x TILE_VECTORS vectors of columns, of which the last has TILE_LANES.
 static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, const int32_t *restrict weights) {
 #if IN_PLACE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that an instruction set has no instructions for, lane by lane.
 #if defined(LANE_BY_LANE)
 static inline int w_any_above(vf x, float limit) {

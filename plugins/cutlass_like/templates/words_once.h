@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parameters of a product of words that are the same for all channels; they lie behind the tables of the channels.
 // pack_words.c writes them, and words_entry.h reads them.
 typedef struct byoc_cutlass_once_t {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that vectors of any processor can do; words_lanes.h does the others lane by lane.
 #define LANE_BY_LANE 1
 static inline vi w_dot_i16x2(vi sum, vi a, vi b) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of the functions that build an operator's primitives.
 #include "build.h"
 

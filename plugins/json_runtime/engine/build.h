@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // build.h - what the operators' builders (op_*.c) are made of. All of it works on a function that is being built,
 // records failures in function->error, and returns a status.
 #ifndef BYOC_DNNL_BUILD_H_

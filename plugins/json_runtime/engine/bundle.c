@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads the shared libraries that travel inside the artifact.
 #define _GNU_SOURCE // memfd_create, dlinfo
 #include "bundle.h"

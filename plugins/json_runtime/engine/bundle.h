@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bundle.h - loads shared libraries that travel inside the artifact.
 #ifndef BYOC_DNNL_BUNDLE_H_
 #define BYOC_DNNL_BUNDLE_H_

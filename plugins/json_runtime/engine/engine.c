@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's table: the one symbol that the archive defines for the artifact.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports what went wrong as a status and a sentence.
 #include "error.h"
 

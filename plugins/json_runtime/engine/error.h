@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // error.h - how the engine's parts report what went wrong: a status, and one sentence in a buffer that travels along.
 #ifndef BYOC_DNNL_ERROR_H_
 #define BYOC_DNNL_ERROR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates, runs and destroys one compiled sub-graph.
 #define _GNU_SOURCE // MADV_HUGEPAGE
 #include "function.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // function.h - one compiled sub-graph: the primitives to execute, in order, and the memory they work on.
 //
 // A value of the graph may lie in memory in several layouts, its versions. Each version is a descriptor on a buffer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the JSON of a sub-graph and checks it.
 #include "graph.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // graph.h - the description of one sub-graph, read from its JSON (the schema is in ../README.md) and checked.
 #ifndef BYOC_DNNL_GRAPH_H_
 #define BYOC_DNNL_GRAPH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends C++ exceptions of oneDNN with the unwinder alone: the engine is C, and links no C++ library.
 #include "guard.h"
 

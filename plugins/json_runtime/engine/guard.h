@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a call of oneDNN so that a C++ exception ends there. oneDNN makes small objects in each run; the C++ library
 // throws std::bad_alloc where there is no memory for them, and an exception that reaches a C caller ends the process.
 #ifndef BYOC_DNNL_GUARD_H_

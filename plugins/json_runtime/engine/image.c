@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the ELF image of a shared library in memory.
 #define _GNU_SOURCE // environ
 #include "image.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // image.h - reads the ELF image of a shared library that lies in memory, to find what need not be copied to load it.
 //
 // libdnnl.so.2 has 39 MB, of which the dynamic loader itself touches one. Copying the rest into a memfd costs 30 to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Holds all functions of one context, and packs constants at build time.
 #include "instance.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // instance.h - all functions of one context: what the engine's table calls, and what the compiler side asks for when
 // it packs constants at build time.
 #ifndef BYOC_DNNL_INSTANCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes memory descriptors, and writes and reads them as JSON.
 #include "layout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // layout.h - memory descriptors as JSON, so that constants can travel in the layout that a primitive wants.
 //
 //   {"padded": [64, 16, 7, 7], "strides": [12544, 784, 112, 16], "blocks": [16], "block_dims": [0]}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens the process-wide copy of oneDNN and fills the table of its functions.
 #define _GNU_SOURCE // RTLD_NOLOAD
 #include "library.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // library.h - the process-wide copy of oneDNN, reached through a table of function pointers.
 //
 // The engine has no undefined symbol of oneDNN, so that an artifact that carries the library inside itself needs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Offsets of arena buffers: largest first, each at the lowest place that is free for as long as it lives.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution, transposed convolution, pooling: the operators with windows.
 #include <string.h>
 

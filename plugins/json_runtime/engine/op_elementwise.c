@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise functions of one and of two operands, PReLU, and reductions.
 #include <string.h>
 

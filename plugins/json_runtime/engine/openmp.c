@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets how OpenMP's idle workers wait.
 #define _GNU_SOURCE // environ, RTLD_NOLOAD
 #include "openmp.h"

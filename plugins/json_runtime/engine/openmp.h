@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // openmp.h - how OpenMP's idle workers wait.
 //
 // GNU's runtime has a worker spin for some milliseconds before it sleeps. If other work needs the processors (the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds the operators that follow a primitive as its post-operations.
 #include "build.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // primitives.h - creates primitives. oneDNN generates their machine code at that time, which takes most of a start.
 #ifndef BYOC_DNNL_PRIMITIVES_H_
 #define BYOC_DNNL_PRIMITIVES_H_

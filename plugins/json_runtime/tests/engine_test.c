@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the engine alone: JSON in, results compared with plain loops.
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS, strdup
 // The engine against plain loops: one case per operator and per fusion, then many instances in many threads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain loops over the engine's JSON, to compare its results with.
 #include "reference.h"
 

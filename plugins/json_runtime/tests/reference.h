@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reference.h - plain loops over the engine's JSON, to compare its results with.
 #ifndef BYOC_DNNL_TEST_REFERENCE_H_
 #define BYOC_DNNL_TEST_REFERENCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands: fill, copy, launch, barrier.
 #include "driver.h"
 

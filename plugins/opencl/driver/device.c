@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens, describes and closes a device.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // driver.h - the OpenCL driver inside: its handles, and what its files share.
 //   driver.c   the table
 //   library.c  libOpenCL.so.1, found when a device is opened

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: each stands for the last command that signalled it.
 #include "driver.h"
 

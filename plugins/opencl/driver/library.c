@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds libOpenCL.so.1 and fills the table of its functions.
 #include "driver.h"
 

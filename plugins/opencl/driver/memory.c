@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers, and the sub-buffers that stand for places in them.
 #include "driver.h"
 

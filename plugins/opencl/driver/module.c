@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs from OpenCL C or from binaries, and the kernels in them.
 #include "driver.h"
 

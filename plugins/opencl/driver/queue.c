@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues: our own, and those of the caller.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpenCL driver on whatever OpenCL device there is: what byoc-plugin-check cannot see, because it needs kernels in
 // OpenCL C or OpenCL's own handles.
 #define _DEFAULT_SOURCE // setenv

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the cases in this folder: operators that came with ONNX 24 to 28, most of them for decoders of language models,
 their inputs, and the outputs that ONNX's reference implementation computes (ONNX Runtime has kernels for few of them).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the cases in this folder: models of ai.onnx.ml, their inputs, and the outputs that ONNX Runtime computes.
 
 usage: make_cases.py [NAME...]    (needs the packages onnx, onnxruntime and numpy)
@@ -19,6 +20,7 @@ TYPES = {
     np.dtype("i8"): TensorProto.INT64,
     np.dtype("i4"): TensorProto.INT32,
     np.dtype("i2"): TensorProto.INT16,
+    np.dtype("u1"): TensorProto.UINT8,
 }
 NAN = float("nan")
 
@@ -30,20 +32,31 @@ def type_of(array):
 class Case:
     def __init__(self, name, version, **inputs):
         self.name, self.version, self.inputs = name, version, inputs
-        self.nodes, self.outputs = [], []
+        self.nodes, self.outputs, self.constants, self.maps = [], [], [], {}
 
-    def node(self, operator, operand, *types, domain=DOMAIN, **attributes):
+    def node(self, operator, operands, *types, domain=DOMAIN, **attributes):
         names = [f"y{len(self.outputs) + i}" for i in range(len(types))]
-        self.nodes.append(helper.make_node(operator, [operand], names, domain=domain, **attributes))
+        self.nodes.append(helper.make_node(operator, [o.strip("_") for o in operands.split()], names, domain=domain, **attributes))
         self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, types)]
+
+    def constant(self, array):
+        self.constants.append(numpy_helper.from_array(array, f"c{len(self.constants)}"))
+        return self.constants[-1].name
 
     def write(self):
         infos = [helper.make_tensor_value_info(n, type_of(a), list(a.shape)) for n, a in self.inputs.items()]
-        graph = helper.make_graph(self.nodes, self.name, infos, self.outputs)
+        for name, (_, key, value, _) in self.maps.items():
+            of = helper.make_map_type_proto(key, helper.make_tensor_type_proto(value, []))
+            infos.append(helper.make_value_info(name, of))
+        graph = helper.make_graph(self.nodes, self.name, infos, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, self.version), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="byoc").SerializeToString()
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        results = session.run(None, self.inputs)
+        results = session.run(None, {**self.inputs, **{name: given[0] for name, given in self.maps.items()}})
+        for name, (given, key, value, _) in self.maps.items():
+            for part, kind, items in (("keys", key, given.keys()), ("values", value, given.values())):
+                kind = object if kind == TensorProto.STRING else helper.tensor_dtype_to_np_dtype(kind)
+                self.inputs[f"{name}.{part}"] = np.array(list(items), kind)
         folder = pathlib.Path(__file__).parent / self.name / "test_data_set_0"
         folder.mkdir(parents=True, exist_ok=True)
         (folder.parent / "model.onnx").write_bytes(model)
@@ -285,7 +298,61 @@ def tokenizer():
     return case
 
 
-CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members, tokenizer]
+def sizes_made():
+    """Operators of com.microsoft whose results have sizes that only the run knows."""
+    floats = [TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT64]
+    case = Case("sizes_made", 3, x=np.array([2, 1, 1, 3, 4, 3, -0.5], "f4"), a=np.array(-2, "i8"), b=np.array([3], "i8"),
+                c=np.array([2], "i8"), m=np.arange(6, dtype="f4").reshape(2, 3), p=np.array([[0, 1, 2, -1]], "i8"),
+                i=np.arange(12, dtype="f4").reshape(1, 1, 3, 4), w=np.ones((1, 1, 3, 3), "f4"), d=np.array([1, 0, 2, 1], "i8"))
+    case.node("Unique", "x", *floats, domain="com.microsoft")
+    case.node("Range", "a b", TensorProto.INT64, domain="com.microsoft")
+    case.node("Range", "a b c", TensorProto.INT64, domain="com.microsoft")
+    case.node("Pad", "m p", TensorProto.FLOAT, domain="com.microsoft")
+    case.node("ConvTransposeWithDynamicPads", "i w d", TensorProto.FLOAT, domain="com.microsoft")
+    return case
+
+
+def experts():
+    """Mixtures of experts whose weights are packed; "_" stands for an operand that is left out. ONNX Runtime's CPU provider
+    normalises the router's weights whatever normalize_routing_weights says."""
+    random = np.random.default_rng(9)
+    numbers = lambda *shape: random.uniform(-1, 1, shape).astype("f4")
+    case = Case("experts", 3, x=numbers(5, 32), p=numbers(5, 3), b=numbers(3, 64), d=numbers(3, 32))
+    for bits, block, has_zeros in ((4, 16, True), (4, 0, False), (8, 0, True), (2, 32, False), (2, 16, True)):
+        layers, zeros = [], []
+        for rows, bias in ((64, "b"), (32, "d")):
+            blocks = 32 // block if block else 0
+            of = lambda *shape: case.constant(random.integers(0, 256, shape).astype("u1"))
+            scales = case.constant((random.uniform(0.1, 1, [3, rows] + [blocks] * (block > 0)) / 2**bits).astype("f4"))
+            layers += [of(3, rows, 4 * bits), scales, bias]
+            if has_zeros:
+                zeros.append(of(3, rows, -(-blocks * bits // 8)) if block else of(3, rows * bits // 8))
+        settings = {"block_size": block} if block else {}
+        case.node("QMoE", " ".join(["x", "p"] + layers + (["_"] * 3 if zeros else []) + zeros), TensorProto.FLOAT, k=2,
+                  domain="com.microsoft", normalize_routing_weights=1, activation_type="swiglu", swiglu_fusion=1,
+                  expert_weight_bits=bits, **settings)
+    return case
+
+
+def maps():
+    """Maps as inputs, which are two vectors in byoc: keys and values."""
+    made = {"t": ({"b": 2.5, "no": 9.0, "a": -1.0}, TensorProto.STRING, TensorProto.FLOAT, {"string_vocabulary": ["a", "c", "b"]}),
+            "i": ({7: 2, 2**40: -3}, TensorProto.INT64, TensorProto.FLOAT, {"int64_vocabulary": [2**40, 1, 7, 2]}),
+            "f": ({5: 2.0, 1: -1.0, 3: 4.0}, TensorProto.INT64, TensorProto.FLOAT, None)}
+    case, ways = Case("maps", 1), [{}, {"map_form": "SPARSE", "max_map": 6}]
+    for name, (_, _, kind, vocabulary) in made.items():
+        if vocabulary:
+            case.node("DictVectorizer", name, kind, **vocabulary)
+            continue
+        for way in ways:
+            case.node("CastMap", name, TensorProto.FLOAT, cast_to="TO_FLOAT", **way)
+            case.node("CastMap", name, TensorProto.INT64, cast_to="TO_INT64", **way)
+    case.maps = made
+    return case
+
+
+CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members, tokenizer,
+         sizes_made, experts, maps]
 
 if __name__ == "__main__":
     for make in CASES:

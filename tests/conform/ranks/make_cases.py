@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the cases in this folder: models whose tensors have no known rank where they come from (inputs, loops,
 sequences), with the outputs of ONNX Runtime.
 

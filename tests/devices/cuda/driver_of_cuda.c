@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA driver for byoc-plugin-check: on the GPU that is here, or on the stub of libcuda.so.1 that LD_LIBRARY_PATH
 // names. A kernel that fails would take the whole context with it, so that there is none.
 #include <dlfcn.h>

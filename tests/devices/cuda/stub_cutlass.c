@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of `cutlass -device=cuda` compute, written down a second time from what their templates promise
 // (plugins/cutlass_like/cuda/templates): a name says the kind, the layouts and the activation, as in
 // "cutlass_gemm_nt_relu_0123456789abcdef", parameters say the rest. A product is computed by the first work-group.

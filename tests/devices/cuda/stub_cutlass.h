@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of `cutlass -device=cuda` as the stub of libcuda.so.1 computes them.
 #ifndef BYOC_TESTS_DEVICES_CUDA_STUB_CUTLASS_H_
 #define BYOC_TESTS_DEVICES_CUDA_STUB_CUTLASS_H_

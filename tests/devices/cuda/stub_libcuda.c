@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda.so.1 without a GPU, for tests of the CUDA driver: memory is the host's, and streams are threads. The
 // kernels that byoc-plugin-check launches are those of the driver `sim`, and those of the target `cutlass -device=cuda`
 // are computed from what their names and parameters say (stub_cutlass.c); any other kernel that a module names does

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels that byoc-plugin-check launches (byoc/driver_check.h). suite_kernels.ptx is made of them by NVRTC with
 // --gpu-architecture=compute_70, and says the version of PTX that sm_70 came with, so that every driver since takes it.
 extern "C" __global__ void suite_scale(const float *x, float *y, float factor, long long n) {

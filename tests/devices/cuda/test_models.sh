@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Models on `cutlass -device=cuda` against the processor: test_models.sh BYOC WORK_FOLDER CUDA_PATH STUB_FOLDER MODEL...
 # The stub of libcuda.so.1 computes what the kernels' names and parameters say. So this checks all but the machine code:
 # kernels compile, and are launched with the right numbers on the right bytes. Exit status 77 where CUDA_PATH is no

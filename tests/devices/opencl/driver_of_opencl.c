@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpenCL driver for byoc-plugin-check, with kernels in OpenCL C.
 #include "byoc/driver_check.h"
 #include "plugins/opencl/driver/driver.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A caller's own command queues under an artifact on OpenCL: asked for at each run, used, and given back.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exported costs (core/collage/cost_database.h): what is imported can be listed and exported.
 #include "core/base/log.h"
 #include "core/collage/cost_database.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that are declared as text (core/ops/declared.h): the first line is the signature, the rest the definition,
 // of one element where the signature ends with '!', else loops. What is accepted is tried in all forms, and inferred.
 #include <stdlib.h>

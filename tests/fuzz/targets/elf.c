@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Object files, shared objects, archives (core/base/elf.h), the identity notes of plugins (core/plugin/identity.h) and
 // the metadata in an artifact's file (core/runtime/artifact_file.h).
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of the oneDNN engine (plugins/json_runtime/engine): functions are set up or refused with a reason. An
 // artifact's constants are as large as its JSON says; here they are large enough for what is let through.
 #include <jansson.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules as text (core/ir/text.h): what parses prints stably and parses again.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop kernels as text (core/ir/loop_text.h): what parses prints stably, parses again, becomes C and code for the
 // interpreter.
 #include <stdlib.h>

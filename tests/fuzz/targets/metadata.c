@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metadata of artifacts: whatever a sealed file says of itself is inspected (tools/byoc/inspect_artifact.h), and
 // its tree of modules read (core/compose/module_tree.h).
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy files (tools/byoc/npy.h): an array has as many bytes as its shape and type say.
 #include "tools/byoc/npy.h"
 #include "tests/fuzz/fuzz.h"

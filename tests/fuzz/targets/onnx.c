@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX models (core/frontend/onnx_read.h): reading, checking and inference.
 #include "core/frontend/onnx_read.h"
 #include "tests/fuzz/fuzz.h"

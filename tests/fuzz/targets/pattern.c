@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns of partition rules (core/plugin/pattern.h): what parses is matched against a small model.
 #include <stdlib.h>
 

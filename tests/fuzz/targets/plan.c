@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans as JSON (core/collage/plan_json.h): what is read prints stably and is read again.
 #include "core/collage/plan_json.h"
 #include "tests/fuzz/fuzz.h"

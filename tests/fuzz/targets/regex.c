@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RE2's patterns (core/ops/regex.h): a translation is one that the C library takes.
 #include <regex.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of artifacts with open shapes: whatever shapes and values they get, artifact and evaluator give the same
 // answer or refuse them both. The models are those of tests/fuzz/shapes. They are built when the target starts, in the
 // preset `fuzz` with sanitizers and counters in the generated code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of libraries (plugins/builtin_shim/table.h).
 #include <stdlib.h>
 

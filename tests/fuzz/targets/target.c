@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Target strings (core/target/target.h): what is accepted has a canonical text, which stays as it is.
 #include <stdlib.h>
 #include <string.h>

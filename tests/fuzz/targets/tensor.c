@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX's test data (core/frontend/onnx_data.h): tensors, sequences and optionals, and the summary of a model.
 // Each input is read as all of them.
 #include "core/frontend/onnx_data.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stranger's backend: Abs on static f32 tensors, as C source.
 #include <stdio.h>
 

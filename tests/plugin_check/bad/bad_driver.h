@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the bad drivers share: each is the driver `sim` with something of its table replaced by spoil_driver, which it
 // defines.
 #ifndef BYOC_TESTS_PLUGIN_CHECK_BAD_DRIVER_H_

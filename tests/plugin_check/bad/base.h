@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A good plugin, which the bad ones of this folder include after they have defined what is bad about them. It takes
 // Relu and Neg on f32 tensors of static shapes and hands back C source. Whatever a bad plugin does not define is as
 // below.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of the build is in what it generates.
 static int build_count;
 #define GENERATE_FIRST build_count += 1;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes memory of the host for the lines of a file and ends the process where there is none. (The rule tries some of a
 // build's requests, so that there are many lines.)
 #define GENERATE_FIRST                                                                                                 \

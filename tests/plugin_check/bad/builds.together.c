@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Its kernels keep a file by which they tell that they are the only ones.
 #define KERNEL_BEFORE                                                                                                  \
   "#include <fcntl.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"                                 \

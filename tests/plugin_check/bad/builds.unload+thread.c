@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaves a thread behind that runs its code when it is gone.
 #include <pthread.h>
 #include <time.h>

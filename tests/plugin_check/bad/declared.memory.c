@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares an operator whose definition reads one element behind its operand.
 #include "byoc/operator_plugin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declares an operator whose definition leaves out the last element of its result.
 #include "byoc/operator_plugin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // It crashes where it is to close no device.
 #include "bad_driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Its table lacks a required slot.
 #include "bad_driver.h"
 

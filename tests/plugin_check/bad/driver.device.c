@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // It describes its device by a whole struct, whatever the size of the one that the caller has.
 #include "bad_driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // It keeps a note of each question for times, and never frees it. (The sanitizer that looks for lost memory is loaded
 // for this one.)
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands end before they began.
 #include "bad_driver.h"
 

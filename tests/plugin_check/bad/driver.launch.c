@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // It launches along the first axis only.
 #include "bad_driver.h"
 

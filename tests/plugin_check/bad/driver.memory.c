@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // It copies whole words only, and forgets the bytes behind the last one.
 #include "bad_driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whoever waits for its queues is not told that a command failed.
 #include "bad_driver.h"
 

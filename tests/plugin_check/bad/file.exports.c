@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports a helper beside byoc_plugin_query.
 #include "base.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes the environment in generate.
 int setenv(const char *name, const char *value, int overwrite);
 #define GENERATE_FIRST                                                                                                 \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fails in generate without a reason.
 #define GENERATE_FIRST                                                                                                 \
   if (codegen != NULL) return BYOC_INTERNAL;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Crashes in accept.
 #define ACCEPT_FIRST                                                                                                   \
   int *volatile nowhere = NULL;                                                                                        \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Blocks a signal from its first run on.
 #define KERNEL_BEFORE                                                                                                  \
   "#define _GNU_SOURCE 1\n"                                                                                            \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaves a child process behind in generate.
 int fork(void);
 void _exit(int code);

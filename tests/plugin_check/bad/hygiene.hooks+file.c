@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaves a file open in generate.
 #include <stdio.h>
 #define GENERATE_FIRST                                                                                                 \

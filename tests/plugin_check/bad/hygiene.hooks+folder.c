@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes the working folder in accept.
 int chdir(const char *path);
 #define ACCEPT_FIRST                                                                                                   \

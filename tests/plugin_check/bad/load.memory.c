@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes memory of the host in query and loses it where there is no more.
 #define QUERY_FIRST                                                                                                    \
   void *first = host->resize(host, NULL, 16), *second = host->resize(host, NULL, 16);                                  \

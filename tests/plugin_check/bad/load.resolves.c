@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls a function that nobody defines.
 extern int nobody_defines_this(int x);
 #define GENERATE_FIRST                                                                                                 \

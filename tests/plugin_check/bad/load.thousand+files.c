@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loses a file with each load, and so it has too many open ones after some hundred.
 #include <fcntl.h>
 #define QUERY_FIRST                                                                                                    \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loses memory of its own with each load.
 #include <stdlib.h>
 static void *volatile lost;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remembers the input of the first call and looks at it in the second one.
 #define KERNEL_BEFORE "static const float *volatile kept;"
 #define KERNEL_FIRST                                                                                                   \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps a function in generate and asks about it when it generates again.
 #include "byoc/plugin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps a node of the graph in accept and asks about it in generate.
 #include "byoc/plugin.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts on being asked about each node once, and fails where it is asked again, as the search does.
 #include "byoc/plugin.h"
 

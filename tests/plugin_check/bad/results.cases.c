@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Its kernels are wrong in an artifact, where its file is called cases.so.
 #define KERNEL_BEFORE "#include <stdio.h>\n#include <string.h>\n"
 #define KERNEL_FIRST                                                                                                   \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Its kernels notice when two contexts run them at once.
 #define KERNEL_BEFORE "#include <time.h>\nstatic _Atomic int inside;\n"
 #define KERNEL_FIRST                                                                                                   \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says that accept may be called by several threads, and declines where it is.
 #include "byoc/plugin.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds plugin.c with the headers of a minor: make.sh HEADERS OUT.so [FLAGS...]. HEADERS is a folder with byoc/, or a
 # tarball of one. The kept binaries beside this file came from this repository's history by
 #

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The object that the kept plugins carry: kernels, a C function and a JSON engine, built with the headers of their
 // minor as the plugins are.
 #include <stdio.h>

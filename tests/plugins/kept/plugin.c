@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backend that uses what its minor of the ABI has, in each flavour: C source, objects with bound constants, a JSON
 // engine, IR, a C call, a group. minor<N>.so beside this file are built of it with the headers of released minors
 // (make.sh), and stay as they are; tests/abi/test_kept.c runs them.

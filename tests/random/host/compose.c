@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Composes an accepted mutant, runs the artifact, and holds it against what the evaluator gave.
 #include "core/compose/compose.h"
 

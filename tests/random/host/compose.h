@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutants as artifacts.
 #ifndef BYOC_TESTS_RANDOM_HOST_COMPOSE_H_
 #define BYOC_TESTS_RANDOM_HOST_COMPOSE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutants of host programs: what the verifier accepts must run.
 //
 // seeds.c collects valid programs as texts; mutate.c, mutate_buffers.c and mutate_order.c change one; run.c evaluates

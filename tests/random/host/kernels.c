@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells kernels whose indices follow from their signatures from those whose indices depend on data.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mutants of valid host programs: the verifier judges each, and what it accepts is evaluated. Under the sanitizers, any
 // report is a finding: a hole in the verifier or in the evaluator.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes the instructions of host programs at random.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes the declarations of host programs at random: types, places, views, the workspace.
 #include <string.h>
 

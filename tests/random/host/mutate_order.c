@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes at random what host programs say of queues and events.
 #include "core/hostir/edit.h"
 #include "tests/random/host/host.h"

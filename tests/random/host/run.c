@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates accepted mutants on inputs and outputs of exactly their sizes.
 #include <stdlib.h>
 #include <string.h>

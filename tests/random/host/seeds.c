@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects valid host programs to begin with.
 #include <stdlib.h>
 #include <string.h>

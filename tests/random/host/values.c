@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes inputs of host programs, and compares outputs.
 #include "tests/random/host/values.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inputs of host programs, each in memory of exactly its size, and the comparison of outputs.
 #ifndef BYOC_TESTS_RANDOM_HOST_VALUES_H_
 #define BYOC_TESTS_RANDOM_HOST_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work in forked processes: several at once, and those that go wrong.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ELF and archive readers, on files of this machine's compiler, then on the same files cut and changed everywhere.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files and folders, with a full disk, missing permissions and names that are taken.
 #include "tests/support/support.h"
 
@@ -384,6 +385,43 @@ static void what_dead_processes_left_is_swept(void **state) {
   (void)close(fds[1]);
 }
 
+// A child that outlives its killed parent for a moment does not keep the parent's folder from being swept.
+static void what_a_parent_left_is_swept(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  int fds[2];
+  assert_int_equal(pipe(fds), 0);
+  char *place = byoc_copy_string(byoc_allocator_system(), in_folder("orphaned"));
+  byoc_test_ok(byoc_make_directories(place, &diag), &diag);
+  assert_int_equal(setenv("TMPDIR", place, 1), 0);
+  const pid_t maker = fork();
+  if (maker == 0) {
+    char *own = NULL;
+    if (byoc_make_temporary_directory("orphaned", byoc_allocator_system(), NULL, &own) != BYOC_OK) _exit(1);
+    const pid_t child = fork();
+    if (child == 0) {
+      const pid_t self = getpid();
+      if (write(fds[1], &self, sizeof(self)) != sizeof(self)) _exit(1);
+    }
+    for (;;) (void)pause();
+  }
+  pid_t child = 0;
+  assert_int_equal(read(fds[0], &child, sizeof(child)), sizeof(child));
+  assert_int_equal(kill(maker, SIGKILL), 0);
+  assert_int_equal(waitpid(maker, NULL, 0), maker);
+  assert_int_equal(byoc_test_count_entries(place), 1);
+  char *file = byoc_path_join(byoc_allocator_system(), place, "new");
+  byoc_test_ok(byoc_file_write_atomic(file, "new", 3, 0644, &diag), &diag);
+  const size_t left = byoc_test_count_entries(place);
+  assert_int_equal(kill(child, SIGKILL), 0);
+  assert_int_equal(left, 1);
+  byoc_free(byoc_allocator_system(), file);
+  byoc_free(byoc_allocator_system(), place);
+  assert_int_equal(unsetenv("TMPDIR"), 0);
+  (void)close(fds[0]);
+  (void)close(fds[1]);
+}
+
 static void a_long_name_is_written_whole(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -504,6 +542,7 @@ int main(void) {
       cmocka_unit_test(paths),
       in_a_folder(temporaries_go_at_exit_but_not_in_children),
       in_a_folder(what_dead_processes_left_is_swept),
+      in_a_folder(what_a_parent_left_is_swept),
       in_a_folder(a_long_name_is_written_whole),
       in_a_folder(cache_folder_order),
       in_a_folder(each_allocation_fails),

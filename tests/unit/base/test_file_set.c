@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several files that appear together or not at all.
 #include "tests/support/support.h"
 
@@ -254,6 +255,30 @@ static void the_last_file_appears_meanwhile(void **state) {
   assert_int_equal(failed, BYOC_OK);
 }
 
+// A file made from an older one does not take the place of a third one; without a change between, it does.
+static void a_followed_file_changes_meanwhile(void **state) {
+  static const char *const olders[] = {NULL, "older"};
+  (void)state;
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_diag_t diag = {0};
+    byoc_file_set_t mine = {0}, theirs = {0};
+    if (olders[i] != NULL) put("all", olders[i]);
+    const byoc_file_identity_t older = byoc_file_identity("all");
+    add(&mine, "artifact", "mine");
+    add(&mine, "all", "older and mine");
+    byoc_file_set_follow(&mine, older);
+    add(&theirs, "all", "older and theirs");
+    byoc_file_set_follow(&theirs, older);
+    byoc_test_ok(byoc_file_set_commit(&theirs, &diag), &diag);
+    assert_int_equal(byoc_file_set_commit(&mine, &diag), BYOC_ALREADY_EXISTS);
+    assert_non_null(strstr(diag.message, "all' was changed by somebody else meanwhile"));
+    byoc_file_set_abandon(&mine);
+    expect("all", "older and theirs");
+    assert_false(byoc_file_exists("artifact"));
+    assert_int_equal(unlink("all"), 0);
+  }
+}
+
 #define in_a_folder(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -265,6 +290,7 @@ int main(void) {
       in_a_folder(files_that_were_moved_are_locked),
       in_a_folder(processes_commit_one_after_the_other),
       in_a_folder(the_last_file_appears_meanwhile),
+      in_a_folder(a_followed_file_changes_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What contains foreign code: sentences, and the children that contain it too. What plugins do wrong is in
 // tests/mistakes.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process groups: a signal leaves nothing of a process behind.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log lines: what is shown at which level, on a stream that is not a terminal.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps and hashes.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocators, arenas, vectors.
 #include "tests/support/support.h"
 

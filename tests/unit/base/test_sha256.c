@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256 against the examples of FIPS 180-4, in one piece and in many.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growing texts.
 #include "tests/support/support.h"
 
@@ -102,6 +103,17 @@ static void identifiers(void **state) {
   assert_string_equal(buffer, "a_long");
   byoc_make_identifier("7", buffer, 1);
   assert_string_equal(buffer, "");
+  for (int c = 1; c < 256; ++c) { // every character, alone and behind another one
+    const bool is_digit = strchr("0123456789", c) != NULL;
+    const bool stays = is_digit || strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", c) != NULL;
+    const char name[] = {(char)c, '\0'}, behind[] = {'x', (char)c, '\0'};
+    const char first[] = {is_digit ? '_' : stays ? (char)c : '_', is_digit ? (char)c : '\0', '\0'};
+    const char second[] = {'x', stays ? (char)c : '_', '\0'};
+    byoc_make_identifier(name, buffer, sizeof(buffer));
+    assert_string_equal(buffer, first);
+    byoc_make_identifier(behind, buffer, sizeof(buffer));
+    assert_string_equal(buffer, second);
+  }
 }
 
 static void prefixes(void **state) {

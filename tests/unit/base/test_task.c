@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks: who hears a thread's log lines and progress, and how cancelling ends what it waits for.
 #include "tests/support/support.h"
 

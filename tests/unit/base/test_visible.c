@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is not safe to show is escaped, wherever text from models is printed.
 #include "tests/support/support.h"
 

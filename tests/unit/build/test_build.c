@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facade: a model through all steps, what its watcher sees and may end, and what the artifact says it requires.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of thousands of nodes: the time of a build grows with their number, not with its square, and what the host
 // program is cut into runs as the whole would.
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the cover search is fed with: dataflow, index sets, sub-graphs, candidates and the rules that make them. Rows
 // C1, C2, C8.
 #include <stdlib.h>

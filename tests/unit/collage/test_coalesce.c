@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbouring regions joined into one, halves of greedy regions, and plans that people cut. Rows C3, C7, C10.
 #include <stdlib.h>
 
@@ -200,15 +201,19 @@ static void close_problem(problem_t *p) {
   release_targets(&p->made);
 }
 
-// Is there a candidate of exactly the nodes from `first` to `last`?
-static bool offers(const problem_t *p, uint32_t first, uint32_t last) {
+// The position of the candidate of exactly the nodes from `first` to `last`; UINT32_MAX if there is none.
+static uint32_t find(const problem_t *p, uint32_t first, uint32_t last) {
   for (size_t i = 0; i < p->problem->candidates.items.count; ++i) {
     const byoc_index_set_t *nodes = &p->problem->candidates.items.data[i]->nodes;
     if (nodes->count == last - first + 1 && nodes->items[0] == first && nodes->items[nodes->count - 1] == last) {
-      return true;
+      return (uint32_t)i;
     }
   }
-  return false;
+  return UINT32_MAX;
+}
+
+static bool offers(const problem_t *p, uint32_t first, uint32_t last) {
+  return find(p, first, last) != UINT32_MAX;
 }
 
 static void halves_are_candidates(void **state) {
@@ -231,6 +236,29 @@ static void halves_are_candidates(void **state) {
     assert_true(between >= 2 && between <= 2 * 32 / BYOC_COLLECT_NODES);
     close_problem(&p);
   }
+}
+
+// Three regions in a row are offered as one and as two pairs; what stands apart from them is not joined to them.
+static void neighbours_are_offered_together(void **state) {
+  (void)state;
+  static const uint32_t regions[][2] = {{0, 2}, {3, 5}, {6, 8}, {12, 14}};
+  const byoc_collect_options_t options = {.max_nodes = 3, .max_depth = 3};
+  byoc_diag_t diag = {0};
+  byoc_choice_t choice = {0};
+  problem_t p;
+  open_problem(&p, make_chain(20, UINT32_MAX), groups, 1, &options);
+  for (size_t i = 0; i < sizeof regions / sizeof *regions; ++i) {
+    const uint32_t found = find(&p, regions[i][0], regions[i][1]);
+    assert_int_not_equal(found, UINT32_MAX);
+    assert_true(byoc_vector_push(&choice, byoc_allocator_system(), found));
+  }
+  assert_false(offers(&p, 0, 5) || offers(&p, 3, 8) || offers(&p, 0, 8));
+  size_t added = 0;
+  byoc_test_ok(byoc_coalesce(p.problem, &p.made.list, &choice, &diag, &added), &diag);
+  assert_int_equal(added, 3);
+  assert_true(offers(&p, 0, 5) && offers(&p, 3, 8) && offers(&p, 0, 8));
+  byoc_vector_deinit(&choice, byoc_allocator_system());
+  close_problem(&p);
 }
 
 // ---- against brute force ----
@@ -437,9 +465,10 @@ static void a_region_may_be_cut_by_hand(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_group_is_cut_in_two),       cmocka_unit_test(merged_matches_are_cut_in_two),
-      cmocka_unit_test(halves_are_candidates),       cmocka_unit_test(the_search_equals_brute_force),
-      cmocka_unit_test(a_region_may_be_cut_by_hand), cmocka_unit_test(memory_may_run_out_anywhere),
+      cmocka_unit_test(a_group_is_cut_in_two),           cmocka_unit_test(merged_matches_are_cut_in_two),
+      cmocka_unit_test(neighbours_are_offered_together), cmocka_unit_test(halves_are_candidates),
+      cmocka_unit_test(the_search_equals_brute_force),   cmocka_unit_test(a_region_may_be_cut_by_hand),
+      cmocka_unit_test(memory_may_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

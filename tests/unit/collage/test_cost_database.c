@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost database: what is kept, shared, survives a kill, damage and a full disk.
 #include "tests/support/support.h"
 

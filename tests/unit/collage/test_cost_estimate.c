@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The estimate: operations and bytes of operators, and the times that follow.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys of costs: what they depend on, and what not.
 #include "tests/support/support.h"
 

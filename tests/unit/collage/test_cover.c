@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cover search against brute force, on random graphs with random candidates. Rows C3 and C7.
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,6 +315,31 @@ static void compare(const made_t *made, const byoc_cover_options_t *options, dou
   assert_true(cover.cost_ns >= expected - 1e-6);
   if (options == NULL || options->state_budget == 0) assert_true(cover.is_proven);
   byoc_cover_deinit(&cover);
+}
+
+// Where no target takes the nodes, the first four are named, with the reasons.
+static void nodes_that_nobody_takes_are_named(void **state) {
+  (void)state;
+  for (uint32_t n = 1; n <= 6; ++n) {
+    made_t made = {0};
+    byoc_diag_t diag = {0};
+    byoc_cover_t cover;
+    byoc_test_ok(byoc_dataflow_init_edges(&made.flow, n, NULL, 0, byoc_allocator_system(), &diag), &diag);
+    byoc_candidates_init(&made.list, byoc_allocator_system());
+    for (uint32_t node = 0; node < n; ++node) add_candidate(&made, &node, 1, 0, (double)INFINITY);
+    byoc_test_error(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
+                                      byoc_allocator_system(), &diag, &cover),
+                    BYOC_NOT_FOUND, &diag, "every plan costs infinity");
+    char message[2048];
+    byoc_diag_format(&diag, message, sizeof(message));
+    uint32_t named = 0;
+    for (const char *at = message; (at = strstr(at, "it crashed")) != NULL; ++at) ++named;
+    assert_int_equal(named, n < 4 ? n : 4);
+    assert_true((strstr(message, " and others") != NULL) == (n > 4));
+    byoc_diag_clear(&diag);
+    byoc_candidates_deinit(&made.list);
+    byoc_dataflow_deinit(&made.flow);
+  }
 }
 
 // Row C3. Row C7 too: with and without pruning, the cost is the same.
@@ -651,6 +677,7 @@ static void the_narrower_order_is_taken(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nodes_that_nobody_takes_are_named),
       cmocka_unit_test(the_search_equals_brute_force),
       cmocka_unit_test(test_c9_the_search_with_copies_equals_brute_force),
       cmocka_unit_test(candidates_do_not_wait_for_each_other),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cover search on large graphs: chains, ladders and random graphs with three backends. `--bench` prints how its
 // time grows; without it, the small sizes are checked.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout changes as part of the plan: which candidates they make, that pairs nobody takes cost nothing, and that
 // backends exchange blocked tensors where that is cheapest.
 #include <string.h>

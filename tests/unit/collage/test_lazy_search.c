@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searching without pricing everything. Costs are made up from what is priced: each structure has one cost per target.
 #include "core/base/file.h"
 #include <stdlib.h>

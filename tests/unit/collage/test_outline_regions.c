@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that candidates become for pricing.
 #include "core/collage/outline_regions.h"
 #include "core/ir/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a placement, one by one, on random graphs: sound after each, nothing lost, nothing done twice.
 #include "core/collage/partition.h"
 #include "core/ir/text.h"

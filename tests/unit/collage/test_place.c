@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Greedy placement with backends made up in this process.
 #include "core/collage/place.h"
 #include "core/ir/text.h"

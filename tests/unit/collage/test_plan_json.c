@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans as files.
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <jansson.h>
 
 #include "core/base/file.h"
 #include "core/collage/plan_json.h"
@@ -214,6 +217,43 @@ static byoc_status_t read_and_write(void *argument, byoc_allocator_t allocator) 
   return status;
 }
 
+static int allocations_before; // the one that fails
+
+static void *allocate_but_one(size_t size) {
+  return allocations_before-- == 0 ? NULL : malloc(size);
+}
+
+// jansson takes its memory by itself: whichever piece it cannot have, no plan lacks a row without a word.
+static void test_printing_without_memory(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_plan_t plan;
+  byoc_string_t text;
+  json_malloc_t former_malloc;
+  json_free_t former_free;
+  put("good.json", good);
+  byoc_test_ok(byoc_plan_read(path_of("good.json"), byoc_allocator_system(), &diag, &plan), &diag);
+  json_get_alloc_funcs(&former_malloc, &former_free);
+  int failed = 0;
+  for (bool has_failed = true; has_failed; ++failed) {
+    byoc_string_init(&text, byoc_allocator_system());
+    allocations_before = failed;
+    json_set_alloc_funcs(allocate_but_one, free);
+    const byoc_status_t status = byoc_plan_print(&plan, &text, &diag);
+    json_set_alloc_funcs(former_malloc, former_free);
+    has_failed = allocations_before < 0;
+    if (status == BYOC_OK) {
+      byoc_test_same_text(text.data, good);
+    } else {
+      byoc_test_error(status, BYOC_OUT_OF_MEMORY, &diag, "out of memory");
+      byoc_diag_clear(&diag);
+    }
+    byoc_string_deinit(&text);
+  }
+  assert_true(failed > 100);
+  byoc_plan_deinit(&plan);
+}
+
 static void test_c10_allocations_fail(void **state) {
   (void)state;
   put("good.json", good);
@@ -225,7 +265,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c10_round_trip),       cmocka_unit_test(test_c10_what_is_read),
       cmocka_unit_test(test_c10_damaged_fields),   cmocka_unit_test(test_c10_truncated),
-      cmocka_unit_test(test_c10_allocations_fail),
+      cmocka_unit_test(test_c10_allocations_fail), cmocka_unit_test(test_printing_without_memory),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   free(folder);

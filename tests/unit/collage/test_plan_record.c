@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recording a plan over several rounds.
 #include "core/collage/plan_record.h"
 #include "core/ir/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For tests that run a program both ways, compiled and evaluated, and compare.
 #ifndef BYOC_TESTS_UNIT_COMPOSE_BOTH_WAYS_H_
 #define BYOC_TESTS_UNIT_COMPOSE_BOTH_WAYS_H_

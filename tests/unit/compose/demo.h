@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host program made by hand with one instruction of each kind:
 //   y = (((x + w) * 2) + 1) - c    x, y : f32[4]; + w a kernel, * 2 C source, + 1 a C function, - c an engine; a copy
 #ifndef BYOC_TESTS_UNIT_COMPOSE_DEMO_H_
@@ -190,7 +191,7 @@ static void demo_make_modules(demo_t *demo) {
   demo->json->json = "{\"op\":\"sub\"}";
   const int64_t dims[] = {4};
   byoc_tensor_data_t c = {.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = dims, .data = demo_c, .size_bytes = 16};
-  byoc_test_ok(byoc_runtime_module_add_constant(demo->json, &c, &diag), &diag);
+  byoc_test_ok(byoc_runtime_module_add_constant(demo->json, NULL, &c, &diag), &diag);
 }
 
 static inline void demo_init(demo_t *demo) {

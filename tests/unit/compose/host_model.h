@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host program from its text, ready to run in both executors.
 //
 //   host_model_t m;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alias marks and views: in any order, read and written where they may be, without copies.
 #include "core/hostir/edit.h"
 #include "core/hostir/lower.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ifs whose branches differ in rank, or of which one cannot run: compiled and evaluated, they agree.
 #include "both_ways.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The caller's buffers: outputs that become inputs, outputs that are written over inputs, buffers that overlap.
 #include "both_ways.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compiler as a service: objects, the cache, messages, links.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control flow of static programs, from graphs and from texts: compiled and evaluated, they agree.
 #include <stdlib.h>
 

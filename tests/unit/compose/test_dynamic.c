@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs whose shapes, or whose very steps, are known only when they run: compiled and evaluated, they agree.
 #include <malloc.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sub-programs alone, chained and as a DAG, against numbers computed here: nvFuser's tests of host programs, by intent.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The read-only data of an artifact: every piece is found where its own bytes are.
 #include "core/compose/host_c.h"
 #include "tests/support/support.h"
@@ -38,7 +39,7 @@ static void pieces_that_start_at_one_place(void **state) {
   byoc_data_layout_t layout;
   byoc_diag_t diag = {0};
   fixture_init(&fixture, constants, count);
-  byoc_test_ok(byoc_data_layout_create(&fixture.program, byoc_allocator_system(), &diag, &layout), &diag);
+  byoc_test_ok(byoc_data_layout_create(&fixture.program, false, byoc_allocator_system(), &diag, &layout), &diag);
   assert_int_equal(layout.constant_count, 3);
   for (size_t i = 0; i < count; ++i) {
     const byoc_data_entry_t *entry = byoc_data_layout_find(&layout, constants[i].data, constants[i].size_bytes);
@@ -66,7 +67,7 @@ static void engine_constants_that_were_not_laid_out(void **state) {
   byoc_string_t text;
   byoc_diag_t diag = {0};
   fixture_init(&fixture, constants, 0);
-  byoc_test_ok(byoc_data_layout_create(&fixture.program, allocator, &diag, &layout), &diag);
+  byoc_test_ok(byoc_data_layout_create(&fixture.program, false, allocator, &diag, &layout), &diag);
   fixture_init(&fixture, constants, 1);
   byoc_test_ok(byoc_host_c_init(&fixture.program, &options, &layout, allocator, &diag, &host), &diag);
   byoc_string_init(&text, allocator);

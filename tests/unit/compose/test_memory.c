@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What host programs say about memory, seen in both executors: bounds and peaks, zeroed and cached allocations.
 #include "core/hostir/evaluate_internal.h"
 #include "tests/unit/compose/host_model.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime modules on their way into an artifact: what their properties ask of the export, their import tree, and
 // engines: constants, profiles, and one that is missing.
 #include "tests/unit/compose/demo.h"
@@ -224,7 +225,7 @@ static void test_b29_constants_once(void **state) {
   built.demo.json->constants.count = 0;
   for (size_t i = 0; i < 2; ++i) {
     const byoc_tensor_data_t data = {.dtype = BYOC_DTYPE_F32, .data = &more[i], .size_bytes = sizeof(float)};
-    byoc_test_ok(byoc_runtime_module_add_constant(built.demo.json, &data, &diag), &diag);
+    byoc_test_ok(byoc_runtime_module_add_constant(built.demo.json, NULL, &data, &diag), &diag);
   }
   build(&built);
   const byoc_artifact_t *table = built.artifact.table;

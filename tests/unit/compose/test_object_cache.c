@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled objects on disk: what is stored comes back, damage is noticed, and the cache does not grow without limit.
 #include "tests/support/support.h"
 

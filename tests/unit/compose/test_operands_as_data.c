@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands that say axes, sizes, pads or counts: given as data, shapes found at run time, they mean what constants do.
 #include <stdlib.h>
 
@@ -186,10 +187,37 @@ static void shapes_found_at_run_time(void **state) {
   }
 }
 
+static void test_17_negative_sizes_are_errors(void **state) {
+  (void)state;
+  static const char *const nodes[][2] = {
+      {"ConvTranspose@11(%x, @w) {pads = [3, 3]}", "ConvTranspose (ai.onnx 11): dimension 2"},
+      {"Pad@13(%x, @p)", "Pad (ai.onnx 13): dimension 2"},
+  };
+  for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); ++i) {
+    char text[512], expected[128];
+    snprintf(text, sizeof(text),
+             "module {\n  constant @w : f32[1,1,3] = splat 1.0\n  constant @p : i64[6] = [0, 0, -2, 0, 0, -2]\n"
+             "  func @main(%%x : f32[1,1,N]) -> (%%y : ?) {\n    %%y = %s : ?\n    return %%y\n  }\n}\n",
+             nodes[i][0]);
+    snprintf(expected, sizeof(expected), "checking shapes: %s of the result is -1, but must be at least 0",
+             nodes[i][1]);
+    model_t m;
+    open_model(text, &m);
+    const float data[3] = {1, 2, 3};
+    const int64_t dims[] = {1, 1, 3};
+    const byoc_argument_t x = {.dtype = BYOC_DTYPE_F32, .rank = 3, .dims = dims, .data = (void *)(uintptr_t)data};
+    byoc_argument_t y = {0};
+    byoc_diag_t diag = {0};
+    byoc_test_error(byoc_evaluator_run_arguments(m.evaluator, &x, &y, &diag), BYOC_INVALID_ARGUMENT, &diag, expected);
+    close_model(&m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(declared_shapes),
       cmocka_unit_test(shapes_found_at_run_time),
+      cmocka_unit_test(test_17_negative_sizes_are_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

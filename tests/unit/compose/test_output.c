@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files on disk: the same bytes each time, nothing left after a failure, older files untouched.
 #include "tests/unit/compose/demo.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by weights of few bits, evaluated and compiled, against sums over weights that are unpacked here.
 #include <math.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of several ranks, compiled and evaluated: both do the same in each rank.
 #include "tests/support/ranks.h"
 #include "tests/unit/compose/host_model.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code of backends in this process.
 #include "tests/unit/compose/demo.h"
 
@@ -94,6 +95,44 @@ static void test_in_process(void **state) {
   byoc_host_program_destroy(program);
 }
 
+static int opened;
+
+static int32_t open_libm_often(void *self, const byoc_runtime_t *given, void **out_handle) {
+  (void)self;
+  ++opened;
+  return open_libm(NULL, given, out_handle);
+}
+
+// A backend opens one copy in a process. A second library of the same backend is linked from its files, one of another
+// backend is opened, though both open in the same way.
+static void test_one_copy_of_a_backend_in_process(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  byoc_host_program_t *program = NULL;
+  byoc_test_ok(byoc_host_program_create(NULL, "p", system, &diag, &program), &diag);
+  static int backends[2];
+  byoc_runtime_module_t *libraries[2];
+  for (int i = 0; i < 2; ++i) {
+    libraries[i] = demo_module(BYOC_RUNTIME_MODULE_STATIC_LIBRARY, i == 0 ? "first" : "second");
+    libraries[i]->open_in_process = open_libm_often;
+    libraries[i]->open_self = &backends[i];
+    const byoc_file_content_t content = {.name = "x.o", .data = "no object", .size_bytes = 9};
+    byoc_test_ok(byoc_runtime_module_add_file(libraries[i], &content, false, &diag), &diag);
+    assert_true(byoc_vector_push(&program->libraries, system, libraries[i]));
+  }
+  byoc_resolver_t *resolver = NULL;
+  byoc_test_ok(byoc_resolver_create(program, NULL, &runtime, system, &diag, &resolver), &diag);
+  assert_int_equal(opened, 2);
+  byoc_resolver_destroy(resolver);
+  libraries[1]->open_self = &backends[0];
+  assert_int_not_equal(byoc_resolver_create(program, NULL, &runtime, system, &diag, &resolver), BYOC_OK);
+  assert_null(resolver);
+  byoc_diag_clear(&diag);
+  for (int i = 0; i < 2; ++i) byoc_runtime_module_release(libraries[i]);
+  byoc_host_program_destroy(program);
+}
+
 static void test_undefined(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -125,6 +164,7 @@ int main(void) {
       cmocka_unit_test(test_listed_symbols_are_checked),
       cmocka_unit_test(test_linked),
       cmocka_unit_test(test_in_process),
+      cmocka_unit_test(test_one_copy_of_a_backend_in_process),
       cmocka_unit_test(test_undefined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

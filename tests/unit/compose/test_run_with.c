@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs in the caller's memory: buffers that it gives, or an allocator that it has.
 #include "both_ways.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Symbols of modules in one link: those of one name in two modules, whatever kind of symbol they are; files that
 // several modules share; names of the program and of the system.
 #include "tests/unit/compose/demo.h"

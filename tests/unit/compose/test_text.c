@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What compose writes as text: the C of the host program, the header, the metadata.
 #include "tests/unit/compose/demo.h"
 
@@ -30,7 +31,7 @@ static void test_c_text(void **state) {
       "int32_t demo_add(int32_t, float, int64_t, double, void *, void *, void *);\n",
       "for (int64_t turn = 0; turn < 2 && status == BYOC_OK; ++turn) status = demo_add(2, 1.0f, 1, 0.0, ",
       "status = demo_engine.run(context->instances[0], 0, &calls[2]);\n",
-      "__builtin_memcpy((uint8_t *)outputs[0], workspace",
+      "memcpy((uint8_t *)outputs[0], workspace",
       "tensors[0].data = (uint8_t *)inputs[0]; // x/in:0\n",
       "// ---- kernels_0.c ----\n",
   };

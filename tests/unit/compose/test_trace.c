@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces and times of instructions: the artifact and the evaluator agree, instruction by instruction.
 #include "both_ways.h"
 

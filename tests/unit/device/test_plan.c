@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device planning, held to what it promises of every fixture: a planned module stays as it is, and the order of nodes
 // does not matter. And what fixtures cannot show: long chains, and memory that runs out.
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of the frontend's tests: a model under construction, packed and read again.
 #ifndef BYOC_TESTS_UNIT_FRONTEND_FRONTEND_SUPPORT_H_
 #define BYOC_TESTS_UNIT_FRONTEND_FRONTEND_SUPPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that others made: the ONNX project's conformance cases, and those in ../shared/models. None may crash the
 // reader; a model that is refused must be refused with a reason.
 #include "tests/unit/frontend/frontend_support.h"

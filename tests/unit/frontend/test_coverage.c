@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model asks of the operator table: all operators that are not known are told at once, and listed.
 #include <stdlib.h>
 

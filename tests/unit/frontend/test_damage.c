@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged and contradictory files: each gives a clear error, and never a crash, a leak or an allocation of a size that
 // the file only claims.
 #include "tests/unit/frontend/frontend_support.h"

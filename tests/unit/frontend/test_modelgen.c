@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc-modelgen: its models, the same bytes for the same seed, and its exit codes.
 #include "tests/unit/frontend/frontend_support.h"
 
@@ -148,18 +149,34 @@ static void writes_the_same_bytes(void **state) {
   for (int i = 0; i < 3; i++) byoc_free(byoc_allocator_system(), data[i]);
 }
 
+// Weights in a file of their own are those that stand in the model otherwise.
+static void test_18_7_writes_weights_apart(void **state) {
+  (void)state;
+  assert_int_equal(RUN(NULL, "mlp", "-o", "inside.onnx"), 0);
+  assert_int_equal(RUN(NULL, "mlp", "-o", "apart.onnx", "--external"), 0);
+  byoc_graph_module_t *inside = read_generated("inside.onnx"), *apart = read_generated("apart.onnx");
+  assert_int_equal(apart->mappings.count, 1);
+  assert_int_equal(inside->constants.count, apart->constants.count);
+  for (size_t i = 0; i < inside->constants.count; i++) {
+    assert_string_equal(inside->constants.data[i]->name, apart->constants.data[i]->name);
+    assert_true(byoc_constant_equal(inside->constants.data[i], apart->constants.data[i]));
+  }
+  byoc_graph_module_destroy(inside);
+  byoc_graph_module_destroy(apart);
+}
+
 static void says_how_it_is_used(void **state) {
   (void)state;
   EXPECT(0, "usage: byoc-modelgen", "--help");
   EXPECT(0, "mobilenet_v2\n", "--list");
   EXPECT(2, "did you mean 'resnet50'?", "resnet5", "-o", "x.onnx");
-  EXPECT(2, "did you mean '--layers'?", "mlp", "-o", "x.onnx", "--layer", "3");
+  EXPECT(2, "did you mean --layers?", "mlp", "-o", "x.onnx", "--layer", "3");
   EXPECT(2, "say where to write mlp", "mlp");
   EXPECT(2, "name a model", "-o", "x.onnx");
-  EXPECT(2, "--seed needs a whole number", "mlp", "-o", "x.onnx", "--seed", "many");
+  EXPECT(2, "--seed takes a whole number", "mlp", "-o", "x.onnx", "--seed", "many");
   EXPECT(2, "--seed needs a value", "mlp", "-o", "x.onnx", "--seed");
   EXPECT(2, "lenet has no --layers", "lenet", "-o", "x.onnx", "--layers", "3");
-  EXPECT(2, "bert_base takes sequences of at most 512", "bert_base", "-o", "x.onnx", "--sequence", "513");
+  EXPECT(2, "--sequence of bert_base is at most 512", "bert_base", "-o", "x.onnx", "--sequence", "513");
   EXPECT(2, "one model at a time", "mlp", "lenet", "-o", "x.onnx");
   EXPECT(1, "nowhere", "mlp", "-o", "nowhere/x.onnx");
   char path[600];
@@ -191,7 +208,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(writes_image_models),           cmocka_unit_test(writes_transformers),
       cmocka_unit_test(writes_the_same_bytes),         cmocka_unit_test(says_how_it_is_used),
-      cmocka_unit_test(leaves_nothing_on_a_full_disk),
+      cmocka_unit_test(leaves_nothing_on_a_full_disk), cmocka_unit_test(test_18_7_writes_weights_apart),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

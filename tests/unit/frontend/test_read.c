@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the reader makes of sound models.
 #include "tests/unit/frontend/frontend_support.h"
 

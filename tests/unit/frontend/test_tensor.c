@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors: every element type in every field that may hold it, external files, sparse tensors, and wrong data.
 #include "tests/unit/frontend/frontend_support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the verifier says of devices: where buffers are, which queue runs what, and places in the memories of devices.
 #include "tests/unit/hostir/verify_cases.h"
 
@@ -79,6 +80,12 @@ static void test_h10_launches_have_what_they_name(void **state) {
       {"an offset behind the end", PROGRAM(TWO, IN LAUNCH("operand 0 + 17") OUT),
        "argument 0 points outside of buffer 't'"},
       {"a symbol that is not bound", PROGRAM(TWO, IN LAUNCH("i32 J") OUT), "the symbol J is used before it is bound"},
+      {"a grid that is not known",
+       PROGRAM(TWO, IN "launch \"m\" \"f\" grid [1, J, 1] block [1, 1, 1] (%t) -> (%u) with () on %q " OUT),
+       "the symbol J is used before it is bound"},
+      {"a block that is not known",
+       PROGRAM(TWO, IN "launch \"m\" \"f\" grid [1, 1, 1] block [1, 1, J] (%t) -> (%u) with () on %q " OUT),
+       "the symbol J is used before it is bound"},
       {"no work-items",
        PROGRAM(TWO, IN "launch \"m\" \"f\" grid [1, 1, 1] block [1, 0, 1] (%t) -> (%u) with () on %q " OUT),
        "its grid or its block has no such size along axis 1"},

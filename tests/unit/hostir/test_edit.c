@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Edits of host programs: order, ranges, nested instructions and use lists.
 #include "core/hostir/edit.h"
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any order that keeps the dependences does the same as the program's, and so does that of gathered segments: random
 // programs, with views that move, loops, branches and planned memory, and a dynamic one.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Happens-before of queues and events: small programs whose races are known, and random ones against all their
 // interleavings.
 #include "core/hostir/happens_before.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host passes: the table, what they need and keep, switches, guards, dumps.
 #include "core/hostir/pass.h"
 #include "core/hostir/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host programs made by hand: verifier, lifetimes, memory plan, text form.
 #include "core/hostir/edit.h"
 #include "core/hostir/evaluate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Segments of host programs: small programs whose segments are known, and random ones against a check by brute force.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host pass spread-loops: which loops it takes, and what it makes of them. tests/rows has programs as texts.
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of host programs: every construct comes back, mistakes are refused at their place.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier of host programs: one small text for each refusal, with the sentence that says why.
 #include <stdio.h>
 

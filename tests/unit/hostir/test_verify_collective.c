@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier of host programs on collectives.
 #include "tests/unit/hostir/verify_cases.h"
 

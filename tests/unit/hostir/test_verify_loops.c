@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier on loops that count and on views that move: one small text for each refusal.
 #include "tests/unit/hostir/verify_cases.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of the verifier share: cases of a text each, which it accepts or refuses with a sentence.
 #ifndef BYOC_TESTS_UNIT_HOSTIR_VERIFY_CASES_H_
 #define BYOC_TESTS_UNIT_HOSTIR_VERIFY_CASES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module with everything that the text form can express.
 #ifndef BYOC_TESTS_UNIT_IR_RICH_MODULE_H_
 #define BYOC_TESTS_UNIT_IR_RICH_MODULE_H_

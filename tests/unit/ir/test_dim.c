@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dimensions: folding, canonical forms and copies.
 #include "core/ir/dim.h"
 #include "core/ir/text_parts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements as numbers, types and attributes.
 #include <math.h>
 
@@ -107,6 +108,12 @@ static void base64_is_strict(void **state) {
   assert_false(byoc_base64_decode("AB==", 4, byte, 1)); // bits beyond the end
   assert_false(byoc_base64_decode("A=A=", 4, byte, 2));
   assert_false(byoc_base64_decode("AA A", 4, byte, 3));
+  static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (int c = 0; c < 256; ++c) {
+    const char text[4] = {'A', 'A', 'A', (char)c}, *found = c ? strchr(alphabet, c) : NULL;
+    assert_true(byoc_base64_decode(text, 4, byte, 3) == (found != NULL));
+    if (found != NULL) assert_int_equal(byte[2], found - alphabet);
+  }
   byoc_string_deinit(&out);
 }
 

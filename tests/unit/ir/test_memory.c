@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every allocation fails once: parsing, printing, cloning and changing free everything and leave sound graphs.
 #include "core/ir/structural.h"
 #include "core/ir/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs: they verify, print, read back equal, clone equal and sort without moving; scrambled, they sort again.
 #include "core/ir/graph.h"
 #include "core/ir/structural.h"

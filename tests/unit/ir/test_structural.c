@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structural equality: names do not count, everything else does.
 #include "core/ir/structural.h"
 #include "core/ir/text.h"

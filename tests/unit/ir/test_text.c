@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form: what is read is printed again, and mistakes are pointed at.
 #include <stdlib.h>
 
@@ -255,6 +256,41 @@ static void only_utf8_is_printed_as_it_is(void **state) {
   }
 }
 
+// Values, constants and functions may have any name: what is printed of it is read as the same name, and nothing that
+// can stand as a word is quoted.
+static void every_character_may_be_in_a_name(void **state) {
+  (void)state;
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", parts[] = "0123456789.";
+  for (int c = 1; c < 256; ++c) {
+    const bool is_letter = strchr(letters, c) != NULL, is_part = is_letter || strchr(parts, c) != NULL;
+    const char names[2][3] = {{(char)c}, {'x', (char)c}};
+    assert_true(byoc_text_is_word(names[0]) == is_letter);
+    assert_true(byoc_text_is_word(names[1]) == is_part);
+    for (int k = 0; k < 2; ++k) {
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_string_append(&text, "module {\n  constant ");
+      byoc_text_print_name('@', names[k], &text);
+      byoc_string_append(&text, " : f32[] = [1.0]\n\n  func @main(");
+      byoc_text_print_name('%', names[k], &text);
+      byoc_string_append(&text, " : f32[]) -> (%sum : f32[]) {\n    %sum = Add@14(");
+      byoc_text_print_name('%', names[k], &text);
+      byoc_string_append(&text, ", ");
+      byoc_text_print_name('@', names[k], &text);
+      byoc_string_append(&text, ") : f32[]\n    return %sum\n  }\n}\n");
+      byoc_graph_module_t *module = parse(text.data);
+      const byoc_node_t *add = byoc_graph_module_main(module)->body->first;
+      assert_string_equal(add->operands[0]->name, names[k]);
+      assert_string_equal(add->operands[1]->constant->name, names[k]);
+      byoc_string_t again = print(module);
+      byoc_test_same_text(again.data, text.data);
+      byoc_string_deinit(&again);
+      byoc_graph_module_destroy(module);
+      byoc_string_deinit(&text);
+    }
+  }
+}
+
 static void what_is_read_is_verified(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -411,6 +447,7 @@ int main(void) {
       cmocka_unit_test(mistakes_are_pointed_at),
       cmocka_unit_test(deep_calls_are_refused),
       cmocka_unit_test(inlining_that_nests_too_deep_is_refused),
+      cmocka_unit_test(every_character_may_be_in_a_name),
       cmocka_unit_test(what_is_read_is_verified),
       cmocka_unit_test(only_utf8_is_printed_as_it_is),
       cmocka_unit_test(depth_is_bounded),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier: each rule, broken on purpose.
 #include "core/ir/text.h"
 #include "core/ir/verify.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel tests share: tensors, calls, and emitted C compiled and loaded.
 #ifndef BYOC_TESTS_UNIT_KERNEL_KERNEL_SUPPORT_H_
 #define BYOC_TESTS_UNIT_KERNEL_KERNEL_SUPPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the loop builder folds and simplifies, shown as text; what the verifier refuses; the text form.
 #include "tests/unit/kernel/kernel_support.h"
 
@@ -119,6 +120,81 @@ static void values_are_folded_as_they_compute(void **state) {
   expect(&f, byoc_loop_select(b, OP(LT, f.j, INT(9)), x, zero), "x[0]");
   expect(&f, OP(ADD, byoc_loop_const(b, BYOC_DTYPE_F32, 0.1f), byoc_loop_const(b, BYOC_DTYPE_F32, 0.2f)),
          "0.3"); // rounded to f32 and printed as the shortest text of it
+  end(&f);
+}
+
+// Comparisons, minima and maxima are decided where the ranges of both sides leave no doubt, and not one step earlier.
+static void ranges_decide(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  byoc_loop_builder_t *b = &f.b;
+  const byoc_loop_expr_t *i = f.i, *j = OP(ADD, f.j, INT(10)); // 0 to 55, 10 to 13
+  static const struct {
+    byoc_loop_op_t op;
+    int64_t bound;        // beside i
+    const char *expected; // NULL: it stays
+  } cases[] = {
+      {BYOC_LOOP_OP_LT, 56, "true"}, {BYOC_LOOP_OP_LT, 55, NULL},    {BYOC_LOOP_OP_LT, 1, NULL},
+      {BYOC_LOOP_OP_LT, 0, "false"}, {BYOC_LOOP_OP_LE, 55, "true"},  {BYOC_LOOP_OP_LE, 54, NULL},
+      {BYOC_LOOP_OP_LE, 0, NULL},    {BYOC_LOOP_OP_LE, -1, "false"}, {BYOC_LOOP_OP_EQ, 56, "false"},
+      {BYOC_LOOP_OP_EQ, 55, NULL},   {BYOC_LOOP_OP_EQ, 0, NULL},     {BYOC_LOOP_OP_EQ, -1, "false"},
+      {BYOC_LOOP_OP_NE, 56, "true"}, {BYOC_LOOP_OP_NE, 55, NULL},    {BYOC_LOOP_OP_NE, 0, NULL},
+      {BYOC_LOOP_OP_NE, -1, "true"}, {BYOC_LOOP_OP_MIN, 55, "i0"},   {BYOC_LOOP_OP_MIN, 54, NULL},
+      {BYOC_LOOP_OP_MIN, 1, NULL},   {BYOC_LOOP_OP_MIN, 0, "0"},     {BYOC_LOOP_OP_MAX, 55, "55"},
+      {BYOC_LOOP_OP_MAX, 54, NULL},  {BYOC_LOOP_OP_MAX, 1, NULL},    {BYOC_LOOP_OP_MAX, 0, "i0"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    const byoc_loop_expr_t *expr = byoc_loop_binary(b, cases[k].op, i, INT(cases[k].bound));
+    if (cases[k].expected == NULL) {
+      assert_true(expr->kind == BYOC_LOOP_OP && expr->op.op == cases[k].op);
+    } else {
+      expect(&f, expr, cases[k].expected);
+    }
+  }
+  expect(&f, OP(LT, OP(MIN, i, INT(9)), j), "true");
+  expect(&f, OP(LE, OP(MAX, i, INT(14)), j), "false");
+  end(&f);
+}
+
+// A float that an integer cannot hold becomes its nearest one; the last that it can hold stays.
+static void casts_of_constants_saturate(void **state) {
+  (void)state;
+  static const struct {
+    byoc_dtype_t to;
+    double value;
+    const char *expected;
+  } cases[] = {
+      {BYOC_DTYPE_U8, 128, "u8(128)"},
+      {BYOC_DTYPE_U8, 255, "u8(255)"},
+      {BYOC_DTYPE_U8, 256, "u8(255)"},
+      {BYOC_DTYPE_I8, 127, "i8(127)"},
+      {BYOC_DTYPE_I8, 128, "i8(127)"},
+      {BYOC_DTYPE_I8, -127, "i8(-127)"},
+      {BYOC_DTYPE_I8, -128, "i8(-128)"},
+      {BYOC_DTYPE_I8, -129, "i8(-128)"},
+      {BYOC_DTYPE_U16, 65535, "u16(65535)"},
+      {BYOC_DTYPE_U16, 65536, "u16(65535)"},
+      {BYOC_DTYPE_I16, 32767, "i16(32767)"},
+      {BYOC_DTYPE_I16, 32768, "i16(32767)"},
+      {BYOC_DTYPE_I32, -2147483648.0, "i32(-2147483648)"},
+      {BYOC_DTYPE_I32, 2147483648.0, "i32(2147483647)"},
+      {BYOC_DTYPE_U32, 4294967295.0, "u32(4294967295)"},
+      {BYOC_DTYPE_U32, 4294967296.0, "u32(4294967295)"},
+      {BYOC_DTYPE_I64, 9223372036854775808.0, "9223372036854775807"},
+      {BYOC_DTYPE_I64, -9223372036854775808.0, "-9223372036854775808"},
+      {BYOC_DTYPE_U64, 9223372036854775808.0, "u64(9223372036854775808)"},
+      {BYOC_DTYPE_U64, 18446744073709551616.0, "u64(18446744073709551615)"},
+      {BYOC_DTYPE_U8, NAN, "u8(0)"},
+      {BYOC_DTYPE_U8, -0.5, "u8(0)"},
+      {BYOC_DTYPE_I8, -1.5, "i8(-1)"},
+  };
+  fixture_t f;
+  begin(&f);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    const byoc_loop_expr_t *value = byoc_loop_const(&f.b, BYOC_DTYPE_F64, cases[k].value);
+    expect(&f, byoc_loop_cast(&f.b, cases[k].to, value), cases[k].expected);
+  }
   end(&f);
 }
 
@@ -309,6 +385,8 @@ int main(void) {
       cmocka_unit_test(index_arithmetic_is_simplified),
       cmocka_unit_test(run_time_extents_divide_out),
       cmocka_unit_test(values_are_folded_as_they_compute),
+      cmocka_unit_test(ranges_decide),
+      cmocka_unit_test(casts_of_constants_saturate),
       cmocka_unit_test(floats_are_folded),
       cmocka_unit_test(null_operands_are_noted_once_for_all),
       cmocka_unit_test(text_comes_back),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interpreter on kernels written as text: indices out of range, run-time dimensions, control flow in lanes, the
 // accuracy of exp, tanh and erf; and the emitted C of the same kernels.
 #include "tests/unit/kernel/kernel_support.h"
@@ -245,6 +246,31 @@ static void lanes_convert_integers(void **state) {
   end(&f);
 }
 
+// Elements of two bits, and floats of four, from the first to the last and back.
+static void lanes_read_narrow_elements(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input q : i2[4] input p : u2[4] input h : f4e2m1[4]"
+            "  output v : i32[8] output w : i32[8] output y : f32[8]"
+            "  vector i in 0 .. 4 { v[i] = cast(i32, q[i])  v[7 - i] = cast(i32, q[3 - i])"
+            "    w[i] = cast(i32, p[i])  w[7 - i] = cast(i32, p[3 - i])"
+            "    y[i] = cast(f32, h[i])  y[7 - i] = cast(f32, h[3 - i]) } }");
+  int64_t shape[1] = {4}, twice[1] = {8};
+  uint8_t pairs[1] = {0xb4}, nibbles[2] = {0x10, 0xf7}; // 0, 1, 3 or -1, 2 or -2; 0, 0.5, 6, -6
+  int32_t v[8] = {9}, w[8] = {9};
+  float y[8] = {9};
+  const DLTensor tensors[6] = {{.data = pairs, .ndim = 1, .shape = shape},   {.data = pairs, .ndim = 1, .shape = shape},
+                               {.data = nibbles, .ndim = 1, .shape = shape}, {.data = v, .ndim = 1, .shape = twice},
+                               {.data = w, .ndim = 1, .shape = twice},       {.data = y, .ndim = 1, .shape = twice}};
+  assert_int_equal(test_call(NULL, f.interpreter, tensors, 3, 3), BYOC_OK);
+  const int32_t i2[8] = {0, 1, -1, -2, 0, 1, -1, -2}, u2[8] = {0, 1, 3, 2, 0, 1, 3, 2};
+  const float f4[8] = {0, 0.5f, 6, -6, 0, 0.5f, 6, -6};
+  assert_memory_equal(v, i2, sizeof(v));
+  assert_memory_equal(w, u2, sizeof(w));
+  assert_memory_equal(y, f4, sizeof(y));
+  end(&f);
+}
+
 static byoc_status_t create_and_emit(void *argument, byoc_allocator_t allocator) {
   const byoc_loop_kernel_t *kernel = argument;
   byoc_diag_t diag = {0};
@@ -277,6 +303,7 @@ int main(void) {
       cmocka_unit_test(dimensions_nobody_has_are_refused),
       cmocka_unit_test(transcendental_functions_are_accurate),
       cmocka_unit_test(lanes_convert_integers),
+      cmocka_unit_test(lanes_read_narrow_elements),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that keep elements of an operand in their places: which copies can be left out.
 #include "core/ir/loop_keep.h"
 #include "core/ir/loop_text.h"

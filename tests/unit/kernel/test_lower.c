@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fusion and lowering on graphs written as text: which nodes share a kernel, what the host keeps, and that fused and
 // unfused kernels give the same numbers, interpreted and compiled.
 #include "tests/unit/kernel/kernel_support.h"
@@ -76,6 +77,20 @@ static void elementwise_chains_become_one(void **state) {
                    "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8] %c = Neg@13(%a) : f32[4,8]"
                    "%y = Add@14(%b, %c) : f32[4,8] return %y"),
               "relu_exp_neg_add");
+}
+
+// What a reduction reads is computed inside it if that is cheap, and by itself if it is not.
+static void cheap_operands_join_a_reduction(void **state) {
+  (void)state;
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,1])",
+                   "%a = Relu@14(%x) : f32[4,8] %y = ReduceMax@13(%a) {axes = [1]} : f32[4,1] return %y"),
+              "relu_reducemax");
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,1])",
+                   "%a = Tanh@13(%x) : f32[4,8] %y = ReduceMax@13(%a) {axes = [1]} : f32[4,1] return %y"),
+              "tanh reducemax");
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,8])",
+                   "%a = Relu@14(%x) : f32[4,8] %y = TopK@1(%a) {k = 8} : f32[4,8] return %y"),
+              "relu topk");
 }
 
 static const char residual[] =
@@ -385,6 +400,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranks_of_branches_are_named),
       cmocka_unit_test(elementwise_chains_become_one),
+      cmocka_unit_test(cheap_operands_join_a_reduction),
       cmocka_unit_test(epilogues_join_their_anchor),
       cmocka_unit_test(groups_stay_convex),
       cmocka_unit_test(values_read_elsewhere_are_results_too),

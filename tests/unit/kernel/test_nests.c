@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Special loop nests, interpreted and compiled, against loops written out here: tiled transpositions, reducing loops,
 // results with two elements per byte, runs of elements, sums in registers.
 #include "tests/unit/kernel/kernel_support.h"
@@ -265,6 +266,20 @@ static void large_loops_are_shared(void **state) {
                  "parallel_for(call->runtime->self, byoc_k0_relu_loop_0, &args_0, 262144, ");
 }
 
+// Some microseconds of rows are; as much work in one vector loop takes a quarter of the time.
+static void test_19_2_small_nests_are_shared(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[1,4,17,392]) -> (%y : ?) {"
+                 " %y = Transpose@13(%x) {perm = [0, 2, 1, 3]} : ? return %y } }",
+                 "parallel_for(call->runtime->self, ");
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[100,128], %z : f32[100,1]) -> (%y : ?) {"
+                 " %y = Add@14(%x, %z) : ? return %y } }",
+                 "parallel_for(call->runtime->self, byoc_k0_add_loop_0, &args_0, 100, ");
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[4096]) -> (%y : ?) {"
+                 " %y = Relu@14(%x) : ? return %y } }",
+                 "< 4096; ++");
+}
+
 // An axis of one element that comes first is nobody's loop, and does not hide the squares.
 static void squares_are_found_behind_a_flat_axis(void **state) {
   (void)state;
@@ -298,6 +313,7 @@ int main(void) {
       cmocka_unit_test(runs_are_copied),
       cmocka_unit_test(sums_are_vectors),
       cmocka_unit_test(large_loops_are_shared),
+      cmocka_unit_test(test_19_2_small_nests_are_shared),
       cmocka_unit_test(products_of_bytes_are_dots),
       cmocka_unit_test(squares_are_found_behind_a_flat_axis),
       cmocka_unit_test(folds_are_named),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels over all operators and element types: the compiled C and the interpreter give the same bits, and the
 // text form reads back unchanged.
 #include "tests/unit/kernel/kernel_support.h"

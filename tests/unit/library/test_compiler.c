@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libbyoc from the inside: builds to files and to memory, what is said about them, progress, cancelling, older callers.
 #include "tests/support/support.h"
 
@@ -12,6 +13,7 @@
 #include "byoc/compiler.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/frontend/onnx_write.h"
 #include "core/runtime/loader.h"
 
@@ -33,6 +35,7 @@ AT(build, profile, 164);
 AT(build, verbosity, 180);
 AT(build, self, 184);
 AT(build, diagnostic, 200);
+AT(build, triple, 216);
 AT(result, diagnostics, 8);
 AT(result, artifact, 24);
 AT(result, plan, 56);
@@ -172,6 +175,39 @@ static void test_memory_to_memory(void **state) {
   free(made);
 }
 
+static void test_18_7_weights(void **state) {
+  (void)state;
+  static const char text[] = "module {opset_import. = 17} {\n"
+                             "  constant @w : f32[2,3] = [0.0, 4.0, 0.0, 8.0, 0.0, 12.0]\n"
+                             "  func @main(%x : f32[2,3]) -> (%y : f32[2,3]) {\n"
+                             "    %y = Add@14(%x, @w) : f32[2,3]\n    return %y\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  char *shared = byoc_path_join(byoc_allocator_system(), folder, "all.weights");
+  char *added = byoc_path_join(byoc_allocator_system(), folder, "added.byoc");
+  byoc_test_ok(byoc_file_write(added, text, sizeof(text) - 1, &diag), &diag);
+  byoc_compiler_build_t build = {
+      .struct_size = sizeof(build), .model_path = added, .output = output, .weights = shared};
+  byoc_compiler_result_destroy(build_ok(&build));
+  assert_true(byoc_file_exists(shared));
+  assert_runs(output);
+  build.weights = "somewhere";
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "weights takes internal, appended, external or a file");
+  build.weights = "appended";
+  byoc_compiler_result_destroy(build_ok(&build));
+  assert_runs(output);
+  build.weights = "external";
+  build.output = NULL;
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "without `output` it has none");
+  build.weights = "appended";
+  byoc_compiler_result_destroy(build_ok(&build));
+  // A caller that was compiled before the field was there.
+  build.weights = "not read";
+  build.struct_size = (uint32_t)offsetof(byoc_compiler_build_t, weights);
+  byoc_compiler_result_destroy(build_ok(&build));
+  free(shared);
+  free(added);
+}
+
 static void test_dimensions(void **state) {
   (void)state;
   char *open_model = byoc_path_join(byoc_allocator_system(), folder, "open.onnx");
@@ -193,6 +229,27 @@ static void test_dimensions(void **state) {
   assert_non_null(strstr(result->plan, "rows=5"));
   byoc_compiler_result_destroy(result);
   free(open_model);
+}
+
+// Issue 18, part 6: for another machine. Without a compiler for it, the diagnostic says what to install.
+static void test_18_6_another_machine(void **state) {
+  (void)state;
+  byoc_compiler_build_t build = {
+      .struct_size = sizeof(build), .model_path = model, .output = output, .triple = "sparc-linux-gnu"};
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "'sparc-linux-gnu' is not the triple of a machine that byoc knows");
+  build.triple = "aarch64-linux-gnu";
+  if (!byoc_program_exists("aarch64-linux-gnu-gcc")) {
+    print_message("skipped: aarch64-linux-gnu-gcc is not installed\n");
+    skip();
+  }
+  byoc_compiler_result_destroy(build_ok(&build));
+  byoc_diag_t diag = {0};
+  char *made = NULL;
+  size_t made_size = 0;
+  byoc_test_ok(byoc_file_read(output, byoc_allocator_system(), &diag, &made, &made_size), &diag);
+  assert_true(made_size > 20);
+  assert_int_equal((uint8_t)made[18], 183); // e_machine: EM_AARCH64
+  free(made);
 }
 
 static void test_refusals(void **state) {
@@ -407,7 +464,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_file_to_file),
       cmocka_unit_test(test_memory_to_memory),
+      cmocka_unit_test(test_18_7_weights),
       cmocka_unit_test(test_dimensions),
+      cmocka_unit_test(test_18_6_another_machine),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_older_caller),
       cmocka_unit_test(test_what_is_said),

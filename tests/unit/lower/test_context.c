@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The context below the operator table: the test drives it with its own definitions.
 #include "core/ir/loop_text.h"
 #include "core/ir/text.h"

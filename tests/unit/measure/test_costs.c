@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measured costs: what a sound candidate gets, and that one that goes wrong affects only itself.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timing in a child process: crashes, hangs and failures cost one measurement.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contests of whole plans: those that cannot be built, crash or cannot run are out of it, the others are timed.
 #include "tests/unit/compose/demo.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Extents: what is read, to which dimensions it leads, and what is refused.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime modules: content, imports, names, properties.
 #include "tests/support/support.h"
 
@@ -88,16 +89,44 @@ static void test_symbols_and_constants(void **state) {
   const int64_t dims[] = {2, 3};
   float values[6] = {1, 2, 3, 4, 5, 6};
   byoc_tensor_data_t data = {BYOC_HEADER(byoc_tensor_data_t, 1), BYOC_DTYPE_F32, 2, dims, values, sizeof(values)};
-  byoc_test_ok(byoc_runtime_module_add_constant(module, &data, &diag), &diag);
+  byoc_test_ok(byoc_runtime_module_add_constant(module, NULL, &data, &diag), &diag);
   assert_int_equal((uintptr_t)module->constants.data[0].data % 64, 0);
   assert_memory_equal(module->constants.data[0].data, values, sizeof(values));
   data.size_bytes = 20;
-  byoc_test_error(byoc_runtime_module_add_constant(module, &data, &diag), BYOC_INVALID_ARGUMENT, &diag,
+  byoc_test_error(byoc_runtime_module_add_constant(module, NULL, &data, &diag), BYOC_INVALID_ARGUMENT, &diag,
                   "20 bytes where its type needs 24");
   byoc_diag_clear(&diag);
   data.dtype = 99;
-  byoc_test_error(byoc_runtime_module_add_constant(module, &data, &diag), BYOC_INVALID_ARGUMENT, &diag, "unusable");
+  byoc_test_error(byoc_runtime_module_add_constant(module, NULL, &data, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "unusable");
   byoc_runtime_module_release(module);
+}
+
+// A large constant that is added for a large model lies in the model's file, which stays as long as it is needed.
+static void test_18_7_large_constants(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *graph = NULL;
+  byoc_test_ok(byoc_graph_module_create(byoc_allocator_system(), &diag, &graph), &diag);
+  byoc_runtime_module_t *module = make(BYOC_RUNTIME_MODULE_PACKED, "m"), *other = make(BYOC_RUNTIME_MODULE_JSON, "n");
+  const int64_t dims[] = {1 << 20};
+  uint8_t *values = calloc(1, 1 << 20);
+  assert_non_null(values);
+  values[5] = 6;
+  byoc_tensor_data_t data = {BYOC_HEADER(byoc_tensor_data_t, 1), BYOC_DTYPE_U8, 1, dims, values, 1 << 20};
+  byoc_test_ok(byoc_runtime_module_add_constant(module, graph, &data, &diag), &diag);
+  assert_null(module->file_memory);
+  graph->constant_bytes = (uint64_t)1 << 30; // as if it had many
+  byoc_test_ok(byoc_runtime_module_add_constant(module, graph, &data, &diag), &diag);
+  byoc_test_ok(byoc_runtime_module_add_constant(other, graph, &data, &diag), &diag);
+  assert_non_null(module->file_memory);
+  assert_ptr_equal(module->file_memory, other->file_memory);
+  byoc_graph_module_destroy(graph);
+  for (size_t i = 0; i < 2; ++i) assert_memory_equal(module->constants.data[i].data, values, 1 << 20);
+  byoc_runtime_module_release(module);
+  assert_memory_equal(other->constants.data[0].data, values, 1 << 20);
+  byoc_runtime_module_release(other);
+  free(values);
 }
 
 static void test_graph_module(void **state) {
@@ -127,7 +156,7 @@ static byoc_status_t build(void *argument, byoc_allocator_t allocator) {
   byoc_tensor_data_t data = {BYOC_HEADER(byoc_tensor_data_t, 1), BYOC_DTYPE_F32, 1, dims, &value, 4};
   if (status == BYOC_OK) status = byoc_runtime_module_add_file(module, &content, false, &diag);
   if (status == BYOC_OK) status = byoc_runtime_module_add_symbol(module, "s", &diag);
-  if (status == BYOC_OK) status = byoc_runtime_module_add_constant(module, &data, &diag);
+  if (status == BYOC_OK) status = byoc_runtime_module_add_constant(module, NULL, &data, &diag);
   byoc_runtime_module_release(module);
   return status;
 }
@@ -139,9 +168,13 @@ static void test_allocations_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_properties),   cmocka_unit_test(test_imports),
-      cmocka_unit_test(test_files),        cmocka_unit_test(test_symbols_and_constants),
-      cmocka_unit_test(test_graph_module), cmocka_unit_test(test_allocations_fail),
+      cmocka_unit_test(test_properties),
+      cmocka_unit_test(test_imports),
+      cmocka_unit_test(test_files),
+      cmocka_unit_test(test_symbols_and_constants),
+      cmocka_unit_test(test_graph_module),
+      cmocka_unit_test(test_18_7_large_constants),
+      cmocka_unit_test(test_allocations_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each operator makes of many operands, in one line of fingerprints.txt per operator, version and operand: how
 // many of the changes of that operand are accepted, a hash of the result types, and two figures of the results' values.
 // A line that changes is a changed operator, which may be right: look at what the test prints for the operator with

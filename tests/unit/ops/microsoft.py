@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes microsoft_cases.def: operators of com.microsoft with the results that ONNX Runtime gives.
 
     python3 tests/unit/ops/microsoft.py > tests/unit/ops/microsoft_cases.def
@@ -13,7 +14,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 CODES = {"float32": "f32", "bool": "bool", "int32": "i32", "int64": "i64", "uint8": "u8", "int8": "i8", "float16": "f16",
-         "int4": "i4", "uint4": "u4"}
+         "int4": "i4", "uint4": "u4", "int16": "i16", "uint16": "u16"}
 rows, plausible = [], []
 
 
@@ -157,6 +158,16 @@ def normalisations():
     case("EmbedLayerNormalization", [words, segments, Input(5, 4), Input(6, 4), Input(2, 4), v, v, mask], 3, epsilon=0.5)
     case("EmbedLayerNormalization", [words, None, Input(5, 4), Input(6, 4), None, v, v, None, np.array([[2, 0, 5]], "int32")],
          2, rows_only=True)
+
+
+    byte = lambda *shape: Input(*shape, dtype="uint8")
+    tables = [byte(5, 4), byte(6, 4), byte(2, 4), byte(4), byte(4)]
+    scales = [np.array(0.01 * (i + 1), "float32") for i in range(5)]
+    zeros = [np.array(100 + i, "uint8") for i in range(5)]
+    case("QEmbedLayerNormalization", [words, segments] + tables + [mask] + scales + zeros, 2, epsilon=0.5)
+    for group in (tables, scales, zeros):
+        group[2] = None
+    case("QEmbedLayerNormalization", [words, None] + tables + [None] + scales + zeros, 2, rows_only=True)
 
 
 def products():
@@ -419,6 +430,92 @@ def choices():
     case("QLinearReduceMean", numbers, axes=[0, 2], keepdims=0, rows_only=True, instead=lambda *x: mean(*x, (0, 2))[0, :, 0])
 
 
+def aliases():
+    scalar = lambda value, kind: np.array(value, kind)
+    case("Trilu", [Input(2, 3, 4), scalar(1, "int64")], upper=0)
+    case("Trilu", [Input(3, 4)], rows_only=True)
+    case("GatherND", [Input(3, 4, 2), np.array([[0, 1], [-1, 3]], "int32")])
+    grid = (np.arange(24, dtype="float32") / 10 - 1.2).reshape(1, 3, 4, 2)
+    case("GridSample", [Input(1, 2, 3, 4), grid])
+    for mode, padding, corners in (("nearest", "border", 1), ("bicubic", "reflection", 0)):
+        case("GridSample", [Input(1, 2, 3, 4), grid], mode=mode, padding_mode=padding, align_corners=corners, rows_only=True)
+    case("Pad", [Input(2, 3), np.array([[0, 1, 1, -1]], "int64"), floats(0.5)])
+    case("Pad", [Input(2, 3), np.array([0, 2, 1, 0], "int64")], mode="reflect", rows_only=True)
+    case("Range", [scalar(2.0, "float32"), floats(5.5), scalar(1.5, "float32")])
+    case("Range", [ints(3), scalar(-1, "int32"), ints(-2)], rows_only=True)
+    for axis in (0, 2, -1):
+        case("ExpandDims", [Input(2, 3), scalar(axis, "int32")], rows_only=axis != 0)
+    case("TorchEmbedding", [Input(5, 3), np.array([[4, 0], [1, 1]], "int64")],
+         instead=lambda table, places: table[places])
+    for left, right in (("int16", "uint16"), ("uint16", "int16")):
+        a, b = np.arange(6).astype(left).reshape(2, 3) - np.array(2, left), np.arange(12).astype(right).reshape(3, 4)
+        case("MatMulInteger16", [a, b], instead=lambda a, b: a.astype("int32") @ b.astype("int32"), rows_only=left != "int16")
+    case("UnfoldTensor", [Input(2, 7, 2)], dim=1, size=3, step=2)
+    case("UnfoldTensor", [Input(2, 5)], size=2, rows_only=True)
+    soft = lambda x, bias: compute("Softmax", x + bias, domain="", axis=-1)
+    case("BiasSoftmax", [Input(2, 2, 3, 4), Input(2, 1, 1, 4)], axis=3, is_inner_broadcast=1, instead=soft)
+    image, weights = Input(1, 2, 3, 4), Input(2, 2, 3, 2)
+    cut = [image, weights, np.array([1, 0, 2, 1], "int64"), Input(2)]
+    case("ConvTransposeWithDynamicPads", cut, strides=[2, 1], output_padding=[1, 0])
+
+
+def images():
+    regions = floats(0.1, 0.2, 0.8, 0.9, -0.2, 0.0, 0.5, 1.3, 0.9, 0.9, 0.1, 0.3).reshape(3, 4)
+    operands = [Input(2, 2, 5, 6), regions, ints(1, 0, 1)]
+    case("CropAndResize", operands + [ints(3, 4)], extrapolation_value=7.0)
+    case("CropAndResize", operands + [ints(4, 1)], mode="nearest", rows_only=True)
+    case("CropAndResize", operands + [ints(1, 2)], rows_only=True)
+    case("Inverse", [Input(2, 3, 3)])
+    case("Inverse", [np.array([[0, 2, 1], [3, 0, 1], [1, 1, 0]], "float32")], rows_only=True)
+
+
+def gates():
+    x = Input(2, 3, 8)
+    case("ScaledSiLU", [x], alpha=0.5)
+    case("ScaledSiLU", [x, np.array(1.75, "float32")], rows_only=True)
+    case("GatedAdd", [x, x, Input(2, 3, 1)])
+    case("GatedRMSNorm", [x, Input(4), x], epsilon=0.25)
+    case("GatedRMSNorm", [x, Input(8), x], activation="sigmoid", rows_only=True)
+
+
+def newer():
+    places = np.array([[[0, 1, 2], [3, 1, 0]], [[2, 2, 1], [0, 0, 1]], [[4, 3, 2], [1, 2, 3]]], "int64")
+    case("MRotaryEmbedding", [Input(2, 3, 16), places, Input(5, 4), Input(5, 4)], num_heads=2, mrope_section=[2, 1, 1])
+    case("MRotaryEmbedding", [Input(2, 2, 3, 12), places, Input(5, 6), Input(5, 6)], mrope_section=[2, 2, 2], mrope_layout=1,
+         rows_only=True)
+    bytes_of, scales = (np.arange(30) * 37 % 256).astype("uint8"), (np.arange(4) / 8 + 0.25).astype("float32")
+    at = {"K": 20, "N": 3, "block_size": 16}
+
+    def not_transposed(x, weights, scales):  # ONNX Runtime reads beyond the weights here
+        columns = compute("MatMulBnb4", np.eye(20, dtype="float32"), weights, scales, quant_type=1, **at)
+        return x @ columns.T
+
+    case("MatMulBnb4", [Input(2, 20), bytes_of, scales], quant_type=1, **at)
+    case("MatMulBnb4", [Input(2, 20), bytes_of, scales], quant_type=0, rows_only=True, **at)
+    case("MatMulBnb4", [Input(2, 3), bytes_of, scales], instead=not_transposed, quant_type=1, transB=0, rows_only=True, **at)
+
+
+def experts():
+    x, router = Input(2, 3, 16), Input(6, 4)
+    matrices = [Input(4, 8, 16), Input(4, 8), Input(4, 16, 8), Input(4, 16)]
+    gated = [Input(4, 16, 16), Input(4, 16), Input(4, 16, 8), Input(4, 16)]
+    case("MoE", [x, router] + matrices, k=2)
+    for kind in ("gelu", "silu", "identity"):
+        case("MoE", [Input(6, 16), router, matrices[0], None, matrices[2]], k=1, activation_type=kind, rows_only=True)
+    case("MoE", [x, router] + gated, k=3, activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.5, activation_beta=1.0,
+         swiglu_limit=0.75, normalize_routing_weights=1)
+
+    def apart(x, router, w1, b1, w2, b2, w3, b3):
+        both, bias = np.stack([w1, w3], 2).reshape(4, 16, 16), np.stack([b1, b3], 2).reshape(4, 16)
+        return compute("MoE", x, router, both, bias, w2, b2, k=2, activation_type="swiglu", swiglu_fusion=1)
+
+    def halves(x, router, w1, b1, w2, b2):
+        return apart(x, router, w1[:, :8], b1[:, :8], w2, b2, w1[:, 8:], b1[:, 8:])
+
+    case("MoE", [x, router] + matrices + matrices[:2], instead=apart, k=2, activation_type="swiglu", rows_only=True)
+    case("MoE", [x, router] + gated, instead=halves, k=2, activation_type="swiglu", swiglu_fusion=2, rows_only=True)
+
+
 def early():
     image = Input(1, 2, 4, 5)
     at = {"domain": "", "operator_set": 9}
@@ -444,5 +541,11 @@ channels_last()
 choices()
 early()
 looked_up()
+aliases()
+images()
+gates()
+newer()
+experts()
 print("\n".join(plausible if "--plausible" in sys.argv else
-                ["// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))
+                ["// SPDX-License-Identifier: Apache-2.0",
+                 "// Written by microsoft.py: modules, and what ONNX Runtime gives for them, result after result."] + rows))

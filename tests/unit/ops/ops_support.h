@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one operator from text: parsed, inferred, lowered to kernels, interpreted.
 #ifndef BYOC_TESTS_UNIT_OPS_OPS_SUPPORT_H_
 #define BYOC_TESTS_UNIT_OPS_OPS_SUPPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands of plausible.def, which can be changed, and the module of one node that has them.
 #ifndef BYOC_TESTS_UNIT_OPS_PLAUSIBLE_H_
 #define BYOC_TESTS_UNIT_OPS_PLAUSIBLE_H_
@@ -8,7 +9,7 @@
 #include "core/ops/op.h"
 #include "tests/support/support.h"
 
-enum { MOST_OPERANDS = 12, TEXT_SIZE = 8192, PART_SIZE = 512 };
+enum { MOST_OPERANDS = 20, TEXT_SIZE = 8192, PART_SIZE = 512 };
 
 typedef struct {
   const char *op, *operands, *attributes;

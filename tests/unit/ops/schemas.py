@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""Writes schemas.txt: what the onnx package says of every operator, at every version.
+# SPDX-License-Identifier: Apache-2.0
+"""Writes schemas.txt: what the onnx package says of every operator, at every version; or schemas_microsoft.txt: what
+ONNX Runtime says of its own operators.
 
     python3 tests/unit/ops/schemas.py > tests/unit/ops/schemas.txt
+    python3 tests/unit/ops/schemas.py microsoft > tests/unit/ops/schemas_microsoft.txt
 """
+import sys
+
 import onnx
 from onnx import defs
 
@@ -23,8 +28,8 @@ def element_types(names):
     return [TYPES[name] for name in inner]
 
 
-def default_text(attribute):
-    value = onnx.helper.get_attribute_value(attribute.default_value)
+def default_text(default):
+    value = onnx.helper.get_attribute_value(default)
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, float):
@@ -38,6 +43,32 @@ def count_text(count):
     return -1 if count > 1000000 else count
 
 
+def head_lines(schema):
+    """The operator with its counts, and its attributes."""
+    counts = [count_text(c) for c in (schema.min_input, schema.max_input, schema.min_output, schema.max_output)]
+    yield f"op {schema.domain or '-'} {schema.name} {schema.since_version} {' '.join(map(str, counts))}"
+    for name, attribute in sorted(schema.attributes.items()):
+        kind = str(attribute.type).rsplit(".", 1)[-1].lower()
+        default = getattr(attribute, "default_value", None)
+        if default is None:  # ONNX Runtime gives it as bytes
+            default = onnx.AttributeProto.FromString(attribute._default_value)
+        if attribute.required:
+            yield f"attr {name} {kind} required"
+        elif default.name:
+            yield f"attr {name} {kind} default {default_text(default)}"
+        else:
+            yield f"attr {name} {kind} optional"
+
+
+def print_microsoft():
+    import onnxruntime
+    from onnxruntime.capi import _pybind_state
+    print(f"# From onnxruntime {onnxruntime.__version__}, by schemas.py microsoft; test_schemas.c reads it. As in schemas.txt.")
+    schemas = [s for s in _pybind_state.get_all_operator_schema() if s.domain == "com.microsoft" and not s.deprecated]
+    for schema in sorted(schemas, key=lambda s: (s.name, s.since_version)):
+        print("\n".join(head_lines(schema)))
+
+
 def main():
     print(f"# From onnx {onnx.__version__}, operator set {defs.onnx_opset_version()}, by schemas.py; test_schemas.c reads it.")
     print("# op DOMAIN NAME VERSION, least and most operands and results; each attribute with its kind and default; each")
@@ -46,16 +77,7 @@ def main():
     lines = []
     schemas = [s for s in defs.get_all_schemas_with_history() if s.domain in DOMAINS and not s.deprecated]
     for schema in sorted(schemas, key=lambda s: (s.domain, s.name, s.since_version)):
-        counts = [count_text(c) for c in (schema.min_input, schema.max_input, schema.min_output, schema.max_output)]
-        lines.append(f"op {schema.domain or '-'} {schema.name} {schema.since_version} {' '.join(map(str, counts))}")
-        for name, attribute in sorted(schema.attributes.items()):
-            kind = str(attribute.type).rsplit(".", 1)[-1].lower()
-            if attribute.required:
-                lines.append(f"attr {name} {kind} required")
-            elif attribute.default_value.name:
-                lines.append(f"attr {name} {kind} default {default_text(attribute)}")
-            else:
-                lines.append(f"attr {name} {kind} optional")
+        lines.extend(head_lines(schema))
         variables = {c.type_param_str: element_types(c.allowed_type_strs) for c in schema.type_constraints}
         for formal in schema.inputs:
             variables.setdefault(formal.type_str, element_types([formal.type_str]))
@@ -71,4 +93,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    print_microsoft() if sys.argv[1:] == ["microsoft"] else main()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes are checked against the schema of each row, and read with its defaults.
 #include <stdio.h>
 

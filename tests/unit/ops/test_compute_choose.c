@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that choose or sort by value: each step against its expected order.
 #include "tests/unit/ops/ops_support.h"
 
@@ -56,7 +57,7 @@ static void test_suppression(void **state) {
   static const char *const text =
       "module {\n  constant @most : i64[1] = [%d]\n  constant @overlap : f32[1] = [0.5]\n"
       "  constant @score : f32[1] = [0.2]\n  func @main(%%b : f32[1,5,4], %%s : f32[1,1,5]) -> (%%o : ?) {\n"
-      "    %%o = byoc::SuppressionOrder@1(%%b, %%s, @most, @overlap, @score) : ?\n    return %%o\n  }\n}\n";
+      "    %%o, %%c = byoc::SuppressionOrder@1(%%b, %%s, @most, @overlap, @score) : ?, ?\n    return %%o\n  }\n}\n";
   static const int64_t expected[][5] = {{-1, -1, -1, -1, -1}, {-1, -1, -1, 2, 1}, {-1, -1, 4, 2, 1}};
   static const int most[] = {0, 2, 9};
   for (size_t i = 0; i < sizeof most / sizeof *most; ++i) {
@@ -66,6 +67,64 @@ static void test_suppression(void **state) {
     ops_run(filled, (const void *const[]){boxes, scores}, &run);
     const int64_t *order = ops_result(&run, 0);
     for (int k = 0; k < 5; ++k) assert_int_equal(order[k], expected[i][k]);
+    ops_done(&run);
+  }
+}
+
+// How much two boxes y1, x1, y2, x2 share of what they cover together.
+static float overlap_of(const float *a, const float *b) {
+  float height = fminf(a[2], b[2]) - fmaxf(a[0], b[0]), width = fminf(a[3], b[3]) - fmaxf(a[1], b[1]);
+  if (height <= 0 || width <= 0) return 0;
+  float both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]);
+  return height * width / (both - height * width);
+}
+
+// More boxes than one block of chosen ones, of two classes, beside the plain algorithm. Some are empty, and some are
+// NaN, which overlap nothing.
+static void test_suppression_of_many(void **state) {
+  (void)state;
+  enum { N = 700, CLASSES = 2 };
+  static float boxes[N][4], scores[CLASSES][N];
+  uint32_t random = 7;
+  for (int i = 0; i < N * 6; ++i) {
+    random = random * 1664525u + 1013904223u;
+    float x = (float)(random >> 16) / 65536.0f;
+    int box = i / 6, k = i % 6;
+    if (k < 2) boxes[box][k] = x * 20;
+    if (k == 2 || k == 3) boxes[box][k] = boxes[box][k - 2] + (box % 50 == 7 ? 0 : 1 + x);
+    if (k >= 4) scores[k - 4][box] = floorf(x * 400) / 400;
+    if (box % 97 == 5 && k == 1) boxes[box][k] = NAN;
+  }
+  static const int limits[] = {N, 100};
+  for (size_t l = 0; l < sizeof limits / sizeof *limits; ++l) {
+    char text[768];
+    snprintf(text, sizeof text,
+             "module {\n  constant @most : i64[1] = [%d]\n  constant @overlap : f32[1] = [0.3]\n"
+             "  constant @score : f32[1] = [0.1]\n  func @main(%%b : f32[1,N,4], %%s : f32[1,2,N]) -> (%%o : ?) {\n"
+             "    %%o, %%c = byoc::SuppressionOrder@1(%%b, %%s, @most, @overlap, @score) : ?, ?\n"
+             "    return %%o\n  }\n}\n",
+             limits[l]);
+    ops_run_t run;
+    ops_run_symbolic(text, N, (const void *const[]){boxes, scores}, &run);
+    const int64_t *order = ops_result(&run, 0);
+    for (int class = 0; class < CLASSES; ++class, order += N) {
+      bool is_done[N] = {false};
+      int chosen[N], count = 0, best = 0;
+      while (count < limits[l] && best >= 0) {
+        best = -1;
+        for (int i = 0; i < N; ++i) {
+          if (is_done[i] || scores[class][i] <= 0.1f) continue;
+          if (best < 0 || scores[class][i] > scores[class][best]) best = i;
+        }
+        if (best < 0) continue;
+        is_done[best] = true;
+        bool kept = true;
+        for (int k = 0; k < count && kept; ++k) kept = !(overlap_of(boxes[best], boxes[chosen[k]]) > 0.3f);
+        if (kept) chosen[count++] = best;
+      }
+      assert_true(count >= 100);
+      for (int i = 0; i < N; ++i) assert_int_equal(order[N - 1 - i], i < count ? chosen[i] : -1);
+    }
     ops_done(&run);
   }
 }
@@ -121,6 +180,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unique),
       cmocka_unit_test(test_suppression),
+      cmocka_unit_test(test_suppression_of_many),
       cmocka_unit_test(test_top_of_many),
       cmocka_unit_test(test_top_of_some),
   };

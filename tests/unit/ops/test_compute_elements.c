@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operators and data movement, against C's functions and against results written down.
 #include "tests/unit/ops/ops_support.h"
 

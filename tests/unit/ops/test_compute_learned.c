@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of ai.onnx.ml: trees against a walk written out here, linear models and features against numbers.
+#include <float.h>
+
 #include "tests/unit/ops/ops_support.h"
 
 #define MAIN(parameters, results, body) "module {\n  func @main(" parameters ") -> (" results ") {\n" body "  }\n}\n"
@@ -295,6 +298,18 @@ static void test_damaged_ensembles(void **state) {
   refuse_ensemble("0", "0", "1", "1", "a vote is for target 1 of 1");
 }
 
+static void test_17_sets_may_have_negative_infinity(void **state) {
+  (void)state;
+  expect("module {\n  constant @one : f32[1] = [0.0]\n  constant @two : f32[2] = [1.0, 2.0]\n"
+         "  constant @set : f32[4] = [3.0, -inf, 1.0, nan]\n  constant @mode : u8[1] = [6]\n"
+         "  func @main(%x : f32[7,1]) -> (%y : ?) {\n"
+         "    %y = ai.onnx.ml::TreeEnsemble@5(%x) {tree_roots = [0], nodes_featureids = [0], nodes_splits = @one, "
+         "nodes_modes = @mode, nodes_truenodeids = [0], nodes_trueleafs = [1], nodes_falsenodeids = [1], "
+         "nodes_falseleafs = [1], leaf_targetids = [0, 0], leaf_weights = @two, membership_values = @set} : ?\n"
+         "    return %y\n  }\n}\n",
+         (const float[]){-INFINITY, 1, 3, 0, -FLT_MAX, INFINITY, NAN}, (const float[]){1, 1, 1, 2, 2, 2, 2}, 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparisons),
@@ -308,6 +323,7 @@ int main(void) {
       cmocka_unit_test(test_imputer_keeps_large_integers),
       cmocka_unit_test(test_damaged_vector_machines),
       cmocka_unit_test(test_damaged_ensembles),
+      cmocka_unit_test(test_17_sets_may_have_negative_infinity),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of com.microsoft and those of early operator sets, against what ONNX Runtime gives for them.
 #include "tests/unit/ops/ops_support.h"
 
@@ -45,6 +46,8 @@ static double element(const byoc_type_t *type, const void *data, int64_t i) {
     return (double)((const int8_t *)data)[i];
   case BYOC_DTYPE_I32:
     return (double)((const int32_t *)data)[i];
+  case BYOC_DTYPE_I64:
+    return (double)((const int64_t *)data)[i];
   default:
     fail_msg("there is no rule for the type of a result");
   }
@@ -88,7 +91,30 @@ static void test_onnxruntime_gives_the_same(void **state) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) run_case(&cases[i]);
 }
 
+// Matrices are eliminated on the stack: what is too large is told, and not only that it does not work.
+static void test_large_matrices_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *type, *op, *message;
+  } rows[] = {{"f32[129,129]", "com.microsoft::Inverse@1", "matrices of 129 rows are larger than 128"},
+              {"f32[N,N]", "com.microsoft::Inverse@1", "the size of the matrices must be known"},
+              {"f32[2,200,200]", "Det@11", "matrices of 200 rows are larger than 128"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    char text[256];
+    snprintf(text, sizeof(text),
+             "module {\n  func @main(%%x : %s) -> (%%y : ?) {\n    %%y = %s(%%x) : ?\n    return %%y\n  }\n}\n",
+             rows[i].type, rows[i].op);
+    byoc_diag_t diag = {0};
+    byoc_graph_module_t *module = NULL;
+    byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+    byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+    byoc_test_error(byoc_kernel_lower_module(module, NULL, &diag), BYOC_UNSUPPORTED, &diag, rows[i].message);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_onnxruntime_gives_the_same)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_onnxruntime_gives_the_same),
+                                     cmocka_unit_test(test_large_matrices_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MatMul and Gemm against loops written out here.
 #include "tests/unit/ops/ops_support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of quantised tensors against their definition, which subtracts zero points before it multiplies.
 #include "tests/unit/ops/ops_support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RNN, GRU and LSTM against their formulas, written out: in all directions and both layouts, with batches that are and
 // are not whole blocks, hidden sizes that fill their panels and that do not, sequences of different lengths, states to
 // start from, biases, and clipping.

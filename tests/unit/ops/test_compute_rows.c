@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax and normalisations against loops written out here. One tensor [A, B, C] is reduced over each
 // subset of its dimensions, so that rows are contiguous, strided and split.
 #include "tests/unit/ops/ops_support.h"

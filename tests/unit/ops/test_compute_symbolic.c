@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of symbolic shape: the same model with N unknown and with N given computes the same.
 #include "tests/unit/ops/ops_support.h"
 
@@ -70,10 +71,28 @@ static void test_inner_dimension(void **state) {
   check("", "f32[2,N,5]", "%s = Shape@15(%x) : ?\n    %y = Cast@13(%s) {to = 1} : ?");
 }
 
+// 3 - 4 is negative: Div truncates it, where a floor would make the result one shorter.
+static void test_17_division_of_open_sizes_truncates(void **state) {
+  (void)state;
+  ops_run_t run;
+  ops_run_symbolic("module {\n  constant @four : i64[1] = [4]\n  func @main(%x : f32[N]) -> (%y : ?) {\n"
+                   "    %s = Shape@15(%x) : ?\n    %a = Sub@14(%s, @four) : ?\n    %b = Div@14(%a, @four) : ?\n"
+                   "    %c = Add@14(%b, @four) : ?\n    %y = ConstantOfShape@9(%c) : ?\n    return %y\n  }\n}\n",
+                   3, (const void *const[]){(const float[3]){0}}, &run);
+  const byoc_type_t *type = byoc_graph_module_main(run.module)->body->results.data[0]->type;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_dim_print(type->dims[0], &text);
+  assert_string_equal(text.data, "floordiv(max(N - 4, 0), 4) - floordiv(max(4 - N, 0), 4) + 4");
+  byoc_string_deinit(&text);
+  ops_done(&run);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_batch),
       cmocka_unit_test(test_inner_dimension),
+      cmocka_unit_test(test_17_division_of_open_sizes_truncates),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

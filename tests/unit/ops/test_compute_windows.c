@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions, pools and Im2Col against loops written out here.
 #include "tests/unit/ops/ops_support.h"
 
@@ -343,7 +344,8 @@ static double sample(const resize_t *t, const float *plane, int oy, int ox) {
   return sum;
 }
 
-static void run_resize(const resize_t *t) {
+// `is_open`: the result's lines are as long as another input's.
+static void run_resize(const resize_t *t, bool is_open) {
   size_t count = (size_t)(6 * t->h * t->w), y_count = (size_t)(6 * t->oh * t->ow);
   float *x = malloc(count * sizeof *x), *expected = malloc(y_count * sizeof *expected);
   assert_true(x && expected);
@@ -354,14 +356,15 @@ static void run_resize(const resize_t *t) {
         double value = sample(t, x + plane * t->h * t->w, oy, ox);
         expected[(plane * t->oh + oy) * t->ow + ox] = value < 0 ? 0.0f : (float)value;
       }
-  char text[1024];
+  char text[1024], width[16];
+  snprintf(width, sizeof width, is_open ? "N" : "%d", t->ow);
   snprintf(text, sizeof text,
-           "module {\n  constant @s : i64[4] = [2, 3, %d, %d]\n  constant @none : f32[0] = []\n"
-           "  func @main(%%x : f32[2,3,%d,%d]) -> (%%y : ?) {\n"
-           "    %%c = Resize@13(%%x, @none, @none, @s) {%s} : ?\n    %%y = Relu@14(%%c) : ?\n    return %%y\n  }\n}\n",
-           t->oh, t->ow, t->h, t->w, t->attributes);
+           "module {\n  constant @none : f32[0] = []\n"
+           "  func @main(%%x : f32[2,3,%d,%d], %%l : f32[2,3,%d,%s]) -> (%%y : ?) {\n    %%s = Shape@15(%%l) : ?\n"
+           "    %%c = Resize@13(%%x, @none, @none, %%s) {%s} : ?\n    %%y = Relu@14(%%c) : ?\n    return %%y\n  }\n}\n",
+           t->h, t->w, t->oh, width, t->attributes);
   ops_run_t run;
-  ops_run(text, (const void *const[]){x}, &run);
+  ops_run_symbolic(text, t->ow, (const void *const[]){x, expected}, &run);
   ops_near(ops_result(&run, 0), expected, y_count, text);
   ops_done(&run);
   free(x), free(expected);
@@ -376,18 +379,80 @@ static void test_resize(void **state) {
       {5, 12, 7, 30, LINEAR_CENTRED, true, true},    // a line summed first, then its neighbours from tables
       {5, 90, 40, 20, LINEAR_CENTRED, true, true},   // a line too long to be summed
       {5, 12, 40, 17, NEAREST_CENTRED, false, true}, // more lines than a table serves
-      {5, 12, 5, 50, NEAREST_FLOOR, false, false},   {5, 6, 10, 12, NEAREST_FLOOR, false, false}, // twice
-      {5, 6, 20, 24, NEAREST_CENTRED, false, true},                                               // four times
-      {5, 6, 5, 30, NEAREST_FLOOR, false, false},                                                 // five times: tables
-      {3, 4, 6, 9, LINEAR_CENTRED, true, true}, // too short for tables
+      {5, 12, 5, 50, NEAREST_FLOOR, false, false},    {5, 6, 10, 12, NEAREST_FLOOR, false, false}, // twice
+      {5, 6, 20, 24, NEAREST_CENTRED, false, true},                                                // four times
+      {5, 6, 5, 30, NEAREST_FLOOR, false, false},                                                  // five times: tables
+      {3, 4, 6, 9, LINEAR_CENTRED, true, true},     // too short for tables
+      {5, 50, 7, 1300, LINEAR_CENTRED, true, true}, // three stripes
+      {2, 30, 2, 4200, NEAREST_CENTRED, false, true},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_resize(&cases[i]);
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); ++i) run_resize(&cases[i / 2], i % 2 == 1);
+}
+
+// The bytes of the local buffers in a statement.
+static int64_t local_bytes(const byoc_loop_stmt_t *stmt) {
+  int64_t sum = 0;
+  if (stmt->kind == BYOC_LOOP_ALLOCATE) { // it has one dimension
+    sum = stmt->allocate->dims[0].constant * byoc_dtype_bits(stmt->allocate->dtype) / 8;
+  }
+  if (stmt->kind == BYOC_LOOP_FOR) sum = local_bytes(stmt->loop.body);
+  for (size_t i = 0; stmt->kind == BYOC_LOOP_BLOCK && i < stmt->block.statements.count; ++i) {
+    sum += local_bytes(stmt->block.statements.data[i]);
+  }
+  return sum;
+}
+
+// Each element of the result has 64 neighbours, whose places and weights are on the stack of a thread.
+static void test_resize_tables_of_many_neighbours(void **state) {
+  (void)state;
+  enum { MOST = 64 * 1024 };
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  const char *text = "module {\n  constant @s : f32[2] = [1, 0.032258064]\n  func @main(%x : f64[2,N]) -> (%y : ?) {\n"
+                     "    %y = Resize@19(%x, _, @s, _) {mode = \"linear\", antialias = 1} : ?\n    return %y\n  }\n}\n";
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
+  int64_t bytes = 0;
+  BYOC_FOR_EACH_NODE(node, byoc_graph_module_main(module)->body) {
+    if (node->callee) bytes += local_bytes(node->callee->kernel->body);
+  }
+  assert_in_range(bytes, 1, MOST);
+  byoc_graph_module_destroy(module);
+}
+
+// More channels than share their places; on a plane that rises evenly, a sample's average is the value in its middle.
+static void test_roi_align_of_many_channels(void **state) {
+  (void)state;
+  enum { CHANNELS = 21, H = 9, W = 12 };
+  static float x[2][CHANNELS][H][W], expected[2][CHANNELS][2][3];
+  static const float rois[2][4] = {{1, 2, 10, 8}, {3, 1, 9, 7}};
+  static const int64_t images[2] = {1, 0};
+  for (int n = 0; n < 2; ++n)
+    for (int c = 0; c < CHANNELS; ++c)
+      for (int i = 0; i < H * W; ++i) x[n][c][i / W][i % W] = (float)(c + 1) * (float)(i % W + 10 * (i / W)) + (float)n;
+  for (int r = 0; r < 2; ++r)
+    for (int c = 0; c < CHANNELS; ++c)
+      for (int i = 0; i < 6; ++i) {
+        const float *roi = rois[r];
+        float column = roi[0] - 0.5f + ((float)(i % 3) + 0.5f) * (roi[2] - roi[0]) / 3;
+        float row = roi[1] - 0.5f + ((float)(i / 3) + 0.5f) * (roi[3] - roi[1]) / 2;
+        expected[r][c][i / 3][i % 3] = (float)(c + 1) * (column + 10 * row) + (float)images[r];
+      }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[2,21,9,12], %r : f32[2,4], %i : i64[2]) -> (%y : ?) {\n"
+          "    %y = RoiAlign@16(%x, %r, %i) {output_height = 2, output_width = 3, sampling_ratio = 2} : ?\n"
+          "    return %y\n  }\n}\n",
+          (const void *const[]){x, rois, images}, &run);
+  ops_near(ops_result(&run, 0), &expected[0][0][0][0], 2 * CHANNELS * 6, "RoiAlign");
+  ops_done(&run);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_conv),
       cmocka_unit_test(test_resize),
+      cmocka_unit_test(test_resize_tables_of_many_neighbours),
       cmocka_unit_test(test_conv_1d),
       cmocka_unit_test(test_conv_3d),
       cmocka_unit_test(test_conv_transpose),
@@ -397,6 +462,7 @@ int main(void) {
       cmocka_unit_test(test_average_pool_ceil),
       cmocka_unit_test(test_global_pools),
       cmocka_unit_test(test_im2col),
+      cmocka_unit_test(test_roi_align_of_many_channels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

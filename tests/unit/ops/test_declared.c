@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that are declared by text: what they compute, what they infer, and what is refused with which sentence.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient against central differences, rule by rule, in f64.
 #include "tests/unit/ops/ops_support.h"
 

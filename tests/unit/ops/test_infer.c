@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Type inference by table: an operator, its attributes and operand types, and the result types or the error.
 #include <time.h>
 

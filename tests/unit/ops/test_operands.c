@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operator of the table, at every version, with operands that do not fit: without a rank or with another one,
 // with other extents or element types, constants without elements or with odd values, operands left out. Inference,
 // expansion and lowering may refuse them. Operators that accept them must read and write nothing outside of their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RE2 patterns translated to POSIX: the same texts match, and patterns without such a form are refused with a reason.
 #include <regex.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules in the text of the specification for which it has no examples: programs run from end to end, also with shapes
 // and values known only at run time, and are compared with ONNX's reference implementation.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many changes each pass over functions reports: their number, and none where nothing is left to do.
 #include "core/ir/text.h"
 #include "core/ops/op.h"
@@ -42,6 +43,9 @@ static const count_t counts[] = {
      "module {\n  constant @p : i64[6] = [0, 0, 1, 0, 0, 1]\n  constant @w : f32[1,1,3] = [1.0, 2.0, 3.0]\n"
      "  func @main(%x : f32[1,1,5]) -> (%y : f32[1,1,5]) {\n    %0 = Pad@13(%x, @p) : f32[1,1,7]\n"
      "    %y = Conv@11(%0, @w) : f32[1,1,5]\n    return %y\n  }\n}\n"},
+    {"cut-kernels", 1,
+     "module {\n  constant @w : f32[1,1,3] = [1.0, 2.0, 3.0]\n  func @main(%x : f32[1,1,1]) -> (%y : f32[1,1,1]) {\n"
+     "    %y = Conv@11(%x, @w) {pads = [1, 1]} : f32[1,1,1]\n    return %y\n  }\n}\n"},
     {"fold-batch-norm", 1,
      "module {\n  constant @w : f32[1,1,3] = [1.0, 2.0, 3.0]\n  constant @s : f32[1] = [2.0]\n"
      "  func @main(%x : f32[1,1,5]) -> (%y : f32[1,1,3]) {\n    %0 = Conv@11(%x, @w) : f32[1,1,3]\n"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-constants: how much of a module is folded.
 #include "core/ir/text.h"
 #include "core/ops/op.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fold-quantised against the graph as it was written: the same bytes, or their neighbours.
 #include "core/base/string.h"
 #include "core/pass/pass.h"

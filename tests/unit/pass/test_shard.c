@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models spread over ranks compute what they compute on one: each rank runs its own program.
 #include "tests/support/ranks.h"
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pass stream-axis (H13): the instructions that it leads to, what it refuses, and that computing in parts changes
 // no bit. Each operator of the table is tried along each dimension of its operands.
 #include <math.h>

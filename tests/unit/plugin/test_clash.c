@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Row A3: the same name in the host and in two plugins stays three functions.
 #include "core/plugin/registry.h"
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of generate hooks: what the plugins of tests/plugins hand back, what is refused, and that a failed run leaves
 // nothing behind.
 #include "tests/support/support.h"

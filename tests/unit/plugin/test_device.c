@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The extension byoc.device: what a backend hands over for its device, each way to lie about it, and work in a child.
 #include "tests/support/support.h"
 

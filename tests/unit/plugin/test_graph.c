@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's table for reading graphs: attributes with the defaults of their operators, and traits.
 #include "core/ir/graph.h"
 #include "core/plugin/host.h"

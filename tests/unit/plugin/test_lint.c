@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patterns that are well-formed and can match nothing: ten ways, each told with what was probably meant.
 #include "core/plugin/lint.h"
 

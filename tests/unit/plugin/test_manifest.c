@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // byoc/abi.def and what reads structs by it: rows without holes, only types that may cross the boundary, required
 // fields refused by name, and structs of every size read within their bounds.
 #include "tests/support/support.h"

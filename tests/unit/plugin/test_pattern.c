@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pattern language: what matches, what it binds, and where each syntax error is.
 #include "tests/support/support.h"
 

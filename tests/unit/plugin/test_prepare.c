@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The surroundings of a generate hook: the prepare hook before it, passes that a hook asks for, and runtime modules
 // that existed before it.
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Discovery and loading: every refusal with its message, the order, the plugins that remain usable, and clean-up.
 #include "tests/support/support.h"
 

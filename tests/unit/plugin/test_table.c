@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables as plugins: every allocation of theirs may fail, and a thousand of them leave nothing behind.
 #include "tests/support/support.h"
 

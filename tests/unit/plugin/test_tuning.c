@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tuning by the backend cutlass, with a clock of our own: which candidates are measured or skipped, and which choices
 // its cache tells apart.
 #include "tests/support/support.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of an artifact: its seal, its metadata, and what is said of files that are not what byoc wrote.
 #include "tests/support/support.h"
 

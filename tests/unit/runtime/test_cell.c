@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Run-time values: memory that is returned, counted cells, operators on sequences and optionals.
 #include <stdio.h>
 #include <string.h>

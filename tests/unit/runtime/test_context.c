@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contexts by themselves: a made-up model whose run stands for what happens between two calls of the runtime.
 #include "tests/support/support.h"
 

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processor check that artifacts carry, against the host's own.
 #include "tests/support/support.h"
 
 #include <stdio.h>
 
 #include "core/runtime/artifact/cpu.h"
+#include "core/runtime/artifact/cpu_check.h"
 #include "core/target/cpu.h"
 
 static void test_agrees_with_the_host(void **state) {

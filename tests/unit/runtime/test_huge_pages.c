@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants on huge pages: the same bytes at the same addresses, still read-only.
 #include "tests/support/support.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread pool of artifacts.
 #include "tests/support/support.h"
 
@@ -125,11 +126,28 @@ static void test_nesting_does_not_hang(void **state) {
   byoc_model_pool_release();
 }
 
+// A thread that never gets a processor: the others run its share, under its number.
+static void test_19_3_shares_of_absent_threads_are_run(void **state) {
+  (void)state;
+  assert_int_equal(byoc_model_pool_acquire(3), 3);
+  for (int i = 2; i < 4; i++) atomic_store(&pool.workers[i].ticket, 0); // two more that are never started
+  atomic_store(&pool.worker_count, 4);
+  for (int i = 0; i < 20; i++) {
+    loop_t loop = {0};
+    byoc_model_pool_run(5, body, &loop, 100, 1);
+    check(&loop, 100);
+    assert_int_equal(loop.shares, 5);
+    assert_int_equal(loop.workers, 31);
+  }
+  atomic_store(&pool.worker_count, 2);
+  byoc_model_pool_release();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_covers_every_iteration), cmocka_unit_test(test_sleeping_workers_wake),
       cmocka_unit_test(test_callers_at_once),        cmocka_unit_test(test_threads_end_with_the_last_user),
-      cmocka_unit_test(test_nesting_does_not_hang),
+      cmocka_unit_test(test_nesting_does_not_hang),  cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processors by the quotas of control groups, read from made-up trees of both versions.
 #include "tests/support/support.h"
 

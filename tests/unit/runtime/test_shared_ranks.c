@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communicator over processes of one machine: what collectives compute, and what happens when ranks misbehave.
 #include "tests/support/ranks.h"
 #include "tests/support/support.h"

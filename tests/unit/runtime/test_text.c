@@ -1,4 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // The artifact's text functions, called as an artifact calls them.
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +162,35 @@ static void tokens(void **state) {
   end(&f);
 }
 
+enum { SEPARATORS = 5000, SMALL_STACK = 256 << 10 };
+
+static void *separate(void *out_count) {
+  fixture_t f;
+  begin(&f);
+  static const char *patterns[SEPARATORS];
+  const char *text = "a,b";
+  int64_t settings[] = {BYOC_TEXT_TOKENS_SEPARATE, 1, 0}, one = 1, three = 3, many = SEPARATORS;
+  for (int i = 0; i < SEPARATORS; ++i) patterns[i] = i + 1 < SEPARATORS ? ";" : ",";
+  DLTensor counting[] = {vector(&text, &one), vector(patterns, &many), vector(settings, &three),
+                         vector(out_count, &one)};
+  assert_int_equal(call(&f, "byoc_text_token_count", counting, 3, 1), BYOC_OK);
+  end(&f);
+  return NULL;
+}
+
+static void test_17_many_separators_need_little_stack(void **state) {
+  (void)state;
+  pthread_t thread;
+  pthread_attr_t attributes;
+  int64_t count = 0;
+  assert_int_equal(pthread_attr_init(&attributes), 0);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+  assert_int_equal(pthread_create(&thread, &attributes, separate, &count), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(pthread_attr_destroy(&attributes), 0);
+  assert_int_equal(count, 2);
+}
+
 static void tokens_need_memory(void **state) {
   (void)state;
   fixture_t f;
@@ -241,9 +272,16 @@ static void memory_may_be_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pairs),          cmocka_unit_test(searches),      cmocka_unit_test(normalizes),
-      cmocka_unit_test(splits),         cmocka_unit_test(tokens),        cmocka_unit_test(tokens_need_memory),
-      cmocka_unit_test(prints_numbers), cmocka_unit_test(reads_numbers), cmocka_unit_test(memory_may_be_out),
+      cmocka_unit_test(pairs),
+      cmocka_unit_test(searches),
+      cmocka_unit_test(normalizes),
+      cmocka_unit_test(splits),
+      cmocka_unit_test(tokens),
+      cmocka_unit_test(tokens_need_memory),
+      cmocka_unit_test(test_17_many_separators_need_little_stack),
+      cmocka_unit_test(prints_numbers),
+      cmocka_unit_test(reads_numbers),
+      cmocka_unit_test(memory_may_be_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

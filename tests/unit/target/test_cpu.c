@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processor features: names, levels, and what this machine has.
 #include "tests/support/support.h"
 
@@ -13,7 +14,7 @@
 static uint64_t parse(const char *name) {
   byoc_diag_t diag = {0};
   uint64_t features = 0;
-  byoc_test_ok(byoc_cpu_parse(name, &diag, &features), &diag);
+  byoc_test_ok(byoc_cpu_parse(name, BYOC_MACHINE_X86_64, &diag, &features), &diag);
   return features;
 }
 
@@ -52,16 +53,47 @@ static void test_instruction_sets(void **state) {
   assert_int_equal(features, BIT(AVX2) | BIT(AVX512VNNI));
 }
 
+// Issue 18, part 6: each machine has words of its own; an instruction set without features is of any.
+static void test_18_6_words_of_other_machines(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  uint64_t features = 0;
+  byoc_test_ok(byoc_cpu_parse("armv8-a", BYOC_MACHINE_AARCH64, &diag, &features), &diag);
+  assert_int_equal(features, BIT(ASIMD));
+  byoc_test_ok(byoc_cpu_parse("neoverse-n2", BYOC_MACHINE_AARCH64, &diag, &features), &diag);
+  assert_int_equal(features, BIT(ASIMD) | BIT(ASIMDHP) | BIT(ASIMDDP) | BIT(I8MM) | BIT(BF16) | BIT(SVE) | BIT(SVE2));
+  byoc_test_ok(byoc_cpu_parse("rv64gc+v", BYOC_MACHINE_RISCV64, &diag, &features), &diag);
+  assert_int_equal(features, BIT(RVV));
+  byoc_test_ok(byoc_cpu_parse("portable", BYOC_MACHINE_AARCH64, &diag, &features), &diag);
+  assert_int_equal(features, 0);
+  uint64_t seen = 0;
+  for (int machine = 0; machine < BYOC_MACHINE_COUNT; ++machine) {
+    const uint64_t own = byoc_cpu_features_of((byoc_machine_t)machine);
+    assert_int_equal(own & seen, 0);
+    seen |= own;
+    byoc_test_ok(byoc_cpu_parse(byoc_machine_base(machine), (byoc_machine_t)machine, &diag, &features), &diag);
+    assert_int_equal(features & ~own, 0);
+  }
+  assert_int_equal(seen, (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1);
+  const char *const wrong[] = {"avx2", "fma", "x86-64-v3", "native", "v"};
+  const byoc_machine_t other =
+      byoc_machine_host() == BYOC_MACHINE_AARCH64 ? BYOC_MACHINE_RISCV64 : BYOC_MACHINE_AARCH64;
+  for (size_t i = 0; i + (other == BYOC_MACHINE_RISCV64) < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    byoc_diag_clear(&diag);
+    byoc_test_error(byoc_cpu_parse(wrong[i], other, &diag, &features), BYOC_NOT_FOUND, &diag, byoc_machine_name(other));
+  }
+}
+
 static void test_errors(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   uint64_t features = 1;
-  byoc_test_error(byoc_cpu_parse("avx2+fmaa", &diag, &features), BYOC_NOT_FOUND, &diag,
+  byoc_test_error(byoc_cpu_parse("avx2+fmaa", BYOC_MACHINE_X86_64, &diag, &features), BYOC_NOT_FOUND, &diag,
                   "unknown processor or extension 'fmaa'; there are native, x86-64, x86-64-v2");
   assert_string_equal(diag.hint, "did you mean 'fma'?");
   assert_int_equal(features, 0);
   byoc_diag_clear(&diag);
-  byoc_test_error(byoc_cpu_parse("", &diag, &features), BYOC_NOT_FOUND, &diag, "unknown");
+  byoc_test_error(byoc_cpu_parse("", BYOC_MACHINE_X86_64, &diag, &features), BYOC_NOT_FOUND, &diag, "unknown");
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_cpu_parse_list("avx native", &diag, &features), BYOC_NOT_FOUND, &diag,
                   "'native'; there are pni");
@@ -100,6 +132,14 @@ static void test_flags(void **state) {
   byoc_test_ok(byoc_cpu_flags(BIT(AVX512VL) | BIT(AVX2) | BIT(AVX512VNNI) | BIT(BMI1), append_flag, &text, &diag),
                &diag);
   assert_string_equal(text.data, " -mavx2 -mbmi -mavx512vl -mavx512vnni -mprefer-vector-width=512");
+  byoc_string_clear(&text); // words of one option
+  byoc_test_ok(byoc_cpu_flags(BIT(ASIMD) | BIT(ASIMDDP) | BIT(SVE), append_flag, &text, &diag), &diag);
+  assert_string_equal(text.data, " -march=armv8.2-a+dotprod+sve");
+  byoc_string_clear(&text);
+  byoc_test_ok(byoc_cpu_flags(BIT(ASIMD), append_flag, &text, &diag), &diag);
+  assert_string_equal(text.data, "");
+  byoc_test_ok(byoc_cpu_flags(BIT(RVV), append_flag, &text, &diag), &diag);
+  assert_string_equal(text.data, " -march=rv64gcv");
   byoc_string_deinit(&text);
   assert_true(byoc_cpu_multiplies_bytes(BIT(AVX512VNNI)));
   assert_true(byoc_cpu_multiplies_bytes(BIT(AVXVNNI) | BIT(AVX2)));
@@ -115,7 +155,7 @@ static void test_flags(void **state) {
 static uint64_t features_with(uint64_t xcr0) {
   byoc_cpu_words_t said = {.xcr0 = xcr0};
   memset(said.words, 0xff, sizeof(said.words));
-  return byoc_cpu_features_in(&said);
+  return byoc_cpu_features_in(&said) & byoc_cpu_features_of(BYOC_MACHINE_X86_64);
 }
 
 // Mutant of issue 12, number 17: a mask of AVX-512 that forgets one of its three kinds of registers. Numbers are those
@@ -125,7 +165,7 @@ static void test_saved_registers(void **state) {
   const uint64_t x87 = 1, sse = 1 << 1, ymm = 1 << 2, opmask = 1 << 5, zmm_upper = 1 << 6, zmm_high = 1 << 7;
   const uint64_t all = features_with(~UINT64_C(0)), none = parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2);
   const uint64_t avx = none | parse("x86-64-v3") | BIT(AVXVNNI);
-  assert_int_equal(all, (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1);
+  assert_int_equal(all, byoc_cpu_features_of(BYOC_MACHINE_X86_64));
   assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high), all);
   const uint64_t lacking[] = {opmask, zmm_upper, zmm_high};
   for (size_t i = 0; i < 3; ++i) {
@@ -143,25 +183,30 @@ static void test_unreadable_xcr0(void **state) {
   byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};
   memset(said.words, 0xff, sizeof(said.words));
   said.words[BYOC_CPU_WORD_CPUID_1_ECX] &= ~(UINT32_C(1) << 27);
-  assert_int_equal(byoc_cpu_features_in(&said), parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2));
+  const uint64_t features = byoc_cpu_features_in(&said) & byoc_cpu_features_of(BYOC_MACHINE_X86_64);
+  assert_int_equal(features, parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2));
 }
 
-// One bit of one word is one feature. The positions are those of the manual (vol. 2A, CPUID).
+// One bit of one word is one feature. The positions are those of the manual (vol. 2A, CPUID), and of Linux.
 static void test_bits(void **state) {
   (void)state;
   static const struct {
     int word, bit;
     uint64_t feature;
-  } places[] = {{BYOC_CPU_WORD_CPUID_1_ECX, 0, BIT(SSE3)},        {BYOC_CPU_WORD_CPUID_1_ECX, 9, BIT(SSSE3)},
-                {BYOC_CPU_WORD_CPUID_1_ECX, 12, BIT(FMA)},        {BYOC_CPU_WORD_CPUID_1_ECX, 19, BIT(SSE4_1)},
-                {BYOC_CPU_WORD_CPUID_1_ECX, 20, BIT(SSE4_2)},     {BYOC_CPU_WORD_CPUID_1_ECX, 23, BIT(POPCNT)},
-                {BYOC_CPU_WORD_CPUID_1_ECX, 28, BIT(AVX)},        {BYOC_CPU_WORD_CPUID_1_ECX, 29, BIT(F16C)},
-                {BYOC_CPU_WORD_CPUID_7_EBX, 3, BIT(BMI1)},        {BYOC_CPU_WORD_CPUID_7_EBX, 5, BIT(AVX2)},
-                {BYOC_CPU_WORD_CPUID_7_EBX, 8, BIT(BMI2)},        {BYOC_CPU_WORD_CPUID_7_EBX, 16, BIT(AVX512F)},
-                {BYOC_CPU_WORD_CPUID_7_EBX, 17, BIT(AVX512DQ)},   {BYOC_CPU_WORD_CPUID_7_EBX, 28, BIT(AVX512CD)},
-                {BYOC_CPU_WORD_CPUID_7_EBX, 30, BIT(AVX512BW)},   {BYOC_CPU_WORD_CPUID_7_EBX, 31, BIT(AVX512VL)},
-                {BYOC_CPU_WORD_CPUID_7_ECX, 11, BIT(AVX512VNNI)}, {BYOC_CPU_WORD_CPUID_7_1_EAX, 4, BIT(AVXVNNI)},
-                {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}};
+  } places[] = {{BYOC_CPU_WORD_CPUID_1_ECX, 0, BIT(SSE3)},         {BYOC_CPU_WORD_CPUID_1_ECX, 9, BIT(SSSE3)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 12, BIT(FMA)},         {BYOC_CPU_WORD_CPUID_1_ECX, 19, BIT(SSE4_1)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 20, BIT(SSE4_2)},      {BYOC_CPU_WORD_CPUID_1_ECX, 23, BIT(POPCNT)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 28, BIT(AVX)},         {BYOC_CPU_WORD_CPUID_1_ECX, 29, BIT(F16C)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 3, BIT(BMI1)},         {BYOC_CPU_WORD_CPUID_7_EBX, 5, BIT(AVX2)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 8, BIT(BMI2)},         {BYOC_CPU_WORD_CPUID_7_EBX, 16, BIT(AVX512F)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 17, BIT(AVX512DQ)},    {BYOC_CPU_WORD_CPUID_7_EBX, 28, BIT(AVX512CD)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 30, BIT(AVX512BW)},    {BYOC_CPU_WORD_CPUID_7_EBX, 31, BIT(AVX512VL)},
+                {BYOC_CPU_WORD_CPUID_7_ECX, 11, BIT(AVX512VNNI)},  {BYOC_CPU_WORD_CPUID_7_1_EAX, 4, BIT(AVXVNNI)},
+                {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}, {BYOC_CPU_WORD_AARCH64_HWCAP, 1, BIT(ASIMD)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 10, BIT(ASIMDHP)},   {BYOC_CPU_WORD_AARCH64_HWCAP, 20, BIT(ASIMDDP)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 22, BIT(SVE)},       {BYOC_CPU_WORD_AARCH64_HWCAP2, 1, BIT(SVE2)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP2, 13, BIT(I8MM)},     {BYOC_CPU_WORD_AARCH64_HWCAP2, 14, BIT(BF16)},
+                {BYOC_CPU_WORD_RISCV64_HWCAP, 'v' - 'a', BIT(RVV)}};
   uint64_t seen = 0;
   for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
     byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};
@@ -206,6 +251,7 @@ int main(void) {
       cmocka_unit_test(test_levels),
       cmocka_unit_test(test_implied),
       cmocka_unit_test(test_instruction_sets),
+      cmocka_unit_test(test_18_6_words_of_other_machines),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_print),
       cmocka_unit_test(test_flags),

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Target strings: their meaning, and the text of every error.
 #include "tests/support/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/target/cpu.h"
 #include "core/target/target.h"
 
 static const byoc_option_schema_t options[] = {
@@ -32,6 +35,9 @@ static const byoc_option_schema_t processor_options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "mcpu", .type = BYOC_OPTION_CPU, .default_value = "native"}};
 static const byoc_target_kind_t processor_kind = {.name = "processor", .options = processor_options, .option_count = 1};
 static const byoc_target_kind_t plain_kind = {.name = "plain"};
+static const byoc_backend_t every_machine = {.flags = BYOC_BACKEND_EVERY_MACHINE};
+static const byoc_target_kind_t every_kind = {
+    .name = "every", .options = processor_options, .option_count = 1, .backend = &every_machine};
 static const char *const names[] = {"c", "demo", "plain", "broken"};
 
 static const byoc_target_kind_t *look_up(const void *self, const char *name) {
@@ -39,6 +45,7 @@ static const byoc_target_kind_t *look_up(const void *self, const char *name) {
   if (strcmp(name, "c") == 0) return byoc_target_kind_native();
   if (strcmp(name, "demo") == 0) return &demo_kind;
   if (strcmp(name, "processor") == 0) return &processor_kind;
+  if (strcmp(name, "every") == 0) return &every_kind;
   return strcmp(name, "plain") == 0 ? &plain_kind : NULL;
 }
 
@@ -273,12 +280,58 @@ static void test_random_texts(void **state) {
   }
 }
 
+// Issue 18, part 6: for another machine, targets of this one only are left out, and a processor that is not given is
+// any of that machine.
+static void test_18_6_targets_of_another_machine(void **state) {
+  (void)state;
+  byoc_target_registry_t other = registry;
+  const char *text = "plain; every; demo";
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  other.triple = byoc_machine_host() == BYOC_MACHINE_AARCH64 ? "riscv64-linux-gnu" : "aarch64-linux-gnu";
+  const byoc_machine_t machine =
+      byoc_machine_host() == BYOC_MACHINE_AARCH64 ? BYOC_MACHINE_RISCV64 : BYOC_MACHINE_AARCH64;
+  byoc_test_ok(byoc_target_list_parse(&text, 1, &other, byoc_allocator_system(), &diag, &list), &diag);
+  assert_int_equal(list.targets.count, 2);
+  assert_string_equal(list.triple, other.triple);
+  for (size_t i = 0; i < 2; ++i) {
+    const byoc_target_t *target = list.targets.data[i];
+    assert_int_equal(target->machine, machine);
+    assert_string_equal(byoc_target_option_cpu(target, "mcpu"), byoc_machine_base(machine));
+    assert_int_equal(byoc_target_cpu_features(target, "mcpu") & ~byoc_cpu_features_of(machine), 0);
+  }
+  byoc_target_list_deinit(&list);
+  if (machine == BYOC_MACHINE_AARCH64) {
+    static const char *const named[][3] = {{"every -mcpu=cortex-a76; c", "cortex-a76", "cortex-a76"},
+                                           {"every -mcpu=cortex-a76; c -mcpu=armv8-a", "cortex-a76", "armv8-a"},
+                                           {"every; c -mcpu=cortex-a76", "cortex-a76", "cortex-a76"}};
+    for (size_t i = 0; i < 3; ++i) {
+      byoc_test_ok(byoc_target_list_parse(&named[i][0], 1, &other, byoc_allocator_system(), &diag, &list), &diag);
+      for (size_t t = 0; t < 2; ++t) {
+        assert_string_equal(byoc_target_option_cpu(list.targets.data[t], "mcpu"), named[i][1 + t]);
+        assert_non_null(strstr(list.targets.data[t]->text, named[i][1 + t]));
+      }
+      byoc_target_list_deinit(&list);
+    }
+  }
+  text = "every -mcpu=native";
+  byoc_test_error(byoc_target_list_parse(&text, 1, &other, byoc_allocator_system(), &diag, &list),
+                  BYOC_INVALID_ARGUMENT, &diag, "unknown processor or extension 'native'");
+  byoc_diag_clear(&diag);
+  text = "plain";
+  other.triple = byoc_machine_host_triple(); // changes nothing
+  byoc_test_ok(byoc_target_list_parse(&text, 1, &other, byoc_allocator_system(), &diag, &list), &diag);
+  assert_int_equal(list.targets.count, 2);
+  assert_null(list.triple);
+  byoc_target_list_deinit(&list);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),        cmocka_unit_test(test_18_2_processor_of_the_native_target),
       cmocka_unit_test(test_values),       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_schemas),      cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_random_texts),
+      cmocka_unit_test(test_random_texts), cmocka_unit_test(test_18_6_targets_of_another_machine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 const NODE_W = 150, NODE_H = 38;
 const byId = (id) => document.getElementById(id);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ---- drawing ----
 
 const canvas = byId("canvas"), root = svg("g", {});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ---- layered layout ----
 // Items in layers by longest path, long links through slots of their own, few crossings by barycentres, and positions
 // that keep links straight. A link's ends are offsets from the middle of its items. Links bend only between layers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ---- what is said about a node ----
 
 // The chosen one, those with a cost, those ruled out by a bound, the others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a driver: opening, describing, modules.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a driver's events: reuse, capture, waits on other threads, time stamps, queues that run at once.
 #include <pthread.h>
 #include <stdio.h>

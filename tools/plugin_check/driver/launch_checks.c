@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a driver's launches: grids, arguments, memory of a group.
 #include <stdio.h>
 #include <stdlib.h>

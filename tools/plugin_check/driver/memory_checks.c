@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a driver's memory: allocation, import, copies, fills, scopes.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a driver's queues: order within one, order between two, all kinds of them, failures.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules about a driver (byoc/device.h), the file that --driver names: one for each family of checks.
 #include <dlfcn.h>
 #include <string.h>

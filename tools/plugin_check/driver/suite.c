@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks of drivers share: how they fail, the device, commands.
 #include "tools/plugin_check/driver/suite.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks of drivers are written with. Each check runs in a process of its own, so that one that crashes or
 // hangs fails alone; a rule is a family of them (rules.c). How a check is added: a function in the file of its family,
 // and a row of the list at that file's end.

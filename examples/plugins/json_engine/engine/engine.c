@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's table: instances of XNNPACK's runtimes, one for each function.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON to a subgraph of XNNPACK, and from there to a runtime with its buffers.
 #include "graph.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // graph.h - a function's JSON as a subgraph of XNNPACK, and its boundary.
 #ifndef XNNPACK_ENGINE_GRAPH_H_
 #define XNNPACK_ENGINE_GRAPH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reader of JSON: one array of items, linked to their neighbours.
 #include "json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // json.h - reads the JSON that the plugin writes: objects, lists, integers, null, and texts without escapes.
 //
 // There are no numbers with a point, whose text depends on the locale of the program around an artifact: reals are

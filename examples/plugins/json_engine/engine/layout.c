@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transposes at the boundary of a function.
 #include "layout.h"
 

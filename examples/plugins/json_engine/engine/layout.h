@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // layout.h - between [batch, channels, pixels], as the artifact has its tensors, and [batch, pixels, channels].
 #ifndef XNNPACK_ENGINE_LAYOUT_H_
 #define XNNPACK_ENGINE_LAYOUT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads XNNPACK once per process.
 #define _GNU_SOURCE // memfd_create
 #include "library.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // library.h - XNNPACK, found at run time: in the process, in the artifact, or on the system.
 #ifndef XNNPACK_ENGINE_LIBRARY_H_
 #define XNNPACK_ENGINE_LIBRARY_H_

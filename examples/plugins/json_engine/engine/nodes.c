@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One function per operator of the JSON: each defines a node of XNNPACK's subgraph.
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands: put into a stream behind the events that they wait for, and before those that they signal.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuda_api.h - what the driver knows of CUDA's driver API, so that building it needs no headers of CUDA's. The numbers
 // and names are those of cuda.h, which never change.
 #ifndef BYOC_CUDA_API_H_

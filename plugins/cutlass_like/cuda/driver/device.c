@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: opened on their primary context, which other users of CUDA in the process share.
 #include "driver.h"
 

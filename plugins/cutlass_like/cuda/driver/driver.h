@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // driver.h - the CUDA driver inside: its handles, and what its files share.
 //   driver.c   the table
 //   library.c  libcuda.so.1, found when a device is opened

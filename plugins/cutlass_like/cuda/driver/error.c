@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sentences for failures, and the statuses that CUDA's codes stand for.
 #include "driver.h"
 

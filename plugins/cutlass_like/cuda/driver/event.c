@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events: CUDA's, which are recorded behind a command, and before it where its time is wanted.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of the GPU, and memory of the host that an integrated GPU can use.
 #include "driver.h"
 

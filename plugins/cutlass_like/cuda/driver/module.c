@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules: cubins for one architecture, PTX for those that are as new or newer.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues are streams: our own, CUDA's default one, and those of the caller.
 #include "driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // D = activation(convolution(X, W) + beta * C) by CUTLASS, as an implicit product over NHWC. In front of this text
 // stand the names in capitals that are not CUTLASS': they are what a kernel is made for (kernels.c). C is a tensor like
 // the result if has_rows is set, else one row of channels that repeats: a bias. Parameters are made on the device, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // D = activation(alpha * A * B + beta * C) by CUTLASS, one matrix for each blockIdx.z. In front of this text stand the
 // names in capitals that are not CUTLASS': they are what a kernel is made for (kernels.c). C is a row that repeats
 // where its step is 0: a bias. Parameters are made on the device, so that a launch passes plain numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two small kernels beside CUTLASS'. cuda_turn: y[z][column][row] = x[z][row][column] * factor + bias[row], which makes
 // NHWC of NCHW and back; cuda_join: y[i] = x[i] * factor + bias[i % columns]. Without has_bias the bias is not read.
 extern "C" __global__ void cuda_turn(const float *x, float *y, const float *bias, int rows, int columns, float factor,

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes an artifact as a folder of C source: the host program, its kernels, backends' sources, constants, the runtime
+// with its headers, and a Makefile.
+#include "core/compose/source_folder.h"
+
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/folder.h"
+#include "core/compose/runtime_files.h"
+#include "core/compose/source_names.h"
+
+// More constants than these are not printed as C, which compilers would take minutes to read.
+enum { MOST_PRINTED_BYTES = 2 << 20 };
+// Bytes on a line.
+enum { LINE_BYTES = 24 };
+
+#define TEMPLATES(X) X(makefile) X(readme) X(embed)
+#define TEMPLATE_EXTERN(name)                                                                                          \
+  extern const char byoc_embed_source_##name[];                                                                        \
+  extern const unsigned long long byoc_embed_source_##name##_size;
+TEMPLATES(TEMPLATE_EXTERN)
+
+typedef struct writer_t {
+  const byoc_source_folder_t *source;
+  const char *folder; // where the files go
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  char prefix[BYOC_COMPOSE_PREFIX_BYTES];
+  byoc_string_t text; // of the file that is made
+} writer_t;
+
+// ---- what can be C ----
+
+static byoc_status_t refuse(const char *what, const char *name, const char *target, byoc_diag_t *diag) {
+  byoc_status_t status = byoc_diag_error(
+      diag, BYOC_UNSUPPORTED, "target '%s' handed back %s, '%s', which C source cannot hold", target, what, name);
+  byoc_diag_hint(diag, "leave that target out (-t c), or build a static library (model.a)");
+  return status;
+}
+
+byoc_status_t byoc_source_folder_check(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  for (size_t i = 0; i < program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE || module->files.count > 0 || module->needed.count > 0) {
+      return refuse("machine code", module->name, module->target, diag);
+    }
+  }
+  if (program->engines.count > 0) {
+    const byoc_runtime_module_t *engine = program->engines.data[0].engine;
+    return refuse("an engine", byoc_runtime_module_given_name(engine), engine->target, diag);
+  }
+  if (program->devices.count == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model uses the device '%s', which C source cannot do",
+                         program->devices.data[0]->driver);
+}
+
+// ---- files ----
+
+// Writes a file at `path` below the folder and empties the text.
+static byoc_status_t write_parts(writer_t *w, const char *path, const byoc_bytes_t *parts, size_t count) {
+  char *whole = byoc_path_join(w->allocator, w->folder, path), *directory = NULL;
+  if (whole != NULL) directory = byoc_path_directory(w->allocator, whole);
+  byoc_status_t status = directory == NULL || w->text.failed ? byoc_diag_out_of_memory(w->diag) : BYOC_OK;
+  if (status == BYOC_OK) status = byoc_make_directories(directory, w->diag);
+  if (status == BYOC_OK) status = byoc_file_write_parts(whole, parts, count, w->diag);
+  byoc_free(w->allocator, directory);
+  byoc_free(w->allocator, whole);
+  byoc_string_clear(&w->text);
+  return status;
+}
+
+static byoc_status_t write_text(writer_t *w, const char *path) {
+  const byoc_bytes_t bytes = {.data = w->text.data, .size_bytes = w->text.size};
+  return write_parts(w, path, &bytes, 1);
+}
+
+// ---- sources ----
+
+// host.c, kernels_0.c, ..., and what backends wrote: NAME.c.
+static byoc_status_t write_job(writer_t *w, const byoc_compile_job_t *job) {
+  char name[100], path[120];
+  byoc_make_identifier(job->name, name, sizeof(name));
+  snprintf(path, sizeof(path), "%s.c", name);
+  byoc_string_append(&w->text, "#include \"names.h\"\n\n");
+  if (job->preamble != NULL) byoc_string_append(&w->text, job->preamble);
+  byoc_string_append(&w->text, job->source);
+  return write_text(w, path);
+}
+
+typedef enum part_t { EVERYWHERE, WITH_THREADS, WITHOUT_THREADS, WITH_TEXTS, NOWHERE } part_t;
+
+// When a file of the runtime is compiled. Those of core/runtime/plain stand for others.
+static part_t part_of(const char *path) {
+  static const struct {
+    const char *name;
+    part_t part;
+  } rows[] = {{"clock.c", WITH_THREADS},
+              {"huge_pages.c", WITH_THREADS},
+              {"memory.c", WITH_THREADS},
+              {"pool.c", WITH_THREADS},
+              {"processors.c", WITH_THREADS},
+              {"stack.c", WITH_THREADS},
+              {"thread_text.c", WITH_THREADS},
+              {"machine.c", WITHOUT_THREADS},
+              {"text.c", WITH_TEXTS},
+              {"text_tokens.c", WITH_TEXTS},
+              {"own_file.c", NOWHERE},
+              {"own_file.h", NOWHERE},
+              {"weights.c", NOWHERE},
+              {"weights_file.c", NOWHERE},
+              {"cpu.c", NOWHERE},
+              {"cpu.h", NOWHERE},
+              {"device.c", NOWHERE},
+              {"device_memory.c", NOWHERE},
+              {"device_run.c", NOWHERE},
+              {"device_internal.h", NOWHERE},
+              {"verify.c", NOWHERE}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (strcmp(rows[i].name, byoc_path_base(path)) == 0) return rows[i].part;
+  }
+  return EVERYWHERE;
+}
+
+static byoc_status_t write_runtime_file(writer_t *w, const byoc_embedded_header_t *file, bool has_texts) {
+  const part_t part = part_of(file->path);
+  char path[160];
+  if (part == NOWHERE || (part == WITH_TEXTS && !has_texts)) return BYOC_OK;
+  if (!byoc_ends_with(file->path, ".c")) {
+    snprintf(path, sizeof(path), "include/%s", file->path);
+  } else {
+    snprintf(path, sizeof(path), "runtime/%s", byoc_path_base(file->path));
+    byoc_string_append(&w->text, "#include \"names.h\"\n");
+  }
+  const char *condition = part == WITH_THREADS      ? "#ifdef BYOC_THREADS\n"
+                          : part == WITHOUT_THREADS ? "#ifndef BYOC_THREADS\n"
+                                                    : "";
+  byoc_string_append(&w->text, condition);
+  byoc_string_append_bytes(&w->text, file->data, file->size_bytes);
+  if (condition[0] != '\0') byoc_string_append(&w->text, "#endif\n");
+  return write_text(w, path);
+}
+
+static byoc_status_t write_runtime(writer_t *w) {
+  const bool has_texts = strstr(w->source->jobs[0].source, "byoc_text_") != NULL;
+  BYOC_VECTOR(byoc_embedded_header_t) files = {0};
+  if (!byoc_vector_reserve(&files, w->allocator, byoc_runtime_file_count + byoc_embedded_header_count)) {
+    return byoc_diag_out_of_memory(w->diag);
+  }
+  for (size_t i = 0; i < byoc_runtime_file_count; i++) files.data[files.count++] = byoc_runtime_file(i);
+  byoc_source_emit_names(w->source->program, w->prefix, files.data, files.count, &w->text);
+  byoc_status_t status = write_text(w, "include/names.h");
+  // The public headers too; those of the runtime are in both lists.
+  for (size_t i = 0; i < byoc_embedded_header_count; i++) files.data[files.count++] = byoc_embedded_header(i);
+  for (size_t i = 0; i < files.count && status == BYOC_OK; i++) {
+    status = write_runtime_file(w, &files.data[i], has_texts);
+  }
+  byoc_vector_deinit(&files, w->allocator);
+  return status;
+}
+
+// ---- constants ----
+
+static void print_bytes(const void *data, size_t size_bytes, size_t *column, byoc_string_t *out) {
+  const uint8_t *bytes = data;
+  for (size_t i = 0; i < size_bytes; i++) {
+    byoc_string_appendf(out, "%s%u,", (*column)++ % LINE_BYTES == 0 ? "\n" : "", bytes[i]);
+  }
+}
+
+static void begin_array(writer_t *w, const char *type, const char *name) {
+  byoc_string_appendf(&w->text, "#include <stdint.h>\n\n#include \"names.h\"\n\n%s %s[] = {", type, name);
+}
+
+// Larger ones are a file that the assembler takes in.
+static byoc_status_t write_data(writer_t *w) {
+  const byoc_data_layout_t *layout = w->source->layout;
+  const size_t count = byoc_data_layout_part_count(layout);
+  BYOC_VECTOR(byoc_bytes_t) parts = {0};
+  if (!byoc_vector_reserve(&parts, w->allocator, count + 1)) return byoc_diag_out_of_memory(w->diag);
+  byoc_data_layout_list(layout, parts.data);
+  parts.data[count] = (byoc_bytes_t){"", 1}; // there is always some
+  byoc_status_t status = BYOC_OK;
+  if (layout->size_bytes > MOST_PRINTED_BYTES) {
+    status = write_parts(w, "data.bin", parts.data, count + 1);
+    byoc_string_appendf(&w->text,
+                        "  .section .rodata.byoc_data,\"a\",%%progbits\n  .globl %s__byoc_data\n"
+                        "  .hidden %s__byoc_data\n  .type %s__byoc_data, %%object\n  .balign 64\n%s__byoc_data:\n"
+                        "  .incbin \"data.bin\"\n  .size %s__byoc_data, . - %s__byoc_data\n"
+                        "  .section .note.GNU-stack,\"\",%%progbits\n",
+                        w->prefix, w->prefix, w->prefix, w->prefix, w->prefix, w->prefix);
+    if (status == BYOC_OK) status = write_text(w, "data.S");
+    byoc_string_append_bytes(&w->text, byoc_embed_source_embed, (size_t)byoc_embed_source_embed_size);
+    if (status == BYOC_OK) status = write_text(w, "embed.c");
+  } else {
+    size_t column = 0;
+    begin_array(w, "_Alignas(64) const uint8_t", "byoc_data");
+    for (size_t i = 0; i <= count; i++) print_bytes(parts.data[i].data, parts.data[i].size_bytes, &column, &w->text);
+    byoc_string_append(&w->text, "\n};\n");
+    status = write_text(w, "data.c");
+  }
+  byoc_vector_deinit(&parts, w->allocator);
+  return status;
+}
+
+static byoc_status_t write_metadata(writer_t *w) {
+  size_t column = 0;
+  begin_array(w, "const char", "byoc_metadata");
+  print_bytes(w->source->metadata, strlen(w->source->metadata) + 1, &column, &w->text);
+  byoc_string_append(&w->text, "\n};\n");
+  return write_text(w, "metadata.c");
+}
+
+// ---- templates ----
+
+static void append_flags(const char *const *flags, size_t count, byoc_string_t *out) {
+  for (size_t i = 0; i < count; i++) byoc_string_appendf(out, "%s%s", i > 0 ? " " : "", flags[i]);
+}
+
+static void fill_in(writer_t *w, const char *word, size_t size) {
+  const byoc_source_folder_t *source = w->source;
+  const struct {
+    const char *word, *value;
+  } words[] = {{"prefix", w->prefix}, {"version", BYOC_VERSION_TEXT}, {"level", source->kernel_flags[0]}};
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    if (strlen(words[i].word) == size && memcmp(words[i].word, word, size) == 0) {
+      byoc_string_append(&w->text, words[i].value);
+      return;
+    }
+  }
+  append_flags(source->kernel_flags + 1, source->kernel_flag_count - 1, &w->text); // @flags@
+}
+
+// Words between two @ stand for what belongs to this model.
+static void append_template(writer_t *w, const char *text) {
+  for (const char *at = strchr(text, '@'); at != NULL; at = strchr(text, '@')) {
+    const char *end = at + 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyz");
+    const bool is_word = end > at + 1 && *end == '@';
+    byoc_string_append_bytes(&w->text, text, (size_t)(at - text) + !is_word);
+    if (is_word) fill_in(w, at + 1, (size_t)(end - at - 1));
+    text = is_word ? end + 1 : at + 1;
+  }
+  byoc_string_append(&w->text, text);
+}
+
+static byoc_status_t write_makefile(writer_t *w) {
+  append_template(w, byoc_embed_source_makefile);
+  for (size_t i = 0; i < w->source->job_count; i++) {
+    const byoc_compile_job_t *job = &w->source->jobs[i];
+    if (job->flags == w->source->kernel_flags || i == 0 || job->flag_count == 0) continue;
+    char name[100];
+    byoc_make_identifier(job->name, name, sizeof(name));
+    byoc_string_appendf(&w->text, "\n# What the backend asks for.\n%s.o: KNOWN += ", name);
+    append_flags(job->flags, job->flag_count, &w->text);
+    byoc_string_append(&w->text, "\n");
+  }
+  return write_text(w, "Makefile");
+}
+
+// ---- the whole ----
+
+static byoc_status_t write_files(writer_t *w) {
+  char header[BYOC_COMPOSE_PREFIX_BYTES + 4];
+  snprintf(header, sizeof(header), "%s.h", w->prefix);
+  for (size_t i = 0; i < w->source->job_count; i++) BYOC_RETURN_IF_ERROR(write_job(w, &w->source->jobs[i]));
+  BYOC_RETURN_IF_ERROR(write_data(w));
+  BYOC_RETURN_IF_ERROR(write_metadata(w));
+  BYOC_RETURN_IF_ERROR(write_runtime(w));
+  BYOC_RETURN_IF_ERROR(write_makefile(w));
+  append_template(w, byoc_embed_source_readme);
+  BYOC_RETURN_IF_ERROR(write_text(w, "README.md"));
+  byoc_string_append_bytes(&w->text, w->source->header->data, w->source->header->size);
+  return write_text(w, header);
+}
+
+// Nothing is replaced but a folder that byoc wrote.
+static byoc_status_t check_place(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  if (!byoc_file_exists(path)) return BYOC_OK;
+  char *names = byoc_path_join(allocator, path, "include/names.h");
+  if (names == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_file_view_t view;
+  bool is_ours = byoc_is_directory(path) && byoc_file_view_open(names, NULL, &view) == BYOC_OK;
+  byoc_free(allocator, names);
+  if (is_ours) {
+    const size_t size = strlen(BYOC_SOURCE_MARK);
+    is_ours = view.size_bytes > size && memcmp(view.data, BYOC_SOURCE_MARK, size) == 0;
+    byoc_file_view_close(&view);
+  }
+  if (is_ours) return BYOC_OK;
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' is there, and is no folder of C source that byoc wrote", path);
+  byoc_diag_hint(diag, "-o NAME.c writes a folder of that name: choose another one, or remove what is there");
+  return status;
+}
+
+byoc_status_t byoc_source_folder_write(const byoc_source_folder_t *source, byoc_allocator_t allocator,
+                                       byoc_diag_t *diag) {
+  const char *output = source->options->output;
+  BYOC_RETURN_IF_ERROR(check_place(output, allocator, diag));
+  char *folder = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_folder_begin(output, allocator, diag, &folder));
+  writer_t w = {.source = source, .folder = folder, .allocator = allocator, .diag = diag};
+  byoc_compose_prefix(source->options, w.prefix);
+  byoc_string_init(&w.text, allocator);
+  byoc_status_t status = write_files(&w);
+  byoc_string_deinit(&w.text);
+  if (status == BYOC_OK && source->options->files != NULL) status = byoc_file_set_commit(source->options->files, diag);
+  if (status == BYOC_OK) status = byoc_folder_install(folder, output, diag);
+  if (status != BYOC_OK) (void)byoc_remove_tree(folder, NULL);
+  byoc_free(allocator, folder);
+  return status;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where constants lie: in the arena, and the large ones of large models in a file, because a model may be larger than
+// the machine's memory.
+#include "core/ir/constant_memory.h"
+
+// What kernels may assume about the data of a constant.
+#define CONSTANT_ALIGNMENT_BYTES 64
+// Constants in memory have this many bytes before large ones go to a file: most models never need one.
+#define HELD_BYTES ((uint64_t)192 << 20)
+// What is large, and how much of it is touched between two times of forgetting.
+#define LARGE_BYTES   ((uint64_t)1 << 20)
+#define TOUCHED_BYTES ((uint64_t)64 << 20)
+
+void byoc_graph_module_forget_pages(const byoc_graph_module_t *module) {
+  for (size_t i = 0; i < module->mappings.count; i++) byoc_file_view_forget(&module->mappings.data[i]);
+  if (module->file_memory != NULL) byoc_file_memory_forget(module->file_memory);
+}
+
+void byoc_graph_module_touched(byoc_graph_module_t *module, uint64_t size_bytes) {
+  if (size_bytes < LARGE_BYTES) return;
+  module->touched_bytes += size_bytes;
+  if (module->touched_bytes < TOUCHED_BYTES) return;
+  byoc_graph_module_forget_pages(module);
+  module->touched_bytes = 0;
+}
+
+void *byoc_graph_module_take_file_memory(byoc_graph_module_t *module, uint64_t size_bytes) {
+  void *data = NULL;
+  byoc_graph_module_touched(module, size_bytes);
+  if (size_bytes >= LARGE_BYTES && module->constant_bytes + size_bytes > HELD_BYTES) {
+    if (module->file_memory == NULL) {
+      (void)byoc_file_memory_create(NULL, module->allocator, NULL, &module->file_memory);
+    }
+    if (module->file_memory != NULL) {
+      (void)byoc_file_memory_take(module->file_memory, (size_t)size_bytes, NULL, &data, NULL);
+    }
+  }
+  if (data == NULL) module->constant_bytes += size_bytes;
+  return data;
+}
+
+void *byoc_constant_memory(byoc_graph_module_t *module, const byoc_type_t *type) {
+  const int64_t size_bytes = byoc_type_size_bytes(type);
+  if (size_bytes < 0) return NULL;
+  void *data = byoc_graph_module_take_file_memory(module, (uint64_t)size_bytes);
+  if (data != NULL) return data;
+  return byoc_arena_allocate_aligned(&module->arena, size_bytes > 0 ? (size_t)size_bytes : 1, CONSTANT_ALIGNMENT_BYTES);
+}

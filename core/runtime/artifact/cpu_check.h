@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this processor can run code that needs some instruction set extensions. Internal to artifacts.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_CPU_CHECK_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_CPU_CHECK_H_
+
+#include <stdint.h>
+
+// BYOC_OK, or BYOC_UNSUPPORTED with a message that names what is missing. `features` are names of rows of
+// byoc/isa.def, space-separated. `message` may be NULL; it is cut at `size`.
+int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size);
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_CPU_CHECK_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for the files of the runtime that need Linux, in artifacts that are C source: one thread, no clock but C's,
+// memory from the C library. It promises nothing that C11 does not.
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/runtime/artifact/huge_pages.h"
+#include "core/runtime/artifact/memory.h"
+#include "core/runtime/artifact/model.h"
+#include "core/runtime/artifact/pool.h"
+#include "core/runtime/artifact/processors.h"
+#include "core/runtime/artifact/stack.h"
+#include "core/runtime/artifact/thread_text.h"
+
+// ---- threads: the caller may bring some (byoc_context_options_t.pool) ----
+
+int32_t byoc_model_processor_count(void) {
+  return 1;
+}
+
+int32_t byoc_model_pool_acquire(int32_t thread_count) {
+  (void)thread_count;
+  return 1;
+}
+
+void byoc_model_pool_release(void) {}
+
+void byoc_model_pool_set_spin(uint32_t turns) {
+  (void)turns;
+}
+
+void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count,
+                         int64_t grain) {
+  (void)thread_count, (void)grain;
+  if (count > 0) body(argument, 0, count, 0);
+}
+
+uint32_t byoc_model_fork_generation(void) {
+  return 0;
+}
+
+size_t byoc_stack_left_bytes(void) {
+  return SIZE_MAX;
+}
+
+// Of whichever thread failed last.
+char *byoc_thread_text(bool make) {
+  static char text[BYOC_THREAD_TEXT_BYTES];
+  (void)make;
+  return text;
+}
+
+bool byoc_thread_text_was_lost(void) {
+  return false;
+}
+
+// ---- memory ----
+
+void byoc_model_place_constants(const void *data, uint64_t size_bytes, bool wanted) {
+  (void)data, (void)size_bytes, (void)wanted;
+}
+
+void *byoc_model_allocate(uint64_t size_bytes) {
+  const uint64_t mask = BYOC_BUFFER_ALIGNMENT - 1;
+  return size_bytes <= SIZE_MAX - mask ? byoc_memory_allocate((size_t)((size_bytes + mask) & ~mask)) : NULL;
+}
+
+// In front of the memory is where the C library's begins: not all have aligned_alloc (newlib for ARM).
+void *byoc_memory_allocate(size_t size_bytes) {
+  const size_t more = BYOC_BUFFER_ALIGNMENT + sizeof(void *);
+  char *all = size_bytes <= SIZE_MAX - more ? malloc(size_bytes + more) : NULL;
+  if (all == NULL) return NULL;
+  char *memory = all + sizeof(void *);
+  memory += (BYOC_BUFFER_ALIGNMENT - (uintptr_t)memory % BYOC_BUFFER_ALIGNMENT) % BYOC_BUFFER_ALIGNMENT;
+  ((void **)(void *)memory)[-1] = all;
+  return memory;
+}
+
+void byoc_memory_free(void *memory) {
+  if (memory != NULL) free(((void **)memory)[-1]);
+}
+
+// ---- time ----
+
+uint64_t byoc_model_now_ns(void) {
+  return (uint64_t)((double)clock() * (1e9 / (double)CLOCKS_PER_SEC));
+}

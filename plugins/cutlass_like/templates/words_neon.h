@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of words.h that NEON has instructions for; words_lanes.h does the others lane by lane.
+#define LANE_BY_LANE 1
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+static inline vi w_dot_i8x4(vi sum, vi data, vi weights) {
+  return (vi)vusdotq_s32((int32x4_t)sum, (uint8x16_t)data, (int8x16_t)weights);
+}
+#endif
+static inline vi w_dot_i16x2(vi sum, vi a, vi b) {
+  const int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+  const int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y)), high = vmull_high_s16(x, y);
+  return sum + (vi)vpaddq_s32(low, high);
+}
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+static inline vf w_dot_bf16x2(vf sum, vi a, vi b) {
+  return vbfdotq_f32(sum, (bfloat16x8_t)a, (bfloat16x8_t)b);
+}
+#endif
+
+static inline vf w_round(vf x) {
+  return vrndnq_f32(x);
+}
+static inline vi w_larger(vi a, vi b) {
+  return (vi)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
+}
+static inline vf w_alone(vf x) {
+  __asm__("" : "+w"(x));
+  return x;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Artifacts for other machines: the same model and inputs give the same numbers there, under qemu-user or, for another
+// libc, on this machine. What is not installed is skipped.
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "models.h"
+#include "tests/support/command.h"
+
+#define SOURCE   BYOC_TEST_SOURCE_DIR
+#define CC_FLAGS "-std=gnu11 -Wall -Wextra -Werror -O1 -I" SOURCE "/include"
+#define PROGRAM  SOURCE "/tests/cli/user_machine.c"
+
+#define ROUNDING 1e-5 // what the order of sums may change
+
+static int enter(void **state) {
+  int result = byoc_test_enter_folder(state);
+  if (result != 0) return result;
+  write_vision("vision.onnx");
+  return byoc_test_try_shell("byoc build vision.onnx --name model -o host.a && cc " CC_FLAGS " " PROGRAM
+                             " host.a -lm -lpthread -o host && ./host > host.txt && wc -l < host.txt | grep -x 10");
+}
+
+static void need(const char *programs) {
+  if (byoc_test_try_shell("for program in %s; do command -v $program > /dev/null || exit 1; done", programs) == 0)
+    return;
+  print_message("skipped: one of these is not installed: %s\n", programs);
+  skip();
+}
+
+// The numbers of one line each must be those of the host, but for sums that were taken in another order.
+static void expect_numbers(const char *path, double tolerance) {
+  byoc_diag_t diag = {0};
+  char *texts[2] = {NULL, NULL}, *at[2];
+  const char *const paths[2] = {"host.txt", path};
+  for (int i = 0; i < 2; ++i) {
+    size_t size = 0;
+    byoc_test_ok(byoc_file_read(paths[i], byoc_allocator_system(), &diag, &texts[i], &size), &diag);
+    at[i] = texts[i];
+  }
+  for (int count = 0; count < 10; ++count) {
+    const double expected = strtod(at[0], &at[0]), got = strtod(at[1], &at[1]);
+    if (!(fabs(expected - got) <= tolerance))
+      fail_msg("%s: number %d is %.9g, on the host %.9g", path, count, got, expected);
+  }
+  free(texts[0]);
+  free(texts[1]);
+}
+
+// Builds for a triple by some targets, links a static program, and runs it.
+static void run_static(const char *triple, const char *targets, const char *emulator, double tolerance) {
+  byoc_test_shell(0, "byoc build vision.onnx --name model --triple %s %s -o model.a", triple, targets);
+  byoc_test_shell(0, "%s-gcc " CC_FLAGS " -static " PROGRAM " model.a -lm -lpthread -o program", triple);
+  byoc_test_shell(0, "BYOC_VERIFY=1 %s ./program > other.txt", emulator);
+  expect_numbers("other.txt", tolerance);
+}
+
+static void test_18_6_static_aarch64(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc qemu-aarch64");
+  run_static("aarch64-linux-gnu", "", "qemu-aarch64", ROUNDING);
+  run_static("aarch64-linux-gnu", "-t c", "qemu-aarch64", ROUNDING);
+  run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=cortex-a76'", "qemu-aarch64", ROUNDING);
+  run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=portable; c -mcpu=armv8-a'", "qemu-aarch64", ROUNDING);
+}
+
+// The instructions of AArch64 that multiply bytes and bf16.
+static void test_18_6_low_precision_on_aarch64(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc aarch64-linux-gnu-objdump qemu-aarch64");
+  run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=neoverse-v1 -precision=int8'", "qemu-aarch64", 0.05);
+  byoc_test_shell(0, "aarch64-linux-gnu-objdump -d program | grep -c usdot");
+  run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=neoverse-v1 -precision=bf16'", "qemu-aarch64", 0.01);
+  byoc_test_shell(0, "aarch64-linux-gnu-objdump -d program | grep -c bfdot");
+}
+
+static void test_18_6_static_riscv64(void **state) {
+  (void)state;
+  need("riscv64-linux-gnu-gcc qemu-riscv64");
+  run_static("riscv64-linux-gnu", "", "qemu-riscv64", ROUNDING);
+}
+
+static void test_18_6_musl(void **state) {
+  (void)state;
+  need("x86_64-linux-musl-gcc");
+  run_static("x86_64-linux-musl", "", "", ROUNDING);
+  byoc_test_shell(0, "byoc build vision.onnx --name model --triple x86_64-linux-musl -o model.so");
+  byoc_test_shell(0, "x86_64-linux-musl-gcc " CC_FLAGS " -DLOADS " PROGRAM
+                     " -o program && ./program ./model.so > other.txt");
+  expect_numbers("other.txt", ROUNDING);
+}
+
+// A shared object runs there, says what it is, and is refused here.
+static void test_18_6_shared_aarch64(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc qemu-aarch64");
+  byoc_test_shell(0, "byoc build vision.onnx --name model --triple aarch64-linux-gnu -o model.so");
+  byoc_test_shell(0, "aarch64-linux-gnu-gcc " CC_FLAGS " -DLOADS " PROGRAM " -o program && "
+                     "qemu-aarch64 -L /usr/aarch64-linux-gnu ./program ./model.so > other.txt");
+  expect_numbers("other.txt", ROUNDING);
+  byoc_test_shell(0, "byoc inspect model.so");
+  byoc_test_printed("machine aarch64-linux-gnu");
+  byoc_test_shell(1, "byoc run model.so --random");
+  byoc_test_printed("'model.so' was made for aarch64, and this machine is");
+  byoc_test_shell(
+      0, "mkdir -p again && byoc build vision.onnx --name model --triple aarch64-linux-gnu -o again/model.so && "
+         "cmp model.so again/model.so");
+}
+
+// Issue 18, part 6: artifacts run with a C library that is older than the one at hand, in which most symbols are the
+// same functions as before and have new versions only.
+static void test_18_6_old_libc(void **state) {
+  (void)state;
+  if (byoc_test_try_shell("objdump -T $(cc -print-file-name=libc.so.6) | grep GLIBC_2.34") != 0) {
+    print_message("skipped: the C library is not a glibc from 2.34 on\n");
+    skip();
+  }
+  byoc_test_shell(0, "byoc build vision.onnx -t 'cutlass; cblas; c -fuse=0' -o old.so && objdump -T old.so | grep -o "
+                     "'GLIBC_2\\.[0-9]*' | sort -Vu | tee versions.txt && ! grep -E '2\\.(3[0-9]|2[89])' versions.txt");
+  byoc_test_shell(0, "readelf -d old.so | grep NEEDED");
+  byoc_test_printed("[libpthread.so.0]"); // where a library of before 2.34 has these functions
+  byoc_test_printed("[libdl.so.2]");
+  byoc_test_shell(0, "BYOC_VERIFY=1 byoc run old.so --random");
+}
+
+// A processor that the emulated one is not.
+static void test_18_6_missing_feature(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc qemu-aarch64");
+  byoc_test_shell(
+      0, "byoc build vision.onnx --name model --triple aarch64-linux-gnu -t 'c -mcpu=neoverse-v1' -o model.a && "
+         "aarch64-linux-gnu-gcc " CC_FLAGS " -static " PROGRAM " model.a -lm -lpthread -o program");
+  byoc_test_shell(1, "qemu-aarch64 -cpu cortex-a53 ./program");
+  byoc_test_printed(
+      "a processor with asimdhp, asimddp, i8mm, bf16, sve, which this one lacks; build it with -mcpu=armv8-a");
+}
+
+static void test_18_6_what_other_machines_do_without(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc");
+  byoc_test_shell(0, "byoc build vision.onnx --triple aarch64-linux-gnu -t 'cblas; cutlass' -o model.so");
+  byoc_test_printed(
+      "the target 'cblas' is left out: it makes code for this machine only, and not for aarch64-linux-gnu");
+  byoc_test_shell(0, "byoc build vision.onnx --triple aarch64-linux-gnu -t 'cutlass' --plan=collage -o model.so");
+  byoc_test_printed("costs are estimated: this machine cannot measure code for aarch64-linux-gnu");
+  byoc_test_shell(2, "byoc build vision.onnx --triple aarch64-linux-gnu --plan=collage --cost=measure -o model.so");
+  byoc_test_printed("--cost=measure needs a machine that runs the code");
+  byoc_test_shell(2, "byoc build vision.onnx --triple aarch64-linux-gnu -t 'c -mcpu=avx2' -o model.so");
+  byoc_test_printed("unknown processor or extension 'avx2' of aarch64; there are armv8-a,");
+  byoc_test_shell(1, "byoc build vision.onnx --triple aarch64-linux-gnu -t 'c -cc=cc' -o model.so");
+  byoc_test_printed("is code for x86_64, and the artifact is for aarch64");
+}
+
+static void test_18_6_wrong_triples(void **state) {
+  (void)state;
+  byoc_test_shell(2, "byoc build vision.onnx --triple sparc-linux-gnu -o model.so");
+  byoc_test_printed("'sparc-linux-gnu' is not the triple of a machine that byoc knows");
+  byoc_test_shell(
+      1, "mkdir -p empty && ln -sf $(command -v byoc) empty && PATH=$PWD/empty byoc build vision.onnx --triple "
+         "riscv64-linux-uclibc -o model.so");
+  byoc_test_printed(
+      "no C compiler for riscv64-linux-uclibc was found (riscv64-linux-uclibc-gcc and clang were looked for");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_18_6_static_aarch64),  cmocka_unit_test(test_18_6_low_precision_on_aarch64),
+      cmocka_unit_test(test_18_6_static_riscv64),  cmocka_unit_test(test_18_6_musl),
+      cmocka_unit_test(test_18_6_shared_aarch64),  cmocka_unit_test(test_18_6_old_libc),
+      cmocka_unit_test(test_18_6_missing_feature), cmocka_unit_test(test_18_6_what_other_machines_do_without),
+      cmocka_unit_test(test_18_6_wrong_triples),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}

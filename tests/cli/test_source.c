@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Artifacts that are C source: folders that any C11 compiler builds.
+#include "models.h"
+#include "tests/support/command.h"
+
+// As strict as compilers are asked to be; a program's own files and the model's.
+#define STRICT "-std=c11 -pedantic -Wall -Wextra -Werror"
+
+static const char twice[] = "module {opset_import. = 17} {\\n"
+                            "  func @main(%%x : f32[N,4]) -> (%%y : f32[N,4]) {\\n"
+                            "    %%y = Add@14(%%x, %%x) : f32[N,4]\\n    return %%y\\n  }\\n}\\n";
+
+// Prints what the model 'twice' makes of four numbers.
+static const char twice_program[] =
+    "#include \"twice.h\"\n"
+    "int main(void) {\n  const float x[] = {1, 2, 3, 4};\n  const int64_t dims[] = {1, 4};\n  byoc_argument_t y;\n"
+    "  twice_model_t model;\n  twice_context_t context;\n"
+    "  if (twice_load(NULL, &model) != 0 || twice_create(&model, NULL, &context) != 0) return 1;\n"
+    "  if (twice_run(&context, x, dims, &y) != 0) return 2;\n"
+    "  printf(\"%g\\n\", (double)((const float *)y.data)[3]);\n"
+    "  twice_destroy(&context);\n  return 0;\n}\n";
+
+static int enter(void **state) {
+  int result = byoc_test_enter_folder(state);
+  if (result != 0) return result;
+  write_tiny("tiny.onnx", "2");
+  return byoc_test_try_shell("cp " BYOC_TEST_SOURCE_DIR
+                             "/tests/cli/user_static.c both.c && printf '%s' > twice.byoc && "
+                             "printf '%%s' '%s' > twice_program.c && "
+                             "byoc build tiny.onnx -t c -o tiny.a && byoc build twice.byoc -t c -o twice.a && "
+                             "cc both.c tiny.a twice.a -lm -lpthread -o linked && ./linked > expected.txt && "
+                             "rm tiny.h twice.h && byoc build tiny.onnx -o tiny.c && byoc build twice.byoc -o twice.c",
+                             twice, twice_program);
+}
+
+// Two models in one program; the numbers are those of the static libraries.
+static void test_18_5_source_of_two_models(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "for model in tiny twice; do make -s -C $model.c CC=gcc CFLAGS='-O1 " STRICT "' || exit 1; done && "
+                  "gcc -std=c99 -pedantic -Wall -Wextra -Werror -Itiny.c -Itwice.c both.c tiny.c/libtiny.a "
+                  "twice.c/libtwice.a -lm -o built && ./built > built.txt && cmp built.txt expected.txt");
+  // No threads and no loader: what the program needs is the C library.
+  byoc_test_shell(0, "nm -u tiny.c/libtiny.a | grep -E 'pthread|dlopen|mmap|syscall' | wc -l | grep -x 0");
+}
+
+#define build_and_run(make, cc, libraries)                                                                             \
+  byoc_test_shell(0, "make -s -C twice.c clean && make -s -C twice.c " make " && " cc " -Itwice.c twice_program.c "    \
+                     "twice.c/libtwice.a -lm " libraries " -o built && ./built | grep -x 8")
+
+static void test_18_5_source_by_clang_with_threads(void **state) {
+  (void)state;
+  if (byoc_test_try_shell("command -v clang") != 0) {
+    print_message("clang is not installed: left out\n");
+    skip();
+  }
+  build_and_run("THREADS=1 CC=clang CFLAGS='-O1 " STRICT "'", "clang", "-lpthread");
+  byoc_test_shell(0, "nm -u twice.c/libtwice.a | grep -q pthread_create");
+}
+
+// A machine of 32 bits, and a compiler that knows neither attributes of gcc nor atomic operations.
+static void test_18_5_source_by_others(void **state) {
+  (void)state;
+  const char probe[] = "echo 'int main(void) { return 0; }' > probe.c && %s probe.c -lm -o probe && ./probe";
+  if (byoc_test_try_shell(probe, "gcc -m32") != 0) {
+    print_message("gcc has no libraries for -m32: left out\n");
+  } else {
+    build_and_run("CC=gcc CFLAGS='-O0 -m32 -idirafter /usr/include/x86_64-linux-gnu'",
+                  "gcc -m32 -idirafter /usr/include/x86_64-linux-gnu", "");
+  }
+  if (byoc_test_try_shell(probe, "tcc") != 0) {
+    print_message("tcc is not installed: left out\n");
+  } else {
+    build_and_run("CC=tcc CFLAGS=", "tcc", "");
+  }
+}
+
+// Machines of other kinds, whose programs qemu runs.
+static void test_18_5_source_for_other_machines(void **state) {
+  (void)state;
+  static const char *const machines[][2] = {{"aarch64-linux-gnu-gcc", "qemu-aarch64"},
+                                            {"riscv64-linux-gnu-gcc", "qemu-riscv64"}};
+  for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+    const char *cc = machines[i][0], *run = machines[i][1];
+    if (byoc_test_try_shell("command -v %s && command -v %s", cc, run) != 0) {
+      print_message("%s or %s is not installed: left out\n", cc, run);
+      continue;
+    }
+    byoc_test_shell(0,
+                    "make -s -C twice.c clean && make -s -C twice.c CC=%s CFLAGS=-O0 && %s -static -Itwice.c "
+                    "twice_program.c twice.c/libtwice.a -lm -o built && %s ./built | grep -x 8",
+                    cc, cc, run);
+  }
+}
+
+// Texts need more than C11: POSIX, which the files ask for themselves.
+static void test_18_5_source_with_texts(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build " BYOC_TEST_SOURCE_DIR "/tests/conform/ml/label_encoder/model.onnx -o texts.c && "
+                     "make -s -C texts.c CFLAGS='-O0 " STRICT "' host.o runtime/text.o runtime/text_tokens.o");
+  byoc_test_shell(0, "test ! -e tiny.c/runtime/text.c"); // only where the model works on texts
+}
+
+// Names that the folder defines begin with its prefix, and the same model gives the same bytes.
+static void test_18_5_source_names_and_bytes(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p again && byoc build tiny.onnx -o again/tiny.c --name other && ls again/tiny.c/other.h");
+  byoc_test_shell(0, "make -s -C again/tiny.c CFLAGS=-O0 && nm again/tiny.c/libother.a | grep ' [A-TV-Z] ' | "
+                     "grep -v ' w ' | grep -vc ' other_' | grep -x 0");
+  byoc_test_shell(0, "nm again/tiny.c/libother.a | grep -x '[0-9a-f]* T other_artifact_entry'");
+  byoc_test_shell(
+      0, "byoc build twice.byoc -o again/twice.c && make -s -C twice.c clean && diff -r twice.c again/twice.c");
+}
+
+// Constants that are too many for a compiler to read are taken in by the assembler, or become C by make.
+static void test_18_5_source_with_many_constants(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mlp --layers 5 -o mlp.onnx && byoc build mlp.onnx -o mlp.c && "
+                     "test -f mlp.c/data.bin -a ! -f mlp.c/data.c");
+  byoc_test_shell(0, "printf '%%s' '%s' > mlp_program.c",
+                  "#include \"mlp.h\"\n"
+                  "int main(void) {\n  static float x[MLP_INPUT_COUNT], y[MLP_OUTPUT_COUNT];\n"
+                  "  mlp_model_t model;\n  mlp_context_t context;\n  x[3] = 1;\n"
+                  "  if (mlp_load(NULL, &model) != 0 || mlp_create(&model, NULL, &context) != 0) return 1;\n"
+                  "  if (mlp_run(&context, x, y) != 0) return 2;\n"
+                  "  for (int i = 0; i < MLP_OUTPUT_COUNT; i++) printf(\"%a\\n\", (double)y[i]);\n"
+                  "  mlp_destroy(&context);\n  return 0;\n}\n");
+  byoc_test_shell(0, "for data in S c; do rm -f mlp.c/data.o && make -s -C mlp.c DATA=$data CFLAGS=-O0 && "
+                     "cc -Imlp.c mlp_program.c mlp.c/libmlp.a -lm -o mlp && ./mlp > $data.txt || exit 1; done; "
+                     "cmp S.txt c.txt && wc -l < c.txt | grep -x 10");
+}
+
+static void test_18_5_source_refusals(void **state) {
+  (void)state;
+  // What lies in the folder is gone when it is replaced.
+  byoc_test_shell(2, "byoc build tiny.onnx -o tiny.c --html tiny.c/report.html");
+  byoc_test_printed("--html 'tiny.c/report.html' lies in 'tiny.c', a folder that is replaced as a whole");
+  byoc_test_shell(2, "cp tiny.onnx tiny.c/runtime/ && byoc build tiny.c/runtime/tiny.onnx -o tiny.c");
+  byoc_test_printed("the model 'tiny.c/runtime/tiny.onnx' lies in 'tiny.c'");
+  byoc_test_shell(0, "rm tiny.c/runtime/tiny.onnx && byoc build tiny.onnx -o tiny.c --html tiny.html");
+  byoc_test_shell(1, "byoc build tiny.onnx -t 'cblas; c' -o refused.c; code=$?; ls -d refused*; exit $code");
+  byoc_test_printed("handed back machine code, 'openblas', which C source cannot hold");
+  byoc_test_printed("leave that target out (-t c)");
+  byoc_test_printed("cannot access 'refused*'");
+  byoc_test_shell(1, "byoc build tiny.onnx -t 'dnnl; c' -o refused.c");
+  byoc_test_printed("handed back an engine, 'dnnl'");
+  // Nothing is replaced but what byoc wrote.
+  byoc_test_shell(1, "echo 'int mine;' > mine.c && byoc build tiny.onnx -o mine.c; code=$?; cat mine.c; exit $code");
+  byoc_test_printed("'mine.c' is there, and is no folder of C source that byoc wrote");
+  byoc_test_printed("int mine;");
+  byoc_test_shell(1, "mkdir -p yours.c && byoc build tiny.onnx -o yours.c");
+  byoc_test_printed("'yours.c' is there");
+  byoc_test_shell(0, "touch tiny.c/stale.c && byoc build tiny.onnx -o tiny.c && test ! -f tiny.c/stale.c && "
+                     "ls | grep -c byoc-tmp | grep -x 0");
+  byoc_test_shell(1, "byoc run tiny.c --random");
+  byoc_test_printed("'tiny.c' is a folder of C source, which cannot be loaded");
+  byoc_test_shell(2, "byoc build tiny.onnx -o other.c --weights external");
+  byoc_test_printed("C source holds its weights");
+  byoc_test_shell(2, "byoc build tiny.onnx -o other.c --triple aarch64-linux-gnu");
+  byoc_test_printed("C source is for any machine: leave out --triple");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_18_5_source_of_two_models),       cmocka_unit_test(test_18_5_source_by_clang_with_threads),
+      cmocka_unit_test(test_18_5_source_by_others),           cmocka_unit_test(test_18_5_source_for_other_machines),
+      cmocka_unit_test(test_18_5_source_with_texts),          cmocka_unit_test(test_18_5_source_names_and_bytes),
+      cmocka_unit_test(test_18_5_source_with_many_constants), cmocka_unit_test(test_18_5_source_refusals),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}

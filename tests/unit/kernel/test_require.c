@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node, or the body of a backend's function, relies on between open dimensions stands in front of it as Require.
+#include "core/ir/text.h"
+#include "core/kernel/require.h"
+#include "core/ops/op.h"
+#include "core/ops/symbolic.h"
+#include "tests/support/support.h"
+
+// All relations that main requires, one per line: the node in front of which it stands, who asks, the kind, both sides.
+static void expect_required(const char *text, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_block_t *body = byoc_graph_module_main(module)->body;
+  byoc_test_ok(byoc_require_early(body, &diag), &diag);
+  byoc_string_t found;
+  byoc_string_init(&found, byoc_allocator_system());
+  BYOC_FOR_EACH_NODE(node, body) {
+    if (!byoc_node_is(node, "byoc", "Require")) continue;
+    const byoc_node_t *reader = node->next;
+    while (byoc_node_is(reader, "byoc", "Require")) reader = reader->next;
+    for (uint32_t i = 0; i < node->result_count; ++i) {
+      const byoc_relation_t relation = byoc_required(node, i);
+      byoc_string_appendf(&found, "%s, %s: %d ", reader->callee ? reader->callee->name : reader->op,
+                          byoc_required_by(node), (int)relation.kind);
+      byoc_dim_print(relation.left, &found);
+      byoc_string_append(&found, " ");
+      byoc_dim_print(relation.right, &found);
+      byoc_string_append(&found, "\n");
+    }
+  }
+  byoc_test_same_text(found.data, expected);
+  byoc_string_deinit(&found);
+  byoc_graph_module_destroy(module);
+}
+
+static void nodes_are_asked(void **state) {
+  (void)state;
+  expect_required(
+      "module {\n"
+      "  func @main(%x : f32[2,N], %y : f32[M,3], %z : f32[2,3], %w : f32[K]) -> (%a : ?, %b : ?, %c : ?) {\n"
+      "    %a = MatMul@13(%x, %y) : ?\n"
+      "    %b = Relu@14(%z) : ?\n"
+      "    %c = Concat@13(%x, %x) {axis = 0} : ?\n"
+      "    %d = Add@14(%x, %w) : ?\n"
+      "    return %a, %b, %c\n  }\n}\n",
+      "MatMul, MatMul (ai.onnx 13): 0 M N\n"
+      "Add, Add (ai.onnx 14): 2 N K\n");
+}
+
+// The relations inside an extern function are told in the dimensions of the call, through functions that it calls.
+static void bodies_of_extern_functions_are_asked(void **state) {
+  (void)state;
+  expect_required("module {\n"
+                  "  func @main(%x : f32[2,N], %y : f32[M,3], %z : f32[2,3]) -> (%a : ?) {\n"
+                  "    %c = call @part(%x, %y) : ?\n"
+                  "    %a = call @plain(%c) : ?\n"
+                  "    return %a\n  }\n"
+                  "  extern func @part(%p : f32[2,K], %q : f32[L,3]) -> (%r : f32[2,3]) attributes {Extern = 1} {\n"
+                  "    %r = call @inner(%p, %q) : f32[2,3]\n"
+                  "    return %r\n  }\n"
+                  "  extern func @plain(%p : f32[2,3]) -> (%r : f32[2,3]) attributes {Extern = 1} {\n"
+                  "    %r = Relu@14(%p) : f32[2,3]\n"
+                  "    return %r\n  }\n"
+                  "  func @inner(%s : f32[2,A], %t : f32[B,3]) -> (%u : f32[2,3]) attributes {Composite = \"x.y\"} {\n"
+                  "    %u = MatMul@13(%s, %t) : f32[2,3]\n"
+                  "    return %u\n  }\n}\n",
+                  "part, MatMul (ai.onnx 13): 0 M N\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nodes_are_asked),
+      cmocka_unit_test(bodies_of_extern_functions_are_asked),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
