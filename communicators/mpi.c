@@ -11,8 +11,12 @@
 // Sums of MPI may be taken in any order. So elements travel, in the blocks that each rank combines, and are combined in
 // the order of the ranks (byoc/communicator_reduce.h): the same bits on all ranks, and in each run. An error of MPI,
 // such as the death of a rank, ends the job, as is MPI's custom; mpirun says which rank it was.
+//
+// A collective that begins and ends apart is one of MPI's that do not block. Whether it goes on in between depends on
+// the MPI: many do so only inside of calls, unless they are told to use a thread (MPICH_ASYNC_PROGRESS=1).
 #include <limits.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,8 +29,16 @@ typedef struct group_t {
   MPI_Comm comm;
 } group_t;
 
+// What has begun.
+typedef struct pending_t {
+  MPI_Request requests[2];
+  uint8_t *blocks; // of a reduction: what each rank has sent of this rank's part
+  int *numbers;    // of a reduction: see reduction_t
+} pending_t;
+
 typedef struct state_t {
   byoc_communicator_t communicator;
+  pending_t pending;
   group_t *groups;
   int group_count;
   char error[512];
@@ -78,109 +90,163 @@ static int32_t combine(state_t *state, const byoc_collective_t *c, uint8_t *bloc
   return BYOC_OK;
 }
 
-// Every rank gets its part of all blocks, combines it, and the parts are gathered.
-static int32_t reduce(state_t *state, const byoc_collective_t *c, MPI_Comm comm, int32_t own, uint64_t size) {
-  uint64_t begin = 0;
-  const uint64_t count = share(c->count, c->members, own, &begin);
-  uint8_t *blocks = malloc(count * size * (uint64_t)c->members + 1);
-  int *numbers = malloc(4 * (size_t)c->members * sizeof(*numbers));
-  int32_t status = BYOC_OUT_OF_MEMORY;
-  if (blocks != NULL && numbers != NULL) {
-    int *sent = numbers, *sent_at = sent + c->members, *got = sent_at + c->members, *got_at = got + c->members;
-    for (int32_t m = 0; m < c->members; m++) {
-      uint64_t at = 0;
-      sent[m] = (int)(share(c->count, c->members, m, &at) * size);
-      sent_at[m] = (int)(at * size);
-      got[m] = (int)(count * size);
-      got_at[m] = (int)(count * size) * m;
-    }
-    (void)MPI_Alltoallv(c->send, sent, sent_at, MPI_BYTE, blocks, got, got_at, MPI_BYTE, comm);
-    status = combine(state, c, blocks, count, NULL);
-    const int mine = (int)(count * size);
-    if (c->kind == BYOC_ALL_REDUCE) {
-      (void)MPI_Allgatherv(blocks, mine, MPI_BYTE, c->receive, sent, sent_at, MPI_BYTE, comm);
-    } else {
-      (void)MPI_Gatherv(blocks, mine, MPI_BYTE, c->receive, sent, sent_at, MPI_BYTE, c->root, comm);
-    }
+// ---- reductions: every rank gets its part of all blocks, combines it, and the parts are gathered ----
+
+// By member: bytes and where they begin.
+typedef struct reduction_t {
+  int *sent, *sent_at; // of the block that this rank sends: the members' parts
+  int *got, *got_at;   // of what this rank gets
+  uint64_t count;      // elements of its own part
+} reduction_t;
+
+static reduction_t parts_of(const byoc_collective_t *c, int *numbers, int32_t own, uint64_t size) {
+  reduction_t r = {.sent = numbers, .sent_at = numbers + c->members, .got = numbers + 2 * c->members};
+  uint64_t at = 0;
+  r.got_at = numbers + 3 * c->members;
+  r.count = share(c->count, c->members, own, &at);
+  for (int32_t m = 0; m < c->members; m++) {
+    r.sent[m] = (int)(share(c->count, c->members, m, &at) * size);
+    r.sent_at[m] = (int)(at * size);
+    r.got[m] = (int)(r.count * size);
+    r.got_at[m] = (int)(r.count * size) * m;
   }
-  if (status == BYOC_OUT_OF_MEMORY) (void)fail(state, status, byoc_collective_name(c->kind), "out of memory");
-  free(numbers);
-  free(blocks);
+  return r;
+}
+
+static int32_t begin_reduction(state_t *state, const byoc_collective_t *c, MPI_Comm comm, int32_t own, uint64_t size) {
+  pending_t *p = &state->pending;
+  const int whole = (int)(c->count * size);
+  uint64_t at = 0;
+  const uint64_t count = c->kind == BYOC_REDUCE_SCATTER ? c->count : share(c->count, c->members, own, &at);
+  p->blocks = malloc(count * size * (uint64_t)c->members + 1);
+  p->numbers = malloc(4 * (size_t)c->members * sizeof(*p->numbers));
+  if (p->blocks == NULL || p->numbers == NULL) {
+    return fail(state, BYOC_OUT_OF_MEMORY, byoc_collective_name(c->kind), "out of memory");
+  }
+  if (c->kind == BYOC_REDUCE_SCATTER) {
+    (void)MPI_Ialltoall(c->send, whole, MPI_BYTE, p->blocks, whole, MPI_BYTE, comm, &p->requests[0]);
+    return BYOC_OK;
+  }
+  const reduction_t r = parts_of(c, p->numbers, own, size);
+  (void)MPI_Ialltoallv(c->send, r.sent, r.sent_at, MPI_BYTE, p->blocks, r.got, r.got_at, MPI_BYTE, comm,
+                       &p->requests[0]);
+  return BYOC_OK;
+}
+
+static int32_t end_reduction(state_t *state, const byoc_collective_t *c, MPI_Comm comm, int32_t own, uint64_t size) {
+  const pending_t *p = &state->pending;
+  if (c->kind == BYOC_REDUCE_SCATTER) return combine(state, c, p->blocks, c->count, c->receive);
+  const reduction_t r = parts_of(c, p->numbers, own, size);
+  const int32_t status = combine(state, c, p->blocks, r.count, NULL);
+  const int mine = (int)(r.count * size);
+  if (c->kind == BYOC_ALL_REDUCE) {
+    (void)MPI_Allgatherv(p->blocks, mine, MPI_BYTE, c->receive, r.sent, r.sent_at, MPI_BYTE, comm);
+  } else {
+    (void)MPI_Gatherv(p->blocks, mine, MPI_BYTE, c->receive, r.sent, r.sent_at, MPI_BYTE, c->root, comm);
+  }
   return status;
 }
 
-static int32_t reduce_scatter(state_t *state, const byoc_collective_t *c, MPI_Comm comm, int bytes) {
-  uint8_t *blocks = malloc((uint64_t)bytes * (uint64_t)c->members + 1);
-  if (blocks == NULL) return fail(state, BYOC_OUT_OF_MEMORY, "reduce_scatter", "out of memory");
-  (void)MPI_Alltoall(c->send, bytes, MPI_BYTE, blocks, bytes, MPI_BYTE, comm);
-  const int32_t status = combine(state, c, blocks, c->count, c->receive);
-  free(blocks);
-  return status;
-}
+// ---- the others ----
 
-static void permute(const byoc_collective_t *c, MPI_Comm comm, int32_t own, int bytes) {
-  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  MPI_Status statuses[2];
+static void begin_permutation(const byoc_collective_t *c, MPI_Comm comm, int32_t own, int bytes,
+                              MPI_Request *requests) {
   for (int32_t m = 0; m < c->members; m++) {
     if (c->targets[m] == own) (void)MPI_Irecv(c->receive, bytes, MPI_BYTE, m, 0, comm, &requests[0]);
   }
   if (c->targets[own] >= 0) (void)MPI_Isend(c->send, bytes, MPI_BYTE, c->targets[own], 0, comm, &requests[1]);
-  (void)MPI_Waitall(2, requests, statuses);
 }
 
 // Not over a communicator of the group: all its members would have to make that, and only two of them are here.
-static void send_or_receive(const byoc_collective_t *c, int bytes) {
+static bool begin_pair(const byoc_collective_t *c, int bytes, MPI_Request *request) {
   const int other = c->first + c->root * c->stride;
-  if (c->kind == BYOC_SEND) (void)MPI_Send(c->send, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-  if (c->kind == BYOC_RECEIVE) {
-    (void)MPI_Recv(c->receive, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
+  if (c->kind == BYOC_SEND) (void)MPI_Isend(c->send, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, request);
+  if (c->kind == BYOC_RECEIVE) (void)MPI_Irecv(c->receive, bytes, MPI_BYTE, other, 1, MPI_COMM_WORLD, request);
+  return c->kind == BYOC_SEND || c->kind == BYOC_RECEIVE;
 }
 
-static int32_t run(void *self, const byoc_collective_t *c) {
-  state_t *state = self;
-  const char *name = byoc_collective_name(c->kind);
-  const uint64_t size = byoc_dtype_bits(c->dtype) / 8;
-  const int32_t own = c->stride > 0 ? (state->communicator.rank - c->first) / c->stride : 0;
-  MPI_Comm comm = MPI_COMM_NULL;
-  if (c->count * size * (uint64_t)c->members > INT_MAX) {
-    return fail(state, BYOC_UNSUPPORTED, name, "MPI counts bytes in an int, and these are more than 2 GiB");
-  }
+static bool reduces(const byoc_collective_t *c) {
+  return c->kind == BYOC_REDUCE || c->kind == BYOC_ALL_REDUCE || c->kind == BYOC_REDUCE_SCATTER;
+}
+
+static int32_t position_of(const state_t *state, const byoc_collective_t *c) {
+  return c->stride > 0 ? (state->communicator.rank - c->first) / c->stride : 0;
+}
+
+static int32_t begin_in_group(state_t *state, const byoc_collective_t *c, MPI_Comm comm, uint64_t size) {
   const int bytes = (int)(c->count * size);
-  if (c->kind == BYOC_SEND || c->kind == BYOC_RECEIVE) {
-    send_or_receive(c, bytes);
-    return BYOC_OK;
-  }
-  const int32_t status = find_group(state, c, &comm);
-  if (status != BYOC_OK) return status;
+  const int32_t own = position_of(state, c);
+  MPI_Request *requests = state->pending.requests;
   switch (c->kind) {
   case BYOC_BROADCAST:
     if (own == c->root && bytes > 0) memcpy(c->receive, c->send, (size_t)bytes);
-    (void)MPI_Bcast(c->receive, bytes, MPI_BYTE, c->root, comm);
+    (void)MPI_Ibcast(c->receive, bytes, MPI_BYTE, c->root, comm, requests);
     return BYOC_OK;
   case BYOC_GATHER:
-    (void)MPI_Gather(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, c->root, comm);
+    (void)MPI_Igather(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, c->root, comm, requests);
     return BYOC_OK;
   case BYOC_ALL_GATHER:
-    (void)MPI_Allgather(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, comm);
+    (void)MPI_Iallgather(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, comm, requests);
     return BYOC_OK;
   case BYOC_SCATTER:
-    (void)MPI_Scatter(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, c->root, comm);
+    (void)MPI_Iscatter(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, c->root, comm, requests);
     return BYOC_OK;
   case BYOC_REDUCE:
   case BYOC_ALL_REDUCE:
-    return reduce(state, c, comm, own, size);
   case BYOC_REDUCE_SCATTER:
-    return reduce_scatter(state, c, comm, bytes);
+    return begin_reduction(state, c, comm, own, size);
   case BYOC_ALL_TO_ALL:
-    (void)MPI_Alltoall(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, comm);
+    (void)MPI_Ialltoall(c->send, bytes, MPI_BYTE, c->receive, bytes, MPI_BYTE, comm, requests);
     return BYOC_OK;
   case BYOC_PERMUTE:
-    permute(c, comm, own, bytes);
+    begin_permutation(c, comm, own, bytes, requests);
     return BYOC_OK;
   default:
-    return fail(state, BYOC_UNSUPPORTED, name, "this communicator does not know it");
+    return fail(state, BYOC_UNSUPPORTED, byoc_collective_name(c->kind), "this communicator does not know it");
   }
+}
+
+// ---- the table ----
+
+static void forget(state_t *state) {
+  free(state->pending.numbers);
+  free(state->pending.blocks);
+  state->pending = (pending_t){.requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
+}
+
+static int32_t begin(void *self, const byoc_collective_t *c) {
+  state_t *state = self;
+  const uint64_t size = byoc_dtype_bits(c->dtype) / 8;
+  MPI_Comm comm = MPI_COMM_NULL;
+  forget(state);
+  if (c->count * size * (uint64_t)c->members > INT_MAX) {
+    return fail(state, BYOC_UNSUPPORTED, byoc_collective_name(c->kind),
+                "MPI counts bytes in an int, and these are more than 2 GiB");
+  }
+  if (begin_pair(c, (int)(c->count * size), state->pending.requests)) return BYOC_OK;
+  int32_t status = find_group(state, c, &comm);
+  if (status == BYOC_OK) status = begin_in_group(state, c, comm, size);
+  if (status != BYOC_OK) forget(state);
+  return status;
+}
+
+static int32_t end(void *self, const byoc_collective_t *c) {
+  state_t *state = self;
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Status statuses[2];
+  int32_t status = BYOC_OK;
+  (void)MPI_Waitall(2, state->pending.requests, statuses);
+  if (reduces(c)) status = find_group(state, c, &comm);
+  if (reduces(c) && status == BYOC_OK) {
+    status = end_reduction(state, c, comm, position_of(state, c), byoc_dtype_bits(c->dtype) / 8);
+  }
+  forget(state);
+  return status;
+}
+
+static int32_t run(void *self, const byoc_collective_t *c) {
+  const int32_t status = begin(self, c);
+  return status == BYOC_OK ? end(self, c) : status;
 }
 
 static const char *last_error(void *self) {
@@ -208,7 +274,10 @@ int32_t byoc_communicator_open(const byoc_communicator_t **out_communicator, cha
                                              .size = count,
                                              .self = &state,
                                              .run = run,
-                                             .last_error = last_error};
+                                             .last_error = last_error,
+                                             .begin = begin,
+                                             .end = end};
+  state.pending.requests[0] = state.pending.requests[1] = MPI_REQUEST_NULL;
   *out_communicator = &state.communicator;
   return BYOC_OK;
 }

@@ -135,17 +135,25 @@ static byoc_status_t emit_fill(byoc_host_c_t *host, const byoc_host_instruction_
   return BYOC_OK;
 }
 
+// They are there as long as a collective that begins here runs.
+static void emit_targets(byoc_host_c_t *host, const byoc_collective_call_t *what, size_t call, byoc_string_t *out) {
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "static const int32_t targets%zu[] = {", call);
+  for (int32_t m = 0; m < what->members; m++) {
+    byoc_string_appendf(out, "%s%d", m == 0 ? "" : ", ", what->targets[m]);
+  }
+  byoc_string_append(out, "};\n");
+}
+
 static void emit_collective(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                             byoc_string_t *out) {
   const byoc_collective_call_t *what = instruction->collective;
+  if (what->targets != NULL) emit_targets(host, what, call, out);
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_collective_call(&(const byoc_collective_call_t){%u, %u, %d, %d, %d, %u, ",
                       what->kind, what->reduction, what->members, what->stride, what->root, what->phase);
   if (what->targets == NULL) byoc_string_append(out, "0");
-  for (int32_t m = 0; what->targets != NULL && m < what->members; m++) {
-    byoc_string_appendf(out, "%s%d%s", m == 0 ? "(const int32_t[]){" : ", ", what->targets[m],
-                        m + 1 == what->members ? "}" : "");
-  }
+  if (what->targets != NULL) byoc_string_appendf(out, "targets%zu", call);
   byoc_string_appendf(out, "}, &calls[%zu]);\n", call);
 }
 

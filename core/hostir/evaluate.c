@@ -310,10 +310,9 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
   const byoc_host_program_t *program = evaluator->program;
   char message[256];
   const byoc_status_t status =
-      byoc_collective_check(communicator, program->rank_count, program->rank, message, sizeof(message));
-  if (status != BYOC_OK) return byoc_diag_error(diag, status, "%s", message);
-  evaluator->runtime.communicator = communicator;
-  return BYOC_OK;
+      byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count, program->rank,
+                            &evaluator->runtime.communicator, message, sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "%s", message);
 }
 
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations) {

@@ -7,6 +7,7 @@
 #include "core/hostir/evaluate.h"
 #include "core/hostir/places.h"
 #include "core/kernel/interpret.h"
+#include "core/runtime/artifact/collective.h"
 #include "core/runtime/artifact/container.h"
 #include "core/runtime/artifact/trace.h"
 
@@ -42,6 +43,7 @@ struct byoc_evaluator_t {
   byoc_arena_t arena;
   const byoc_host_program_t *program;
   byoc_runtime_t runtime;
+  byoc_collectives_t collectives;
   char error[512];
   uint8_t *workspace, *workspace_memory;
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call

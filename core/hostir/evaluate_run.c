@@ -434,21 +434,26 @@ static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *
   return BYOC_OK;
 }
 
-byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
+static byoc_status_t run_all(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   turn_t turn = {0};
+  const byoc_status_t status = run_steps(evaluator, &evaluator->body, &turn, diag);
+  if (status != BYOC_OK) byoc_collectives_settle(&evaluator->collectives);
+  return status;
+}
+
+byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   evaluator->loop_depth = 0;
   byoc_observer_leave(&evaluator->observer, 0);
   if (__asan_poison_memory_region != NULL && evaluator->program->queues.count == 0) {
     __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);
   }
   if (evaluator->devices == NULL) {
-    BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
-                            evaluator->program->name);
+    BYOC_RETURN_IF_ERROR_IN(diag, run_all(evaluator, diag), "evaluating '%s'", evaluator->program->name);
     return BYOC_OK;
   }
   byoc_status_t status = byoc_devices_begin(evaluator->devices), ended = status;
   if (status == BYOC_OK) {
-    status = run_steps(evaluator, &evaluator->body, &turn, diag);
+    status = run_all(evaluator, diag);
     ended = byoc_devices_finish(evaluator->devices, status);
   }
   if (status == BYOC_OK && ended != BYOC_OK) status = byoc_evaluator_failed(evaluator, ended, NULL, diag);

@@ -7,187 +7,21 @@
 // counters are of pairs of ranks, so that collectives of different groups do not disturb each other, and futexes at the
 // same time.
 //
+// Of a collective that begins and ends apart, `begin` posts the first piece, and a helper goes on with all the rest
+// meanwhile. `end` waits for it, or does what the helper has not taken up.
+//
 // Who is alive: each rank holds a lock of its own byte of the memory's file, which the kernel releases when the process
 // ends, however that happens.
-#include "core/runtime/shared_ranks.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "byoc/communicator_reduce.h"
-
-enum {
-  MOST = BYOC_SHARED_RANKS_MOST,
-  OUTBOX_BYTES = 1 << 20,
-  LOOK_AROUND_MS = 100, // so often a rank that waits looks whether the one that it waits for is alive
-};
-
-// What a rank is doing, as the others see it.
-enum { ABSENT, JOINED, LEFT, FAILED, ENDED };
-
-typedef struct description_t {
-  uint32_t kind, dtype, reduction;
-  uint64_t count, piece;
-  int32_t first, stride, members, root, targets[MOST];
-} description_t;
-
-// What a rank waits for: that `rank` posts (or reads), beginning with 1; 0: it does not wait.
-typedef struct waiting_t {
-  _Atomic uint32_t epoch; // counts the waits
-  _Atomic int32_t for_post, for_reading;
-} waiting_t;
-
-typedef struct memory_t {
-  _Atomic uint32_t posted[MOST][MOST]; // by sender, receiver
-  _Atomic uint32_t read[MOST][MOST];   // by reader, sender
-  _Atomic uint32_t state[MOST];
-  _Atomic int32_t culprit[MOST]; // FAILED: the rank that is to blame, from 1; 0: the rank itself
-  waiting_t waiting[MOST];
-  description_t descriptions[MOST];
-} memory_t;
-
-struct byoc_shared_ranks_t {
-  byoc_allocator_t allocator;
-  byoc_communicator_t communicator;
-  memory_t *memory;
-  uint8_t *outboxes;
-  size_t size_bytes;
-  int file;
-  bool has_begun;
-  int32_t failure; // the first one's status, which stays
-  char error[512];
-};
-
-// ---- failures ----
-
-__attribute__((format(printf, 3, 4))) static int32_t fail(byoc_shared_ranks_t *ranks, int32_t status,
-                                                          const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(ranks->error, sizeof(ranks->error), format, arguments);
-  va_end(arguments);
-  ranks->failure = status;
-  atomic_store(&ranks->memory->state[ranks->communicator.rank], FAILED);
-  return status;
-}
-
-// Does the process of the rank hold its lock?
-static bool is_alive(const byoc_shared_ranks_t *ranks, int32_t rank) {
-  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
-  return fcntl(ranks->file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-// Why a rank will never again do anything, and who is to blame.
-typedef struct verdict_t {
-  uint32_t state; // LEFT, FAILED or ENDED; ABSENT: it may still do something
-  int32_t rank;
-} verdict_t;
-
-static verdict_t judge(const byoc_shared_ranks_t *ranks, int32_t rank) {
-  const memory_t *memory = ranks->memory;
-  const verdict_t none = {ABSENT, rank};
-  for (int32_t steps = 0; steps < ranks->communicator.size; ++steps) {
-    const uint32_t state = atomic_load(&memory->state[rank]);
-    if (state == ABSENT) return none;
-    if (state == LEFT || state == ENDED) return (verdict_t){state, rank};
-    if (state == JOINED)
-      return is_alive(ranks, rank) || atomic_load(&memory->state[rank]) != JOINED
-                 ? none // it is there, or it has just left, which the next look tells
-                 : (verdict_t){ENDED, rank};
-    const int32_t culprit = atomic_load(&memory->culprit[rank]);
-    if (culprit == 0) break;
-    rank = culprit - 1; // it failed because of that one
-  }
-  return (verdict_t){FAILED, rank};
-}
-
-static int32_t give_up(byoc_shared_ranks_t *ranks, verdict_t verdict) {
-  const int32_t own = ranks->communicator.rank;
-  if (verdict.rank != own) atomic_store(&ranks->memory->culprit[own], verdict.rank + 1);
-  if (verdict.state == ENDED) return fail(ranks, BYOC_IO, "rank %d has died, and rank %d needs it", verdict.rank, own);
-  if (verdict.state == FAILED)
-    return fail(ranks, BYOC_IO, "rank %d has failed, and rank %d needs it", verdict.rank, own);
-  return fail(ranks, BYOC_IO,
-              "rank %d has come to its end, and rank %d still needs it: all ranks must run the same collectives in the "
-              "same order",
-              verdict.rank, own);
-}
-
-// ---- waiting ----
-
-// The rank that this one waits for while the other has not done it yet; -1: it waits for none.
-static int32_t awaited(const memory_t *memory, int32_t rank) {
-  const int32_t post = atomic_load(&memory->waiting[rank].for_post) - 1;
-  const int32_t reading = atomic_load(&memory->waiting[rank].for_reading) - 1;
-  if (post >= 0 && atomic_load(&memory->posted[post][rank]) == atomic_load(&memory->read[rank][post])) return post;
-  if (reading >= 0 && atomic_load(&memory->read[reading][rank]) != atomic_load(&memory->posted[rank][reading])) {
-    return reading;
-  }
-  return -1;
-}
-
-// Do ranks wait for each other in a circle that this one is in? Each of them was in the same wait at both looks, with
-// what it waits for still undone at the second one, so all of them waited in between.
-static bool waits_in_circle(const byoc_shared_ranks_t *ranks) {
-  const memory_t *memory = ranks->memory;
-  const int32_t own = ranks->communicator.rank;
-  uint32_t epochs[MOST];
-  for (int look = 0; look < 2; ++look) {
-    int32_t rank = own, steps = 0;
-    do {
-      const uint32_t epoch = atomic_load(&memory->waiting[rank].epoch);
-      if (look == 0) epochs[rank] = epoch;
-      if (epochs[rank] != epoch) return false;
-      rank = awaited(memory, rank);
-      if (rank < 0 || ++steps > ranks->communicator.size) return false;
-    } while (rank != own);
-  }
-  return true;
-}
-
-static void sleep_on(_Atomic uint32_t *word, uint32_t value) {
-  const struct timespec most = {.tv_nsec = LOOK_AROUND_MS * 1000000L};
-  (void)syscall(SYS_futex, word, FUTEX_WAIT, value, &most, NULL, 0);
-}
-
-static void count_up(_Atomic uint32_t *word) {
-  atomic_fetch_add(word, 1);
-  (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-// Waits until `word` is `value` (or, if `is` is false, is not any more). `slot` tells the others what for.
-static int32_t wait_until(byoc_shared_ranks_t *ranks, int32_t rank, _Atomic int32_t *slot, _Atomic uint32_t *word,
-                          bool is, uint32_t value) {
-  waiting_t *waiting = &ranks->memory->waiting[ranks->communicator.rank];
-  uint32_t now = atomic_load(word);
-  if ((now == value) == is) return BYOC_OK;
-  atomic_fetch_add(&waiting->epoch, 1);
-  atomic_store(slot, rank + 1);
-  int32_t status = BYOC_OK;
-  for (; (now == value) != is && status == BYOC_OK; now = atomic_load(word)) {
-    sleep_on(word, now);
-    const verdict_t verdict = judge(ranks, rank);
-    // What the other did before it ended is there.
-    if (verdict.state != ABSENT && (atomic_load(word) == value) != is) status = give_up(ranks, verdict);
-    if (status == BYOC_OK && waits_in_circle(ranks)) {
-      status =
-          fail(ranks, BYOC_INVALID_DATA,
-               "rank %d and rank %d wait for each other: all ranks must run the same collectives in the same order",
-               ranks->communicator.rank, rank);
-    }
-  }
-  atomic_store(slot, 0);
-  return status;
-}
+#include "core/runtime/shared_ranks_internal.h"
 
 // ---- one collective ----
 
@@ -197,6 +31,16 @@ typedef struct exchange_t {
   int32_t position; // of this rank in the group
   uint64_t element_bytes, blocks, piece_count;
 } exchange_t;
+
+enum {
+  // Of less, a copy takes no longer than it takes to wake a thread.
+  LEAST_HELPED_BYTES = 1 << 16,
+};
+
+static void count_up(_Atomic uint32_t *word) {
+  atomic_fetch_add(word, 1);
+  (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
   return a < b ? a : b;
@@ -240,24 +84,26 @@ static int32_t prepare(byoc_shared_ranks_t *ranks, const byoc_collective_t *c, e
   const int32_t offset = communicator->rank - c->first;
   *x = (exchange_t){.c = c, .element_bytes = byoc_dtype_bits(c->dtype) / 8};
   if (ranks->failure != BYOC_OK) return ranks->failure; // the text of the failure is there
-  if (c->kind >= BYOC_COLLECTIVE_COUNT) return fail(ranks, BYOC_UNSUPPORTED, "there is no collective %u", c->kind);
+  if (c->kind >= BYOC_COLLECTIVE_COUNT)
+    return byoc_shared_ranks_fail(ranks, BYOC_UNSUPPORTED, "there is no collective %u", c->kind);
   if (x->element_bytes == 0 || byoc_dtype_bits(c->dtype) % 8 != 0 || c->dtype == BYOC_DTYPE_STRING) {
-    return fail(ranks, BYOC_UNSUPPORTED, "elements of type %s cannot be sent", byoc_dtype_name(c->dtype));
+    return byoc_shared_ranks_fail(ranks, BYOC_UNSUPPORTED, "elements of type %s cannot be sent",
+                                  byoc_dtype_name(c->dtype));
   }
   if (c->members < 1 || c->stride < 1 || c->first < 0 || offset < 0 || offset % c->stride != 0 ||
       offset / c->stride >= c->members || c->first + (int64_t)(c->members - 1) * c->stride >= communicator->size) {
-    return fail(ranks, BYOC_INVALID_ARGUMENT,
-                "%s: rank %d of %d is not in the group of %d ranks from rank %d in steps of %d",
-                byoc_collective_name(c->kind), communicator->rank, communicator->size, c->members, c->first, c->stride);
+    return byoc_shared_ranks_fail(
+        ranks, BYOC_INVALID_ARGUMENT, "%s: rank %d of %d is not in the group of %d ranks from rank %d in steps of %d",
+        byoc_collective_name(c->kind), communicator->rank, communicator->size, c->members, c->first, c->stride);
   }
   x->position = offset / c->stride;
   if (c->root < 0 || c->root >= c->members || (is_between_two(c) && c->root == x->position)) {
-    return fail(ranks, BYOC_INVALID_ARGUMENT, "%s: member %d cannot be its other end", byoc_collective_name(c->kind),
-                c->root);
+    return byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s: member %d cannot be its other end",
+                                  byoc_collective_name(c->kind), c->root);
   }
   if (reduces(c) && !byoc_can_reduce(c->dtype, c->reduction)) {
-    return fail(ranks, BYOC_UNSUPPORTED, "%s: there is no %s of %s", byoc_collective_name(c->kind),
-                byoc_reduction_name(c->reduction), byoc_dtype_name(c->dtype));
+    return byoc_shared_ranks_fail(ranks, BYOC_UNSUPPORTED, "%s: there is no %s of %s", byoc_collective_name(c->kind),
+                                  byoc_reduction_name(c->reduction), byoc_dtype_name(c->dtype));
   }
   x->blocks = sent_blocks(c);
   x->piece_count = OUTBOX_BYTES / x->element_bytes / x->blocks;
@@ -285,8 +131,8 @@ static int32_t post(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_t pi
   memory_t *memory = ranks->memory;
   if (c->kind == BYOC_RECEIVE) return BYOC_OK;
   for (int32_t r = 0; r < ranks->communicator.size; ++r) { // whoever read the last piece, of whatever group
-    const int32_t status = wait_until(ranks, r, &memory->waiting[own].for_reading, &memory->read[r][own], true,
-                                      atomic_load(&memory->posted[own][r]));
+    const int32_t status = byoc_shared_ranks_wait(ranks, r, &memory->waiting[own].for_reading, &memory->read[r][own],
+                                                  true, atomic_load(&memory->posted[own][r]));
     if (status != BYOC_OK) return status;
   }
   describe(x, piece, &memory->descriptions[own]);
@@ -305,13 +151,14 @@ static int32_t post(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_t pi
 static int32_t refuse(byoc_shared_ranks_t *ranks, const exchange_t *x, int32_t rank) {
   const byoc_collective_t *c = x->c;
   const description_t *theirs = &ranks->memory->descriptions[rank];
-  return fail(ranks, BYOC_INVALID_DATA,
-              "rank %d runs %s of %llu %s among %d ranks (root %d, %s) where rank %d runs %s of %llu %s among %d (root "
-              "%d, %s): all ranks must run the same collectives in the same order",
-              rank, byoc_collective_name(theirs->kind), (unsigned long long)theirs->count,
-              byoc_dtype_name(theirs->dtype), theirs->members, theirs->root, byoc_reduction_name(theirs->reduction),
-              ranks->communicator.rank, byoc_collective_name(c->kind), (unsigned long long)c->count,
-              byoc_dtype_name(c->dtype), c->members, c->root, byoc_reduction_name(c->reduction));
+  return byoc_shared_ranks_fail(
+      ranks, BYOC_INVALID_DATA,
+      "rank %d runs %s of %llu %s among %d ranks (root %d, %s) where rank %d runs %s of %llu %s among %d (root "
+      "%d, %s): all ranks must run the same collectives in the same order",
+      rank, byoc_collective_name(theirs->kind), (unsigned long long)theirs->count, byoc_dtype_name(theirs->dtype),
+      theirs->members, theirs->root, byoc_reduction_name(theirs->reduction), ranks->communicator.rank,
+      byoc_collective_name(c->kind), (unsigned long long)c->count, byoc_dtype_name(c->dtype), c->members, c->root,
+      byoc_reduction_name(c->reduction));
 }
 
 static bool is_same(const byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_t piece, int32_t rank) {
@@ -354,8 +201,9 @@ static int32_t take_all(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_
       continue;
     }
     if (!is_partner(x, p)) continue;
-    const int32_t status = wait_until(ranks, rank, &memory->waiting[own].for_post, &memory->posted[rank][own], false,
-                                      atomic_load(&memory->read[own][rank]));
+    const int32_t status =
+        byoc_shared_ranks_wait(ranks, rank, &memory->waiting[own].for_post, &memory->posted[rank][own], false,
+                               atomic_load(&memory->read[own][rank]));
     if (status != BYOC_OK) return status;
     if (!is_same(ranks, x, piece, rank)) return refuse(ranks, x, rank);
     take(ranks, x, piece, p);
@@ -366,38 +214,66 @@ static int32_t take_all(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_
 
 // ---- the table ----
 
+// All that is left to do when the first piece is posted.
+static int32_t take_and_go_on(byoc_shared_ranks_t *ranks, const exchange_t *x) {
+  int32_t status = take_all(ranks, x, 0);
+  for (uint64_t piece = x->piece_count; status == BYOC_OK && piece < x->c->count; piece += x->piece_count) {
+    status = post(ranks, x, piece);
+    if (status == BYOC_OK) status = take_all(ranks, x, piece);
+  }
+  return status;
+}
+
+static void help(void *self) {
+  byoc_shared_ranks_t *ranks = self;
+  exchange_t x;
+  ranks->status = prepare(ranks, &ranks->begun, &x);
+  if (ranks->status == BYOC_OK) ranks->status = take_and_go_on(ranks, &x);
+}
+
+static int32_t post_first(byoc_shared_ranks_t *ranks, const byoc_collective_t *collective, exchange_t *x) {
+  int32_t status = prepare(ranks, collective, x);
+  if (status == BYOC_OK && ranks->has_begun) {
+    status =
+        byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the collective in front of it has ended",
+                               byoc_collective_name(collective->kind));
+  }
+  return status == BYOC_OK ? post(ranks, x, 0) : status;
+}
+
 static int32_t begin(void *self, const byoc_collective_t *collective) {
   byoc_shared_ranks_t *ranks = self;
   exchange_t x;
-  int32_t status = prepare(ranks, collective, &x);
-  if (status == BYOC_OK && ranks->has_begun) {
-    status = fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the collective in front of it has ended",
-                  byoc_collective_name(collective->kind));
-  }
-  if (status == BYOC_OK) status = post(ranks, &x, 0);
+  const int32_t status = post_first(ranks, collective, &x);
   ranks->has_begun = status == BYOC_OK;
-  return status;
+  if (status != BYOC_OK || collective->count < LEAST_HELPED_BYTES / x.element_bytes) return status;
+  if (ranks->helper == NULL) ranks->helper = byoc_helper_create(ranks->allocator);
+  ranks->is_helped = ranks->helper != NULL;
+  ranks->begun = *collective;
+  if (ranks->is_helped) byoc_helper_start(ranks->helper, help, ranks);
+  return BYOC_OK;
 }
 
 static int32_t end(void *self, const byoc_collective_t *collective) {
   byoc_shared_ranks_t *ranks = self;
   exchange_t x;
-  int32_t status = prepare(ranks, collective, &x);
+  const bool is_helped = ranks->is_helped;
+  if (is_helped) byoc_helper_finish(ranks->helper);
+  ranks->is_helped = false;
+  int32_t status = is_helped ? ranks->status : prepare(ranks, collective, &x);
   if (status == BYOC_OK && !ranks->has_begun) {
-    status = fail(ranks, BYOC_INVALID_ARGUMENT, "%s ends without a begin", byoc_collective_name(collective->kind));
+    status = byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s ends without a begin",
+                                    byoc_collective_name(collective->kind));
   }
   ranks->has_begun = false;
-  if (status == BYOC_OK) status = take_all(ranks, &x, 0);
-  for (uint64_t piece = x.piece_count; status == BYOC_OK && piece < collective->count; piece += x.piece_count) {
-    status = post(ranks, &x, piece);
-    if (status == BYOC_OK) status = take_all(ranks, &x, piece);
-  }
-  return status;
+  return status == BYOC_OK && !is_helped ? take_and_go_on(ranks, &x) : status;
 }
 
 static int32_t run(void *self, const byoc_collective_t *collective) {
-  const int32_t status = begin(self, collective);
-  return status == BYOC_OK ? end(self, collective) : status;
+  byoc_shared_ranks_t *ranks = self;
+  exchange_t x;
+  const int32_t status = post_first(ranks, collective, &x);
+  return status == BYOC_OK ? take_and_go_on(ranks, &x) : status;
 }
 
 static const char *last_error(void *self) {
@@ -454,8 +330,12 @@ const byoc_communicator_t *byoc_shared_ranks_join(byoc_shared_ranks_t *ranks, in
 }
 
 void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks, bool has_failed) {
-  if (ranks->failure != BYOC_OK) return; // which the others see
-  atomic_store(&ranks->memory->state[ranks->communicator.rank], has_failed ? FAILED : LEFT);
+  // A failure of its own is what the others see. What a helper still does ends when they see this rank's end.
+  if (ranks->failure == BYOC_OK) {
+    atomic_store(&ranks->memory->state[ranks->communicator.rank], has_failed ? FAILED : LEFT);
+  }
+  byoc_helper_destroy(ranks->helper);
+  ranks->helper = NULL;
 }
 
 void byoc_shared_ranks_ended(byoc_shared_ranks_t *ranks, int32_t rank) {

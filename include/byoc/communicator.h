@@ -123,8 +123,9 @@ typedef struct byoc_communicator_t {
   // The text of the last failure. Never NULL; lives until the next call.
   const char *(*last_error)(void *self);
   // In two steps: `begin` hands the data over as far as it can without waiting for the others' data, `end` waits until
-  // it is there. `send`, `receive` and `targets` stay as they are in between, and nothing else runs on the
-  // communicator. Both may be NULL: then the artifact calls `run` in the place of `end`.
+  // it is there. In between the communicator may go on, by a thread of its own or as its transport does. `send`,
+  // `receive` and `targets` stay as they are, and nothing else runs on the communicator. An artifact ends what it has
+  // begun, even if its run fails. Both may be NULL: then the artifact calls `run` in the place of `end`.
   int32_t (*begin)(void *self, const byoc_collective_t *collective);
   int32_t (*end)(void *self, const byoc_collective_t *collective);
 } byoc_communicator_t;

@@ -108,7 +108,8 @@ static void write_every_kind(void) {
                      "  collective permute(%%x) -> (%%permute) among 2 step 1 to [1, -1]\n"
                      "}\n"
                      "END\n"
-                     "byoc build every.host -o every.so");
+                     "sed 's/^  collective .*/& begins\\n& ends/' every.host > steps.host\n"
+                     "byoc build every.host -o every.so && byoc build steps.host -o steps.so");
   for (int rank = 0; rank < 4; ++rank) {
     byoc_test_shell(0,
                     "printf '\\223NUMPY\\001\\000\\166\\000%%-117s\\n' \"{'descr': '<f4', 'fortran_order': False, "
@@ -118,7 +119,7 @@ static void write_every_kind(void) {
   }
 }
 
-// Over MPI, each rank gets the same bits as over shared memory.
+// Over MPI, each rank gets the same bits as over shared memory, in one step and in two.
 static void test_h15_mpi(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v mpicc && command -v mpirun") != 0) {
@@ -133,8 +134,14 @@ static void test_h15_mpi(void **state) {
                     "byoc run --ranks %d every.so --input x=x%%r.npy --output-dir shared && mpirun -n %d env "
                     "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" byoc run " // MPI libraries keep memory to the end
                     "--communicator mpi.so every.so --input x=x%%r.npy --output-dir mpi && diff -r shared mpi && "
-                    "test -f mpi/%d/permute.npy && rm -r shared mpi",
+                    "test -f mpi/%d/permute.npy && rm -r mpi",
                     ranks, ranks, ranks - 1);
+    byoc_test_shell(0,
+                    "byoc run --ranks %d steps.so --input x=x%%r.npy --output-dir steps && mpirun -n %d env "
+                    "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" byoc run "
+                    "--communicator mpi.so steps.so --input x=x%%r.npy --output-dir mpi && diff -r shared steps && "
+                    "diff -r shared mpi && rm -r shared steps mpi",
+                    ranks, ranks);
   }
   // Two of three ranks talk, and the third one knows nothing of it.
   byoc_test_shell(0,

@@ -52,10 +52,7 @@ static void run_alone(const byoc_collective_call_t *what, const byoc_collective_
 
 static int32_t run(const byoc_communicator_t *communicator, const byoc_collective_call_t *what,
                    const byoc_collective_t *c) {
-  const bool has_steps = communicator->struct_size >= offsetof(byoc_communicator_t, end) + sizeof(communicator->end) &&
-                         communicator->begin != NULL && communicator->end != NULL;
   if (what->phase == BYOC_COLLECTIVE_WHOLE) return communicator->run(communicator->self, c);
-  if (!has_steps) return what->phase == BYOC_COLLECTIVE_ENDS ? communicator->run(communicator->self, c) : BYOC_OK;
   return what->phase == BYOC_COLLECTIVE_BEGINS ? communicator->begin(communicator->self, c)
                                                : communicator->end(communicator->self, c);
 }
@@ -104,8 +101,44 @@ int32_t byoc_collective_call(const byoc_collective_call_t *what, const byoc_call
   return BYOC_OK;
 }
 
-int32_t byoc_collective_check(const byoc_communicator_t *communicator, uint32_t rank_count, int32_t rank, char *message,
-                              size_t size) {
+// ---- the collectives of a context ----
+
+static int32_t pass_on(void *self, const byoc_collective_t *collective) {
+  const byoc_communicator_t *transport = ((byoc_collectives_t *)self)->transport;
+  return transport->run(transport->self, collective);
+}
+
+static int32_t pass_on_begin(void *self, const byoc_collective_t *collective) {
+  byoc_collectives_t *collectives = self;
+  const byoc_communicator_t *transport = collectives->transport;
+  const bool has_steps = transport->struct_size >= offsetof(byoc_communicator_t, end) + sizeof(transport->end) &&
+                         transport->begin != NULL && transport->end != NULL;
+  if (!has_steps) return BYOC_OK; // all of it runs at its end
+  const int32_t status = transport->begin(transport->self, collective);
+  collectives->begun = *collective;
+  collectives->has_begun = status == BYOC_OK;
+  return status;
+}
+
+static int32_t pass_on_end(void *self, const byoc_collective_t *collective) {
+  byoc_collectives_t *collectives = self;
+  const byoc_communicator_t *transport = collectives->transport;
+  if (!collectives->has_begun) return transport->run(transport->self, collective);
+  collectives->has_begun = 0;
+  return transport->end(transport->self, collective);
+}
+
+static const char *pass_on_error(void *self) {
+  const byoc_communicator_t *transport = ((byoc_collectives_t *)self)->transport;
+  return transport->last_error(transport->self);
+}
+
+void byoc_collectives_settle(byoc_collectives_t *collectives) {
+  if (collectives->has_begun) (void)pass_on_end(collectives, &collectives->begun);
+}
+
+static int32_t check(const byoc_communicator_t *communicator, uint32_t rank_count, int32_t rank, char *message,
+                     size_t size) {
   if (communicator == NULL) {
     if (rank_count < 2) return BYOC_OK;
     (void)snprintf(message, size,
@@ -130,4 +163,24 @@ int32_t byoc_collective_check(const byoc_communicator_t *communicator, uint32_t 
   (void)snprintf(message, size, "this was built for rank %d of %u, and is run as rank %d of %d", rank, rank_count,
                  communicator->rank, communicator->size);
   return BYOC_INVALID_ARGUMENT;
+}
+
+int32_t byoc_collectives_init(byoc_collectives_t *collectives, const byoc_communicator_t *transport,
+                              uint32_t rank_count, int32_t rank, const byoc_communicator_t **out_communicator,
+                              char *message, size_t size) {
+  *out_communicator = NULL;
+  const int32_t status = check(transport, rank_count, rank, message, size);
+  if (status != BYOC_OK || transport == NULL) return status;
+  collectives->transport = transport;
+  collectives->communicator = (byoc_communicator_t){.struct_size = sizeof(collectives->communicator),
+                                                    .abi_version = BYOC_COMMUNICATOR_ABI,
+                                                    .rank = transport->rank,
+                                                    .size = transport->size,
+                                                    .self = collectives,
+                                                    .run = pass_on,
+                                                    .last_error = pass_on_error,
+                                                    .begin = pass_on_begin,
+                                                    .end = pass_on_end};
+  *out_communicator = &collectives->communicator;
+  return BYOC_OK;
 }

@@ -47,9 +47,20 @@ static inline int32_t byoc_collective_received_blocks(uint32_t kind, int32_t mem
 // not fit the ranks or the tensors do not fit each other; otherwise the communicator's status, with its text.
 int32_t byoc_collective_call(const byoc_collective_call_t *what, const byoc_call_t *call);
 
+// The collectives of a context, which stays where it is.
+typedef struct byoc_collectives_t {
+  byoc_communicator_t communicator;     // for byoc_runtime_t; it passes on what it is asked for
+  const byoc_communicator_t *transport; // the caller's
+  byoc_collective_t begun;              // what the transport has begun and not ended
+  int32_t has_begun;
+} byoc_collectives_t;
+
 // Does the communicator fit a program for that many ranks (0: any number), of which this is `rank`? BYOC_OK, or
-// BYOC_INVALID_ARGUMENT with the reason, cut at `size`.
-int32_t byoc_collective_check(const byoc_communicator_t *communicator, uint32_t rank_count, int32_t rank, char *message,
-                              size_t size);
+// BYOC_INVALID_ARGUMENT with the reason, cut at `size`. *out_communicator is what calls use; NULL where there is none.
+int32_t byoc_collectives_init(byoc_collectives_t *collectives, const byoc_communicator_t *transport,
+                              uint32_t rank_count, int32_t rank, const byoc_communicator_t **out_communicator,
+                              char *message, size_t size);
+// Behind a run that has failed: waits for the collective that has begun, because the transport may use its tensors.
+void byoc_collectives_settle(byoc_collectives_t *collectives);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_COLLECTIVE_H_

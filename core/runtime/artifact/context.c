@@ -137,11 +137,10 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
                               .allocate = allocate_text,
                               .keep = keep};
   char message[256];
-  if (byoc_collective_check(options->communicator, context->model->rank_count, context->model->rank, message,
-                            sizeof(message)) != BYOC_OK) {
+  if (byoc_collectives_init(&context->collectives, options->communicator, context->model->rank_count,
+                            context->model->rank, &runtime->communicator, message, sizeof(message)) != BYOC_OK) {
     return create_error(BYOC_INVALID_ARGUMENT, "%s", message);
   }
-  runtime->communicator = options->communicator;
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));

@@ -26,7 +26,8 @@ typedef struct byoc_model_context_t {
   byoc_buffer_t *placed;          // by output: the caller's memory in this run
   byoc_thread_pool_t user_pool;   // a copy; parallel_for is NULL if there is none
   byoc_kept_t *kept;              // by libraries
-  char reason[512];               // of set_error; cut at 511
+  byoc_collectives_t collectives;
+  char reason[512]; // of set_error; cut at 511
   char error[1024];
 } byoc_model_context_t;
 

@@ -138,7 +138,8 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  byoc_model_reason(context, status));
-  context->reason[0] = '\0';                          // the next failure has its own reason
+  context->reason[0] = '\0'; // the next failure has its own reason
+  byoc_collectives_settle(&context->collectives);
   if (context->model->execute != NULL) return status; // run_arguments does the rest
   if (shared->devices != NULL) (void)byoc_devices_finish(shared->devices, status);
   leave(context);

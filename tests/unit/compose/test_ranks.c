@@ -150,14 +150,84 @@ static void test_h15_killed_rank(void **state) {
   host_model_close(&m);
 }
 
-static int32_t never(void *self, const byoc_collective_t *collective) {
-  (void)self, (void)collective;
-  return BYOC_OK;
-}
-
 static const char *no_error(void *self) {
   (void)self;
   return "";
+}
+
+// A run fails while a collective is under way: it ends before anybody may free what it reads and writes.
+static const char failing[] = "host program \"failing\" dynamic workspace 64 bound 16 {\n"
+                              "  symbol   N\n"
+                              "  input    %x : value f32[N]\n"
+                              "  output   %y : value f32[N]\n"
+                              "  constant %w : f32[4] = [1.0, 2.0, 3.0, 4.0]\n"
+                              "  local    %s : f32[4] at 0\n"
+                              "\n"
+                              "  match %x binds N at 0\n"
+                              "  allocate %s\n"
+                              "  collective all_reduce(%w) -> (%s) sum begins\n"
+                              "  require (N is 2 by \"pairs\")\n"
+                              "  collective all_reduce(%w) -> (%s) sum ends\n"
+                              "  share %x -> %y\n"
+                              "  free %s\n"
+                              "}\n";
+
+typedef struct steps_t {
+  byoc_communicator_t communicator;
+  int begun, ended;
+} steps_t;
+
+static int32_t count_begin(void *self, const byoc_collective_t *collective) {
+  steps_t *steps = self;
+  steps->begun += 1;
+  memset(collective->receive, 0xff, collective->count * sizeof(float));
+  return BYOC_OK;
+}
+
+static int32_t count_end(void *self, const byoc_collective_t *collective) {
+  steps_t *steps = self;
+  steps->ended += 1;
+  memcpy(collective->receive, collective->send, collective->count * sizeof(float));
+  return BYOC_OK;
+}
+
+static void test_h15_a_failed_run_ends_what_has_begun(void **state) {
+  (void)state;
+  host_model_t m;
+  byoc_diag_t diag = {0};
+  byoc_context_t *context = NULL;
+  steps_t steps = {{.struct_size = sizeof(steps.communicator),
+                    .abi_version = BYOC_COMMUNICATOR_ABI,
+                    .size = 1,
+                    .self = &steps,
+                    .run = count_end,
+                    .last_error = no_error,
+                    .begin = count_begin,
+                    .end = count_end},
+                   0,
+                   0};
+  const byoc_context_options_t options = {.struct_size = sizeof(options), .communicator = &steps.communicator};
+  const float values[] = {1, 2, 3, 4};
+  byoc_argument_t results[HOST_MODEL_RESULTS];
+  host_model_open(&m, failing, "");
+  byoc_test_ok(byoc_evaluator_set_communicator(m.evaluator, &steps.communicator, &diag), &diag);
+  assert_int_equal(m.artifact.table->create(&options, &context), BYOC_OK);
+  for (int64_t n = 3; n >= 2; --n) { // three are refused
+    const byoc_argument_t input = host_model_tensor(BYOC_DTYPE_F32, 1, &n, values);
+    const int32_t status = n == 2 ? BYOC_OK : BYOC_INVALID_ARGUMENT;
+    steps.begun = steps.ended = 0;
+    assert_int_equal(byoc_evaluator_run_arguments(m.evaluator, &input, results, &diag), status);
+    assert_true(steps.begun == 1 && steps.ended == 1);
+    assert_int_equal(m.artifact.table->run_arguments(context, &input, results), status);
+    assert_true(steps.begun == 2 && steps.ended == 2);
+  }
+  m.artifact.table->destroy(context);
+  host_model_close(&m);
+}
+
+static int32_t never(void *self, const byoc_collective_t *collective) {
+  (void)self, (void)collective;
+  return BYOC_OK;
 }
 
 // What create says of communicators that do not fit.
@@ -217,6 +287,7 @@ int main(void) {
       cmocka_unit_test(test_h15_every_collective),
       cmocka_unit_test(test_h15_mesh),
       cmocka_unit_test(test_h15_killed_rank),
+      cmocka_unit_test(test_h15_a_failed_run_ends_what_has_begun),
       cmocka_unit_test(test_h15_communicators_that_do_not_fit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

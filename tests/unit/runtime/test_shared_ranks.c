@@ -4,9 +4,11 @@
 #include "tests/support/support.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "byoc/communicator_reduce.h"
 
@@ -26,6 +28,10 @@ static byoc_collective_t of(uint32_t kind, uint64_t count, const byoc_communicat
 
 static int32_t call(const byoc_communicator_t *c, const byoc_collective_t *collective) {
   return c->run(c->self, collective);
+}
+
+static bool says(const byoc_communicator_t *c, const char *text) {
+  return strstr(c->last_error(c->self), text) != NULL;
 }
 
 // ---- what they compute ----
@@ -120,6 +126,60 @@ static void test_permutes(void **state) {
   for (int32_t count = 2; count <= MOST; ++count) byoc_test_run_ranks(count, permutes, NULL, NULL);
 }
 
+// ---- what has begun goes on ----
+
+enum { MOST_SECONDS = 60 };
+
+static bool wait_for_byte(int file) {
+  struct pollfd what = {.fd = file, .events = POLLIN};
+  char byte = 0;
+  return poll(&what, 1, MOST_SECONDS * 1000) == 1 && read(file, &byte, 1) == 1;
+}
+
+// Rank 0 does nothing between begin and end before rank 1 has got all of its pieces.
+static int goes_on(void *self, const byoc_communicator_t *c) {
+  const int *pipe_of = self;
+  static float out[BLOCK], in[BLOCK];
+  for (uint64_t i = 0; i < BLOCK; ++i) out[i] = sent(c->rank, i);
+  byoc_collective_t x = of(BYOC_ALL_REDUCE, BLOCK, c, out, in);
+  for (int turn = 0; turn < 20; ++turn) {
+    if (c->rank == 0) {
+      CHECK(c->begin(c->self, &x) == BYOC_OK);
+      CHECK(wait_for_byte(pipe_of[0]));
+      CHECK(c->end(c->self, &x) == BYOC_OK);
+    } else {
+      CHECK(call(c, &x) == BYOC_OK);
+      CHECK(write(pipe_of[1], "x", 1) == 1);
+    }
+    for (uint64_t i = 0; i < BLOCK; ++i) CHECK(in[i] == sum(2, i));
+  }
+  return 0;
+}
+
+// The other one dies, or leaves, while a collective is under way. Rank 0 may leave it without an end, too.
+static int ends_early(void *self, const byoc_communicator_t *c) {
+  static float out[BLOCK], in[BLOCK];
+  byoc_collective_t x = of(BYOC_ALL_REDUCE, BLOCK, c, out, in);
+  const bool is_killed = self != NULL;
+  if (c->rank == 1) return is_killed ? -SIGKILL : 0;
+  CHECK(c->begin(c->self, &x) == BYOC_OK);
+  if (!is_killed) return 0;
+  CHECK(c->end(c->self, &x) == BYOC_IO);
+  CHECK(says(c, "rank 1 has died"));
+  return 0;
+}
+
+static void test_h15_goes_on_meanwhile(void **state) {
+  (void)state;
+  int pipe_of[2];
+  assert_int_equal(pipe(pipe_of), 0);
+  byoc_test_run_ranks(2, goes_on, pipe_of, NULL);
+  byoc_test_run_ranks(2, ends_early, pipe_of, (const int[]){0, -SIGKILL});
+  byoc_test_run_ranks(2, ends_early, NULL, NULL);
+  (void)close(pipe_of[0]);
+  (void)close(pipe_of[1]);
+}
+
 // Rows and columns of a mesh of two by two, in turns.
 static int groups(void *self, const byoc_communicator_t *c) {
   (void)self;
@@ -167,10 +227,6 @@ static void test_reductions(void **state) {
 }
 
 // ---- ranks that misbehave ----
-
-static bool says(const byoc_communicator_t *c, const char *text) {
-  return strstr(c->last_error(c->self), text) != NULL;
-}
 
 static int one_is_killed(void *self, const byoc_communicator_t *c) {
   (void)self;
@@ -295,10 +351,15 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_kind),  cmocka_unit_test(test_permutes),
-      cmocka_unit_test(test_groups),      cmocka_unit_test(test_reductions),
-      cmocka_unit_test(test_killed_rank), cmocka_unit_test(test_killed_rank_is_named),
-      cmocka_unit_test(test_mismatches),  cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_every_kind),
+      cmocka_unit_test(test_permutes),
+      cmocka_unit_test(test_h15_goes_on_meanwhile),
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_reductions),
+      cmocka_unit_test(test_killed_rank),
+      cmocka_unit_test(test_killed_rank_is_named),
+      cmocka_unit_test(test_mismatches),
+      cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
