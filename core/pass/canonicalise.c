@@ -11,7 +11,8 @@ static bool is_variadic(const byoc_node_t *node) {
 }
 
 // Sum(a, b) → Add(a, b); Sum(a), Mean(a), Max(a), Min(a) → a
-static byoc_status_t rewrite_variadic(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t rewrite_variadic(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
   if (!is_variadic(node)) return BYOC_OK;
   if (node->operand_count == 1) return byoc_pass_replace(node, node->operands[0], diag, changes);
   if (node->operand_count != 2 || !byoc_node_is_onnx(node, "Sum")) return BYOC_OK;
@@ -20,17 +21,6 @@ static byoc_status_t rewrite_variadic(byoc_node_t *node, byoc_diag_t *diag, size
   return byoc_pass_replace(node, add->results[0], diag, changes);
 }
 
-static byoc_status_t canonicalise(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(canonicalise(node->blocks[b], diag, changes));
-    BYOC_RETURN_IF_ERROR(rewrite_variadic(node, diag, changes));
-  }
-  return BYOC_OK;
-}
-
 byoc_status_t byoc_pass_canonicalise(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(canonicalise(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, rewrite_variadic, NULL, diag, changes);
 }

@@ -67,24 +67,17 @@ static bool is_identity(const byoc_node_t *node) {
 }
 
 // f(x) → x
-static byoc_status_t remove_identities(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(remove_identities(node->blocks[b], diag, changes));
-    }
-    if (!is_identity(node) || !byoc_value_serves(node->operands[0], node->results[0])) continue;
-    if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(diag);
-    byoc_node_erase(node);
-    *changes += 1;
-  }
+static byoc_status_t remove_identity(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  if (!is_identity(node) || !byoc_value_serves(node->operands[0], node->results[0])) return BYOC_OK;
+  if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(diag);
+  byoc_node_erase(node);
+  *changes += 1;
   return BYOC_OK;
 }
 
 byoc_status_t byoc_pass_remove_identities(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(remove_identities(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, remove_identity, NULL, diag, changes);
 }
 
 // ---- remove-dead-code ----

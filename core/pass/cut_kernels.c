@@ -80,9 +80,10 @@ static byoc_value_t *cut_weights(const byoc_node_t *node, const cut_t *cut) {
   return made;
 }
 
-static byoc_status_t cut_node(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t cut_node(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
   cut_t cut;
-  if (!read_cut(node, &cut)) return BYOC_OK;
+  if (!byoc_node_is_onnx(node, "Conv") || !read_cut(node, &cut)) return BYOC_OK;
   byoc_value_t *weights = cut_weights(node, &cut);
   byoc_attributes_t *attributes = &node->attributes;
   byoc_attributes_remove(attributes, "auto_pad");
@@ -96,17 +97,6 @@ static byoc_status_t cut_node(byoc_node_t *node, byoc_diag_t *diag, size_t *chan
   return BYOC_OK;
 }
 
-static byoc_status_t cut_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(cut_block(node->blocks[b], diag, changes));
-    if (byoc_node_is_onnx(node, "Conv")) BYOC_RETURN_IF_ERROR(cut_node(node, diag, changes));
-  }
-  return BYOC_OK;
-}
-
 byoc_status_t byoc_pass_cut_kernels(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(cut_block(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, cut_node, NULL, diag, changes);
 }

@@ -5,6 +5,7 @@
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
 // The constants of a batch normalisation in inference form: y = (x - mean) / sqrt(variance + epsilon) * scale + shift.
 typedef struct batch_norm_t {
@@ -63,7 +64,9 @@ static bool fold(byoc_node_t *conv, const batch_norm_t *norm) {
 }
 
 // BatchNormalization(Conv(x, w, b?)) → Conv(x, w', b')
-static byoc_status_t fold_node(byoc_node_t *norm_node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t fold_node(byoc_node_t *norm_node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  if (!byoc_node_is_onnx(norm_node, "BatchNormalization")) return BYOC_OK;
   byoc_node_t *conv = norm_node->operand_count > 0 ? byoc_value_open_producer(norm_node->operands[0]) : NULL;
   if (conv == NULL || !byoc_node_is_onnx(conv, "Conv") || conv->block != norm_node->block) return BYOC_OK;
   if (conv->results[0]->uses.count != 1 || conv->operand_count < 2) return BYOC_OK;
@@ -85,17 +88,6 @@ static byoc_status_t fold_node(byoc_node_t *norm_node, byoc_diag_t *diag, size_t
   return BYOC_OK;
 }
 
-static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
-    if (byoc_node_is_onnx(node, "BatchNormalization")) BYOC_RETURN_IF_ERROR(fold_node(node, diag, changes));
-  }
-  return BYOC_OK;
-}
-
 byoc_status_t byoc_pass_fold_batch_norm(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(fold_block(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, fold_node, NULL, diag, changes);
 }

@@ -5,6 +5,7 @@
 #include "core/ops/op.h"
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 #include "core/pass/terms.h"
 
 // The zeros of a Pad at both ends of each spatial axis: begins, then ends. False for any other padding.
@@ -43,8 +44,10 @@ static bool add_own_pads(const byoc_node_t *node, int32_t spatial, int64_t *pads
 }
 
 // Conv(Pad(x)) → Conv(x, pads); AveragePool(Pad(x)) → AveragePool(x, pads, count_include_pad)
-static byoc_status_t fold_node(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t fold_node(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
   bool is_average = byoc_node_is_onnx(node, "AveragePool");
+  if (!is_average && !byoc_node_is_onnx(node, "Conv")) return BYOC_OK;
   byoc_node_t *pad = byoc_term_inner(node->operands[0], node->block, "Pad");
   if (pad == NULL || !byoc_is_ranked(node->operands[0]->type)) return BYOC_OK;
   int32_t spatial = node->operands[0]->type->rank - 2;
@@ -67,19 +70,6 @@ static byoc_status_t fold_node(byoc_node_t *node, byoc_diag_t *diag, size_t *cha
   return BYOC_OK;
 }
 
-static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
-    if (byoc_node_is_onnx(node, "Conv") || byoc_node_is_onnx(node, "AveragePool")) {
-      BYOC_RETURN_IF_ERROR(fold_node(node, diag, changes));
-    }
-  }
-  return BYOC_OK;
-}
-
 byoc_status_t byoc_pass_fold_pad(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(fold_block(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, fold_node, NULL, diag, changes);
 }

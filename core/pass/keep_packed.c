@@ -213,33 +213,27 @@ static byoc_status_t look_up_first(byoc_node_t *gather, byoc_diag_t *diag, size_
   return byoc_pass_replace(gather, made ? made->results[0] : NULL, diag, changes);
 }
 
-static byoc_status_t keep_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b)
-      BYOC_RETURN_IF_ERROR(keep_in_block(node->blocks[b], diag, changes));
-    if (byoc_node_is_onnx(node, "Gather")) {
-      BYOC_RETURN_IF_ERROR(look_up_first(node, diag, changes));
-      continue;
-    }
-    bool is_gemm = false, turned = false;
-    packed_t packed;
-    if (!takes(node, &is_gemm, &turned) || !read_weights(node->operands[1], block, turned, &packed)) continue;
-    byoc_writer_t w = {.node = node, .diag = diag};
-    byoc_value_t *y = write_product(&w, &packed);
-    if (is_gemm && node->operand_count > 2 && node->operands[2]) {
-      y = byoc_write_node(&w, "", "Add", y, node->operands[2], NULL, NULL, 0);
-    }
-    byoc_node_t *transpose = producer_in(node->operands[1], block, "Transpose");
-    BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, w.failed ? NULL : y, diag, changes));
-    if (transpose && byoc_pass_is_unused(transpose)) byoc_node_erase(transpose);
+static byoc_status_t keep_packed(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  if (byoc_node_is_onnx(node, "Gather")) return look_up_first(node, diag, changes);
+  bool is_gemm = false, turned = false;
+  packed_t packed;
+  if (!takes(node, &is_gemm, &turned) || !read_weights(node->operands[1], node->block, turned, &packed)) return BYOC_OK;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *y = write_product(&w, &packed);
+  if (is_gemm && node->operand_count > 2 && node->operands[2]) {
+    y = byoc_write_node(&w, "", "Add", y, node->operands[2], NULL, NULL, 0);
   }
+  byoc_node_t *transpose = producer_in(node->operands[1], node->block, "Transpose");
+  BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, w.failed ? NULL : y, diag, changes));
+  if (transpose && byoc_pass_is_unused(transpose)) byoc_node_erase(transpose);
   return BYOC_OK;
 }
 
 byoc_status_t byoc_pass_keep_packed_weights(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_in_scope(function)) continue;
-    BYOC_RETURN_IF_ERROR(keep_in_block(function->body, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, keep_packed, NULL, diag, changes));
   }
   return BYOC_OK;
 }

@@ -155,23 +155,12 @@ static byoc_status_t push_through(byoc_node_t *node, byoc_diag_t *diag, size_t *
   return byoc_pass_replace(node, transpose->results[0], diag, changes);
 }
 
-static byoc_status_t move_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(move_in_block(node->blocks[b], diag, changes));
-    }
-    if (byoc_node_is_onnx(node, "Transpose")) {
-      BYOC_RETURN_IF_ERROR(merge(node, diag, changes));
-    } else if (is_elementwise(node)) {
-      BYOC_RETURN_IF_ERROR(push_through(node, diag, changes));
-    }
-  }
-  return BYOC_OK;
+static byoc_status_t move(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  if (byoc_node_is_onnx(node, "Transpose")) return merge(node, diag, changes);
+  return is_elementwise(node) ? push_through(node, diag, changes) : BYOC_OK;
 }
 
 byoc_status_t byoc_pass_move_transposes(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(move_in_block(function->body, diag, changes));
-  }
-  return BYOC_OK;
+  return byoc_pass_visit_module(module, move, NULL, diag, changes);
 }

@@ -325,26 +325,20 @@ static byoc_status_t recognise_quotient(byoc_node_t *root, byoc_diag_t *diag, si
   return replace(root, root->operands[0], &unit, NULL, diag, changes);
 }
 
-// Goes from the end, so that the outermost operation is met first.
-static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
-    previous = node->previous;
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
-    }
-    bool divides = byoc_node_is_onnx(node, "Div");
-    bool may_end = divides || byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Add");
-    if (!may_end || node->results[0]->uses.count == 0) continue;
-    size_t before = *changes;
-    if (divides) BYOC_RETURN_IF_ERROR(recognise_quotient(node, diag, changes));
-    if (*changes == before) BYOC_RETURN_IF_ERROR(recognise_product(node, diag, changes));
-  }
-  return BYOC_OK;
+static byoc_status_t recognise(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  bool divides = byoc_node_is_onnx(node, "Div");
+  bool may_end = divides || byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Add");
+  if (!may_end || node->results[0]->uses.count == 0) return BYOC_OK;
+  size_t before = *changes;
+  if (divides) BYOC_RETURN_IF_ERROR(recognise_quotient(node, diag, changes));
+  return *changes == before ? recognise_product(node, diag, changes) : BYOC_OK;
 }
 
 byoc_status_t byoc_pass_recognise_activations(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(recognise_block(function->body, diag, changes));
+    // From the end, so that the outermost operation is met first.
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block_backwards(function->body, recognise, NULL, diag, changes));
   }
   return BYOC_OK;
 }

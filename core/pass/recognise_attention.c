@@ -315,18 +315,10 @@ static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list
                  : write_by_heads(&attention, is_cached ? concats : NULL, diag, changes);
 }
 
-// Goes from the end: the nodes that are removed are the last product or stand behind it.
-static byoc_status_t recognise_block(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
-                                     size_t *changes) {
-  for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
-    previous = node->previous;
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], targets, diag, changes));
-    }
-    bool is_read = byoc_node_is_onnx(node, "MatMul") && node->results[0]->uses.count > 0;
-    if (is_read) BYOC_RETURN_IF_ERROR(recognise_node(node, targets, diag, changes));
-  }
-  return BYOC_OK;
+static byoc_status_t recognise(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  if (!byoc_node_is_onnx(node, "MatMul") || node->results[0]->uses.count == 0) return BYOC_OK;
+  const byoc_pass_arguments_t *arguments = self;
+  return recognise_node(node, arguments->targets, diag, changes);
 }
 
 byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
@@ -334,7 +326,8 @@ byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const b
   if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention", 0)) return BYOC_OK;
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL) continue;
-    BYOC_RETURN_IF_ERROR(recognise_block(function->body, arguments->targets, diag, changes));
+    // From the end: the nodes that are removed are the last product or stand behind it.
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block_backwards(function->body, recognise, (void *)arguments, diag, changes));
   }
   return BYOC_OK;
 }

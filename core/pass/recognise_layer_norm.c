@@ -116,22 +116,18 @@ static byoc_status_t recognise_node(const byoc_node_t *division, byoc_diag_t *di
   byoc_node_t *made = byoc_op_create_with(last->block, last, "", "LayerNormalization", operands, shift != NULL ? 3 : 2,
                                           1, attributes, 2, diag);
   if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_failure(diag);
-  return byoc_pass_replace(last, made->results[0], diag, changes); // `last` stands behind the division
+  return byoc_pass_replace(last, made->results[0], diag, changes);
 }
 
-static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
-    }
-    if (byoc_node_is_onnx(node, "Div")) BYOC_RETURN_IF_ERROR(recognise_node(node, diag, changes));
-  }
-  return BYOC_OK;
+static byoc_status_t recognise(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  return byoc_node_is_onnx(node, "Div") ? recognise_node(node, diag, changes) : BYOC_OK;
 }
 
 byoc_status_t byoc_pass_recognise_layer_norm(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
-    BYOC_RETURN_IF_ERROR(recognise_block(function->body, diag, changes));
+    // From the end: the node that is removed stands behind the division.
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block_backwards(function->body, recognise, NULL, diag, changes));
   }
   return BYOC_OK;
 }

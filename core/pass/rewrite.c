@@ -4,6 +4,37 @@
 
 #include "core/ir/virtual_device.h"
 
+byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
+                                    size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(node->blocks[b], visit, self, diag, changes));
+    }
+    BYOC_RETURN_IF_ERROR(visit(node, self, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_visit_block_backwards(byoc_block_t *block, byoc_pass_visitor_t visit, void *self,
+                                              byoc_diag_t *diag, size_t *changes) {
+  for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
+    previous = node->previous;
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(byoc_pass_visit_block_backwards(node->blocks[b], visit, self, diag, changes));
+    }
+    BYOC_RETURN_IF_ERROR(visit(node, self, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_visit_module(byoc_graph_module_t *module, byoc_pass_visitor_t visit, void *self,
+                                     byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, visit, self, diag, changes));
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag, size_t *changes) {
   if (by == NULL) return byoc_diag_failure(diag);
   const byoc_value_t *result = node->results[0];

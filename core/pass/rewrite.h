@@ -6,6 +6,19 @@
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
 
+// What a pass does with a node; `self` is what the walk was called with.
+typedef byoc_status_t (*byoc_pass_visitor_t)(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes);
+// Shows each node of the block to `visit`, from the first to the last; the nodes of nested blocks come before the node
+// that has them. `visit` may erase the node that it is shown, and nodes in front of it.
+byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
+                                    size_t *changes);
+// The same from the last to the first: `visit` may erase nodes behind the one that it is shown.
+byoc_status_t byoc_pass_visit_block_backwards(byoc_block_t *block, byoc_pass_visitor_t visit, void *self,
+                                              byoc_diag_t *diag, size_t *changes);
+// byoc_pass_visit_block for the body of each function.
+byoc_status_t byoc_pass_visit_module(byoc_graph_module_t *module, byoc_pass_visitor_t visit, void *self,
+                                     byoc_diag_t *diag, size_t *changes);
+
 // Replaces the node's first result by `by` for all readers and removes the node, whose other results are unused; this
 // counts as one change. A value that was made for this takes the result's name; one that has a name keeps it. NULL for
 // `by` means that it could not be made: `diag` says why, or memory ran out.

@@ -3,6 +3,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 #include "core/target/target.h"
 
 static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets) {
@@ -15,19 +16,14 @@ static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets)
 }
 
 // LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
-static byoc_status_t split_block(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
-                                 size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(split_block(node->blocks[b], targets, diag, changes));
-    }
-    if (!is_split(node, targets)) continue;
-    bool changed = false;
-    BYOC_RETURN_IF_ERROR(byoc_op_of(node)->expand(node, diag, &changed));
-    if (!changed) continue;
-    byoc_node_erase(node);
-    *changes += 1;
-  }
+static byoc_status_t split(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  const byoc_pass_arguments_t *arguments = self;
+  if (!is_split(node, arguments->targets)) return BYOC_OK;
+  bool changed = false;
+  BYOC_RETURN_IF_ERROR(byoc_op_of(node)->expand(node, diag, &changed));
+  if (!changed) return BYOC_OK;
+  byoc_node_erase(node);
+  *changes += 1;
   return BYOC_OK;
 }
 
@@ -35,7 +31,7 @@ byoc_status_t byoc_pass_split_recurrent(byoc_graph_module_t *module, const byoc_
                                         byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL) continue;
-    BYOC_RETURN_IF_ERROR(split_block(function->body, arguments->targets, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, split, (void *)arguments, diag, changes));
   }
   return BYOC_OK;
 }

@@ -132,25 +132,20 @@ static byoc_status_t split(byoc_node_t *node, const split_t *s, byoc_diag_t *dia
   return byoc_pass_replace(node, result, diag, changes);
 }
 
-static byoc_status_t split_block(byoc_block_t *block, bool is_taken, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(split_block(node->blocks[b], is_taken, diag, changes));
-    }
-    split_t s;
-    if (!byoc_node_is_onnx(node, "ConvTranspose") || !read_split(node, &s)) continue;
-    if (is_taken && byoc_type_is_static(node->operands[0]->type)) continue;
-    BYOC_RETURN_IF_ERROR(split(node, &s, diag, changes));
-  }
-  return BYOC_OK;
+static byoc_status_t split_node(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  const bool *is_taken = self; // by a target's rule
+  split_t s;
+  if (!byoc_node_is_onnx(node, "ConvTranspose") || !read_split(node, &s)) return BYOC_OK;
+  if (*is_taken && byoc_type_is_static(node->operands[0]->type)) return BYOC_OK;
+  return split(node, &s, diag, changes);
 }
 
 byoc_status_t byoc_pass_split_transposed(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                          byoc_diag_t *diag, size_t *changes) {
-  const bool is_taken = arguments->targets && byoc_target_list_has_rule(arguments->targets, "ConvTranspose", 0);
+  bool is_taken = arguments->targets && byoc_target_list_has_rule(arguments->targets, "ConvTranspose", 0);
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL) continue;
-    BYOC_RETURN_IF_ERROR(split_block(function->body, is_taken, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, split_node, &is_taken, diag, changes));
   }
   return BYOC_OK;
 }

@@ -3,19 +3,16 @@
 // them, so that backends take them as what they are.
 #include "core/ops/expand.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
-static byoc_status_t write_out_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(write_out_block(node->blocks[b], diag, changes));
-    }
-    if (!byoc_node_has_trait(node, BYOC_OP_FUSED)) continue;
-    bool expanded = false;
-    BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
-    if (!expanded) continue;
-    byoc_node_erase(node);
-    *changes += 1;
-  }
+static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  if (!byoc_node_has_trait(node, BYOC_OP_FUSED)) return BYOC_OK;
+  bool expanded = false;
+  BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
+  if (!expanded) return BYOC_OK;
+  byoc_node_erase(node);
+  *changes += 1;
   return BYOC_OK;
 }
 
@@ -25,7 +22,8 @@ byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag
     before = *changes;
     BYOC_FOR_EACH_FUNCTION(function, module) {
       if (function->kind != BYOC_FUNCTION_GRAPH) continue;
-      BYOC_RETURN_IF_ERROR_IN(diag, write_out_block(function->body, diag, changes), "in '%s'", function->name);
+      BYOC_RETURN_IF_ERROR_IN(diag, byoc_pass_visit_block(function->body, write_out, NULL, diag, changes), "in '%s'",
+                              function->name);
     }
   } while (*changes != before);
   return BYOC_OK;
