@@ -4,17 +4,30 @@
 # usage: test_purpose.sh SOURCE_FOLDER
 set -euo pipefail
 cd "$1"
-failed=0
-while IFS= read -r file; do
-  head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' && continue
-  echo "$file: the first two lines have no SPDX-License-Identifier: Apache-2.0"
-  failed=1
-done < <(find core plugins tools include tests examples python cmake communicators .ci CMakeLists.txt Containerfile -type f -not -path 'tests/fuzz/seeds/*' \
-           -not -path 'tests/fuzz/found/*' '(' -name '*.[ch]' -o -name '*.def' -o -name '*.cu' -o -name '*.rs' -o -name '*.js' -o -name '*.py' -o -name '*.sh' \
-           -o -name '*.cmake' -o -name CMakeLists.txt -o -name Containerfile -o -name Makefile ')')
-while IFS= read -r file; do
-  [[ $(sed -n 2p "$file") == "// "* ]] && continue
-  echo "$file: the second line does not say what the file is for"
-  failed=1
-done < <(find core plugins tools -name '*.c')
-exit "$failed"
+
+sources() {
+  find core plugins tools include tests examples python cmake communicators .ci CMakeLists.txt Containerfile -type f \
+    -not -path 'tests/fuzz/seeds/*' -not -path 'tests/fuzz/found/*' \
+    '(' -name '*.[ch]' -o -name '*.def' -o -name '*.cu' -o -name '*.rs' -o -name '*.js' -o -name '*.py' -o -name '*.sh' \
+    -o -name '*.cmake' -o -name CMakeLists.txt -o -name Containerfile -o -name Makefile ')' -size +0 -print0
+}
+
+# Lists what is missing. `wanted` is what the first two lines name somewhere, `second` what the second line begins with.
+missing() {
+  xargs -0 awk -v wanted="$1" -v second="$2" -v complaint="$3" '
+    function tell() { if (file != "" && !found) print file ": " complaint }
+    FNR == 1 { tell(); file = FILENAME; found = 0 }
+    FNR <= 2 && wanted != "" && index($0, wanted) { found = 1 }
+    FNR == 2 && second != "" && index($0, second) == 1 { found = 1 }
+    END { tell() }'
+}
+
+licences=$(sources | missing 'SPDX-License-Identifier: Apache-2.0' '' \
+  'the first two lines have no SPDX-License-Identifier: Apache-2.0')
+purposes=$(find core plugins tools -name '*.c' -print0 | missing '' '// ' 'the second line does not say what the file is for')
+empty=$(find core plugins tools include tests -name '*.[ch]' -size 0 -printf '%p: the file is empty\n')
+printf '%s' "${licences:+$licences
+}${purposes:+$purposes
+}${empty:+$empty
+}"
+[[ -z $licences$purposes$empty ]]
