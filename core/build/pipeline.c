@@ -404,7 +404,7 @@ static byoc_status_t lower(pipeline_t *p) {
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
-  p->module->carries_on_host = true;
+  p->module->stacks_on_host = byoc_host_will_be_dynamic(byoc_graph_module_main(p->module));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("plan-devices"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));

@@ -11,7 +11,7 @@ int32_t byoc_target_device(const byoc_target_t *target) {
   return byoc_target_runs_on_device(target) ? target->kind->backend->device_type : kDLCPU;
 }
 
-// Host programs have memory on devices only for tensors whose sizes are known (core/hostir/device.h).
+// A backend's kernels on a device take what has no known size only if it says so.
 static bool has_known_sizes(const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count + node->result_count; ++k) {
     const bool is_operand = k < node->operand_count;
@@ -21,8 +21,20 @@ static bool has_known_sizes(const byoc_node_t *node) {
   return true;
 }
 
+// Memory on a device is for tensors whose types and ranks are known.
+static bool has_known_ranks(const byoc_node_t *node) {
+  for (uint32_t k = 0; k < node->operand_count + node->result_count; ++k) {
+    const bool is_operand = k < node->operand_count;
+    const byoc_value_t *value = is_operand ? node->operands[k] : node->results[k - node->operand_count];
+    if (value == NULL) continue;
+    if (value->type == NULL || !byoc_type_is_tensor(value->type) || value->type->rank < 0) return false;
+  }
+  return true;
+}
+
 static bool lacks_sizes_for(const byoc_target_t *target, const byoc_node_t *node) {
-  return byoc_target_device(target) != kDLCPU && !has_known_sizes(node);
+  if (byoc_target_device(target) == kDLCPU || has_known_sizes(node)) return false;
+  return (target->kind->backend->flags & BYOC_BACKEND_OPEN_SIZES) == 0 || !has_known_ranks(node);
 }
 
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
@@ -98,7 +110,8 @@ static bool was_given_back(const byoc_node_t *node) {
 
 static const char *find_reason(const check_t *c, const byoc_node_t *node, const char *bound) {
   const byoc_target_t *target = find_target(c, bound);
-  if (target != NULL && lacks_sizes_for(target, node)) return "a device takes only tensors whose sizes are known";
+  if (target != NULL && lacks_sizes_for(target, node))
+    return "its target takes only tensors of known sizes to a device";
   for (size_t d = 0; d < c->placement->declines.count; ++d) {
     const byoc_decline_t *decline = &c->placement->declines.data[d];
     if (decline->node == node && strcmp(decline->target->kind->name, bound) == 0) return decline->reason;

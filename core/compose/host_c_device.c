@@ -164,6 +164,15 @@ static void emit_command(const byoc_place_command_t *row, byoc_string_t *out) {
   byoc_string_append(out, "},\n");
 }
 
+static void emit_ports(const byoc_host_places_t *places, byoc_string_t *out) {
+  begin("byoc_place_port_t", "host_place_ports", out);
+  for (size_t i = 0; i < places->port_rows.count; i++) {
+    const byoc_place_port_t *row = &places->port_rows.data[i];
+    byoc_string_appendf(out, "    {%u, %u, %u, %u},\n", row->tensor, row->command, row->port, row->is_output);
+  }
+  end(places->port_rows.count, out);
+}
+
 static void emit_commands(const byoc_host_places_t *places, byoc_string_t *out) {
   begin("byoc_place_command_t", "host_place_commands", out);
   for (size_t i = 0; i < places->command_rows.count; i++) emit_command(&places->command_rows.data[i], out);
@@ -186,14 +195,17 @@ void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out) {
   emit_code(host, out);
   emit_arguments(host->places, out);
   emit_commands(host->places, out);
+  emit_ports(host->places, out);
   byoc_string_append(out, "static const byoc_places_t host_places_on_devices = {\n"
                           "    host_place_devices, host_place_queues, host_place_memories, host_place_tensors, "
                           "host_place_modules, host_place_entries,\n    host_place_arguments, host_place_waits, "
-                          "host_place_commands, host_place_steps,\n");
+                          "host_place_commands, host_place_steps,\n"
+                          "    host_place_ports,\n");
   byoc_string_appendf(out, "    .device_count = %u, .queue_count = %u, .memory_count = %u, .tensor_count = %u,\n",
                       tables->device_count, tables->queue_count, tables->memory_count, tables->tensor_count);
   byoc_string_appendf(out, "    .module_count = %u, .entry_count = %u, .argument_count = %u, .wait_count = %u,\n",
                       tables->module_count, tables->entry_count, tables->argument_count, tables->wait_count);
+  byoc_string_appendf(out, "    .port_count = %u,\n", tables->port_count);
   byoc_string_appendf(out, "    .command_count = %u, .event_count = %u, .times = %d%s};\n\n", tables->command_count,
                       tables->event_count, host->options->profile, tables->has_fallback ? ", .has_fallback = 1" : "");
 }
@@ -253,6 +265,21 @@ static byoc_status_t emit_patch(byoc_host_c_t *host, const byoc_host_patch_t *pa
     byoc_string_appendf(out, "devices->arguments[%u].offset_bytes = ", patch->index);
     emit_place(host, patch, out);
     return BYOC_OK;
+  case BYOC_HOST_PATCH_SOURCE_CELL:
+  case BYOC_HOST_PATCH_DESTINATION_CELL:
+    byoc_string_appendf(out, "devices->commands[%u].%s.buffer = byoc_devices_cell_buffer(cells[%u]);\n", command,
+                        patch->kind == BYOC_HOST_PATCH_SOURCE_CELL ? "source" : "destination", patch->buffer->index);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_ARGUMENT_CELL:
+    byoc_string_appendf(out, "status = byoc_devices_set_argument(devices, %u, cells[%u], %" PRIu64 ");\n", patch->index,
+                        patch->buffer->index, patch->offset_bytes);
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_SIZE:
+    byoc_string_appendf(out, "devices->commands[%u].size_bytes = byoc_cell_size_bytes(cells[%u]);\n", command,
+                        patch->buffer->index);
+    return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT:
     byoc_string_appendf(out, "devices->arguments[%u].integer = ", patch->index);
     byoc_host_c_emit_dim(host, patch->value, out);
@@ -294,6 +321,15 @@ bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t
 
 void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, size_t result,
                                    byoc_string_t *out) {
+  if (byoc_host_buffer_in_cell(buffer)) {
+    byoc_string_appendf(out,
+                        "status = byoc_trace_device_cell(context->observer, frame, devices, &host_trace[%zu], %zu, "
+                        "cells[%u]);\n",
+                        step, result, buffer->index);
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+    return;
+  }
   uint32_t shape = 0;
   note(host, byoc_host_c_shape(host, buffer->type, &shape));
   byoc_string_appendf(out,

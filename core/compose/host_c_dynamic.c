@@ -156,9 +156,14 @@ static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *b
 static void emit_allocate(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "status = byoc_frame_allocate%s(frame, %u, %u, %d, ",
-                      i->allocation == BYOC_HOST_CACHED ? "_cached" : "", buffer->index, (unsigned)buffer->type->dtype,
-                      (int)buffer->type->rank);
+  if (buffer->device != NULL) {
+    byoc_string_appendf(out, "status = byoc_devices_allocate_cell(devices, frame, %u, ",
+                        byoc_host_places_memory(host->places, buffer));
+  } else {
+    byoc_string_appendf(out, "status = byoc_frame_allocate%s(frame, ",
+                        i->allocation == BYOC_HOST_CACHED ? "_cached" : "");
+  }
+  byoc_string_appendf(out, "%u, %u, %d, ", buffer->index, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
   emit_dim_list(host, buffer->type->dims, buffer->type->rank, out);
   byoc_string_append(out, "); // ");
   byoc_host_c_comment(out, buffer->name);

@@ -112,6 +112,8 @@ static part_t part_of(const char *path) {
               {"cpu.c", NOWHERE},
               {"cpu.h", NOWHERE},
               {"device.c", NOWHERE},
+              {"device_cell.c", NOWHERE},
+              {"device_lend.c", NOWHERE},
               {"device_memory.c", NOWHERE},
               {"device_run.c", NOWHERE},
               {"device_internal.h", NOWHERE},

@@ -320,18 +320,15 @@ static bool carried_by(const byoc_node_t *node, carried_t *out) {
   return true;
 }
 
-// For a module whose blocks take and return what lives in the host's memory.
-static bool visit_hosted(byoc_planning_t *p, byoc_node_t *node) {
-  for (uint32_t i = 0; i < node->operand_count; ++i) read_by_host(p, node, i);
-  for (uint32_t i = 0; i < node->result_count; ++i) make_in_host_memory(p, node->results[i]);
-  for (uint32_t b = 0; b < node->block_count; ++b) {
-    byoc_block_t *block = node->blocks[b];
-    if (!open_slots(p, block, block->results.count)) return false;
-    for (size_t i = 0; i < block->parameters.count; ++i) make_in_host_memory(p, block->parameters.data[i]);
-    if (!visit_block(p, block)) return false;
-    for (uint32_t i = 0; i < block->results.count; ++i) yield_to_host(p, block, i);
+// What the turns give from result `index` on is stacked, in the host's memory if the module says so.
+static void stack(byoc_planning_t *p, byoc_node_t *node, const carried_t *c, uint32_t index) {
+  byoc_block_t *body = node->blocks[0];
+  if (!p->module->stacks_on_host) {
+    yield(p, body, c->yielded + index, item_of(p, node->results[index]));
+    return;
   }
-  return true;
+  make_in_host_memory(p, node->results[index]);
+  yield_to_host(p, body, c->yielded + index);
 }
 
 static bool visit_loop(byoc_planning_t *p, byoc_node_t *node, const carried_t *c) {
@@ -351,7 +348,10 @@ static bool visit_loop(byoc_planning_t *p, byoc_node_t *node, const carried_t *c
   if (!open_slots(p, body, body->results.count)) return false;
   for (uint32_t i = 0; i < c->yielded; ++i) yield_to_host(p, body, i);
   if (!visit_block(p, body)) return false;
-  for (uint32_t i = 0; i < node->result_count; ++i) yield(p, body, c->yielded + i, item_of(p, node->results[i]));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (i < c->count) yield(p, body, c->yielded + i, item_of(p, node->results[i]));
+    if (i >= c->count) stack(p, node, c, i);
+  }
   return true;
 }
 
@@ -396,7 +396,6 @@ static bool visit_node(byoc_planning_t *p, byoc_node_t *node) {
     (void)item_of(p, node->results[0]);
     return true;
   }
-  if (node->block_count > 0 && p->module->carries_on_host) return visit_hosted(p, node);
   if (node->block_count == 1 && carried_by(node, &carried)) return visit_loop(p, node, &carried);
   if (node->block_count > 0) return visit_blocks(p, node);
   visit_operator(p, node);

@@ -17,7 +17,7 @@
 //            conditions, trip counts and operands of operators that the host runs (all in the host's memory).
 //   apart    Nothing spreads, and a copy is made where places differ: an OnDevice that constrains one side.
 //
-// In a module that says so (carries_on_host), what nested blocks take and return is in the host's memory, too.
+// In a module that says so (stacks_on_host), what the turns of a Loop give to be stacked is in the host's memory, too.
 //
 // Operands whose elements are not read (Shape's) may live anywhere. Sequences, optionals and texts live in the host's
 // memory. The target of a place says who makes a value, so it spreads from an OnDevice to its operand and no further.

@@ -20,6 +20,13 @@
 // "host" run kernels and calls of the host on the host's memory. Memory of the host that a command uses may be touched
 // by the host behind an await that covers the command.
 //
+// In a dynamic program a value may be on a device, too: a local cell, or a parameter of a region. The host passes it
+// on, matches its shape, begins and ends it without touching its bytes. Its memory is found when it is allocated, and
+// taken again when no command can use it any more; so its end waits for nothing. What is stacked by a loop is the
+// host's.
+//
+//   local    %v : value f32[N,4] on %d
+//
 // ALLOCATE and FREE stand in the order of the host: between them commands that use the buffer may be handed over. They
 // may still run behind the FREE, and do not keep others from anything: whoever uses the same bytes next, as another
 // buffer or in a later turn of a loop, must be ordered behind them as any two accesses must (happens_before.h).

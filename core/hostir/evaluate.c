@@ -342,13 +342,13 @@ static void destroy_steps(const byoc_steps_t *steps) {
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
   if (evaluator == NULL) return;
   destroy_steps(&evaluator->body);
+  byoc_frame_deinit(&evaluator->frame); // gives blocks back to devices
   byoc_devices_destroy(evaluator->devices);
   for (size_t k = 0; evaluator->engine_instances && k < evaluator->program->engines.count; ++k) {
     const byoc_engine_t *engine = evaluator->program->engines.data[k].engine->in_process;
     if (engine != NULL) engine->destroy(evaluator->engine_instances[k]);
   }
   byoc_free(evaluator->allocator, evaluator->engine_instances);
-  byoc_frame_deinit(&evaluator->frame);
   byoc_free(evaluator->allocator, evaluator->addresses);
   byoc_free(evaluator->allocator, evaluator->workspace_memory);
   byoc_arena_deinit(&evaluator->arena);

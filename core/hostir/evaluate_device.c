@@ -31,6 +31,18 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
   return BYOC_OK;
 }
 
+byoc_status_t byoc_evaluator_lend(byoc_evaluator_t *evaluator) {
+  const byoc_places_t *tables = &evaluator->places->tables;
+  for (uint32_t k = 0; k < tables->port_count; ++k) {
+    const byoc_place_port_t *row = &tables->ports[k];
+    const byoc_host_program_t *program = evaluator->program;
+    const byoc_host_buffer_t *port =
+        row->is_output ? program->outputs.data[row->port] : program->inputs.data[row->port];
+    evaluator->devices->ports[k].host = evaluator->addresses[port->index];
+  }
+  return byoc_devices_lend(evaluator->devices);
+}
+
 // Where something is in the memory of a device.
 static uint64_t place_of(const byoc_evaluator_t *evaluator, const byoc_host_patch_t *patch) {
   return evaluator->devices->tensors[patch->tensor].offset_bytes + patch->offset_bytes +
@@ -54,6 +66,18 @@ static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, 
     return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT_PLACE:
     devices->arguments[patch->index].offset_bytes = place_of(evaluator, patch);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_SOURCE_CELL:
+    command->source.buffer = byoc_devices_cell_buffer(evaluator->frame.cells[patch->buffer->index]);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_DESTINATION_CELL:
+    command->destination.buffer = byoc_devices_cell_buffer(evaluator->frame.cells[patch->buffer->index]);
+    return BYOC_OK;
+  case BYOC_HOST_PATCH_ARGUMENT_CELL:
+    return byoc_devices_set_argument(devices, patch->index, evaluator->frame.cells[patch->buffer->index],
+                                     patch->offset_bytes);
+  case BYOC_HOST_PATCH_SIZE:
+    command->size_bytes = byoc_cell_size_bytes(evaluator->frame.cells[patch->buffer->index]);
     return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT:
     devices->arguments[patch->index].integer = byoc_evaluator_value(evaluator, patch->value);

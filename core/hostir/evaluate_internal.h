@@ -64,6 +64,8 @@ byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step
 // In evaluate_device.c: opens what the program has on devices.
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
                                           byoc_diag_t *diag);
+// Lets devices use the caller's buffers where they can.
+byoc_status_t byoc_evaluator_lend(byoc_evaluator_t *evaluator);
 // Gives a command, as symbols and buffers are now.
 int32_t byoc_evaluator_command(byoc_evaluator_t *evaluator, uint32_t command);
 // In evaluate_run.c: the value of a dimension.

@@ -157,7 +157,7 @@ static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t 
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_frame_t *frame = &evaluator->frame;
-  if (buffer->device != NULL) return BYOC_OK;
+  if (buffer->device != NULL && !buffer->is_value) return BYOC_OK;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
   const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
   if (!buffer->is_value) { // placed by the memory plan, perhaps where a command still uses another buffer
@@ -170,6 +170,10 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
+  if (buffer->device != NULL) {
+    return byoc_devices_allocate_cell(evaluator->devices, frame, byoc_host_places_memory(evaluator->places, buffer),
+                                      buffer->index, dtype, rank, dims);
+  }
   const bool is_cached = i->allocation == BYOC_HOST_CACHED;
   byoc_status_t status = is_cached ? byoc_frame_allocate_cached(frame, buffer->index, dtype, rank, dims)
                                    : byoc_frame_allocate(frame, buffer->index, dtype, rank, dims);
@@ -181,7 +185,7 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
 }
 
 static void release(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
-  if (buffer->device != NULL) return;
+  if (buffer->device != NULL && !buffer->is_value) return;
   if (!buffer->is_value) use_workspace(evaluator, buffer, false);
   if (buffer->is_value && !byoc_host_is_cached(buffer)) byoc_frame_release(&evaluator->frame, buffer->index);
 }
@@ -451,11 +455,11 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
     BYOC_RETURN_IF_ERROR_IN(diag, run_all(evaluator, diag), "evaluating '%s'", evaluator->program->name);
     return BYOC_OK;
   }
-  byoc_status_t status = byoc_devices_begin(evaluator->devices), ended = status;
-  if (status == BYOC_OK) {
-    status = run_all(evaluator, diag);
-    ended = byoc_devices_finish(evaluator->devices, status);
-  }
-  if (status == BYOC_OK && ended != BYOC_OK) status = byoc_evaluator_failed(evaluator, ended, NULL, diag);
+  byoc_status_t begun = byoc_devices_begin(evaluator->devices);
+  if (begun == BYOC_OK) begun = byoc_evaluator_lend(evaluator);
+  byoc_status_t status = begun == BYOC_OK ? run_all(evaluator, diag) : begun;
+  const byoc_status_t ended = byoc_devices_finish(evaluator->devices, status);
+  const bool is_ours = begun != BYOC_OK || (status == BYOC_OK && ended != BYOC_OK); // else a step said it
+  if (is_ours) status = byoc_evaluator_failed(evaluator, begun != BYOC_OK ? begun : ended, NULL, diag);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "evaluating '%s'", evaluator->program->name);
 }

@@ -59,6 +59,12 @@ byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step
   }
   for (size_t k = 0; k < i->results.count; ++k) {
     const byoc_host_buffer_t *buffer = i->results.data[k];
+    if (byoc_host_buffer_in_cell(buffer) && buffer->device != NULL) {
+      byoc_status_t status = byoc_trace_device_cell(&evaluator->observer, &evaluator->frame, evaluator->devices,
+                                                    step->row, (uint32_t)k, evaluator->frame.cells[buffer->index]);
+      if (status != BYOC_OK) return status;
+      continue;
+    }
     if (byoc_host_buffer_in_cell(buffer)) {
       byoc_status_t status = byoc_trace_cell(&evaluator->observer, &evaluator->frame, step->row, (uint32_t)k,
                                              evaluator->frame.cells[buffer->index]);

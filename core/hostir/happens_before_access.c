@@ -107,6 +107,12 @@ static bool touches(const byoc_host_instruction_t *i) {
   return byoc_host_buffer_in_cell(i->operands.data[0]) || i->allocation != BYOC_HOST_FRESH;
 }
 
+// What lives on a device is passed on by the host, begun and ended, without touching its bytes: a block is taken again
+// when nothing else uses it (core/runtime/artifact/device_cell.c).
+static bool only_passes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *buffer) {
+  return i->on.queue == NULL && buffer != NULL && buffer->device != NULL && byoc_host_buffer_in_cell(buffer);
+}
+
 typedef bool (*visit_t)(byoc_host_order_t *o, const byoc_host_access_t *access);
 
 // Behind the yield of a loop its parameters get the values of the next turn, in the same cells or in others.
@@ -116,6 +122,7 @@ static bool visit_parameters(byoc_host_order_t *o, const byoc_host_instruction_t
   bool ok = true;
   if (body->owner->op != BYOC_HOST_LOOP) return true;
   for (size_t k = 0; k < body->parameters.count && ok; ++k) {
+    if (only_passes(yield, body->parameters.data[k])) continue;
     if (find_access(o, body->parameters.data[k], true, &access)) ok = visit(o, &access);
   }
   return ok;
@@ -127,9 +134,11 @@ static bool visit_all(byoc_host_order_t *o, const byoc_host_instruction_t *i, vi
   bool ok = true;
   if (!touches(i)) return true;
   for (size_t k = 0; k < i->operands.count && ok; ++k) {
+    if (only_passes(i, i->operands.data[k])) continue;
     if (find_access(o, i->operands.data[k], writes_operands, &access)) ok = visit(o, &access);
   }
   for (size_t k = 0; k < i->results.count && ok; ++k) {
+    if (only_passes(i, i->results.data[k])) continue;
     if (find_access(o, i->results.data[k], true, &access)) ok = visit(o, &access);
   }
   if (ok && find_access(o, i->workspace, true, &access)) ok = visit(o, &access);

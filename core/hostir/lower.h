@@ -29,6 +29,9 @@
 byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                               byoc_host_program_t **out_program);
 
+// Will the program of this function be dynamic? In one that is, what a Loop stacks is put together by the host.
+bool byoc_host_will_be_dynamic(const byoc_function_t *main);
+
 // Puts `allocate` in front of the first use of each local buffer and `free` after the last one.
 byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag);
 

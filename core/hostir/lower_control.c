@@ -8,8 +8,7 @@ static byoc_status_t cell_buffer(byoc_host_lowering_t *l, const byoc_value_t *va
   *out_buffer =
       byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, value->name ? value->name : name, value->type);
   BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, value, *out_buffer));
-  (*out_buffer)->is_value = true;
-  return BYOC_OK;
+  return byoc_host_make_cell(l, *out_buffer, value);
 }
 
 static byoc_status_t push_cell(byoc_host_lowering_t *l, byoc_host_instruction_t *i, byoc_value_t *value) {

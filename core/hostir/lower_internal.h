@@ -40,6 +40,8 @@ byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, 
 byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
 // A buffer for a node's result: its home if it has one, else a local buffer.
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
+// The buffer, which is the value's, becomes a cell, where the value lives.
+byoc_status_t byoc_host_make_cell(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, const byoc_value_t *value);
 // Lowers a value that shares its operand's bytes: the same buffer under its own type.
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand);
 

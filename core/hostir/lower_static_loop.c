@@ -9,6 +9,7 @@
 //     copy %state -> %stack + turn * 64
 //   }
 #include "byoc/call.h"
+#include "byoc/device.h"
 #include "core/hostir/lower_internal.h"
 #include "core/ir/loop_in_place.h"
 #include "core/ops/control.h"
@@ -102,10 +103,12 @@ static bool may_replace(const static_loop_t *loop, uint32_t k) {
 
 // ---- slices ----
 
-// Backends may rely on the alignment of what byoc allocates.
+// Backends may rely on the alignment of what byoc allocates, and so may devices.
 static bool may_be_slice(const static_loop_t *loop, uint32_t k) {
   const byoc_value_t *given = given_by(loop, k), *root = byoc_host_storage_root(given);
-  if (byoc_type_size_bytes(given->type) % BYOC_BUFFER_ALIGNMENT == 0) return true;
+  const int64_t size = byoc_type_size_bytes(given->type);
+  if (byoc_host_is_on_device(given)) return size % BYOC_DEVICE_ALIGNMENT == 0;
+  if (size % BYOC_BUFFER_ALIGNMENT == 0) return true;
   if (root != given || !is_kernel(byoc_value_producer(root))) return false;
   for (size_t u = 0; u < root->uses.count; ++u) {
     if (root->uses.data[u].node != NULL && !is_kernel(root->uses.data[u].node)) return false;

@@ -128,7 +128,8 @@ static bool all_static(byoc_value_t *const *values, size_t count) {
   return true;
 }
 
-static bool is_dynamic(const byoc_block_t *body) {
+bool byoc_host_will_be_dynamic(const byoc_function_t *main) {
+  const byoc_block_t *body = main->body;
   if (!all_static(body->parameters.data, body->parameters.count)) return true;
   if (!all_static(body->results.data, body->results.count)) return true;
   for (const byoc_node_t *node = body->first; node != NULL; node = node->next) {
@@ -139,7 +140,7 @@ static bool is_dynamic(const byoc_block_t *body) {
 }
 
 byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l) {
-  l->program->is_dynamic = is_dynamic(l->main->body);
+  l->program->is_dynamic = byoc_host_will_be_dynamic(l->main);
   if (!l->program->is_dynamic) return BYOC_OK;
   return find_in_block(l, l->main->body, false) ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
@@ -183,9 +184,23 @@ byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, 
                          value->name ? value->name : "");
 }
 
+// Values are passed on with their memory, and a constant on a device keeps its own.
+static byoc_status_t copy_to_cell(byoc_host_lowering_t *l, byoc_host_buffer_t *constant,
+                                  byoc_host_buffer_t **out_buffer) {
+  *out_buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, constant->name, constant->type);
+  if (*out_buffer == NULL) return byoc_diag_out_of_memory(l->diag);
+  (*out_buffer)->is_value = true;
+  (*out_buffer)->scope = constant->scope;
+  byoc_host_buffer_set_device(l->program, *out_buffer, constant->device);
+  return byoc_host_append_copy(l, BYOC_HOST_COPY, constant, *out_buffer);
+}
+
 byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, value, out_buffer));
-  if ((*out_buffer)->kind == BYOC_HOST_BUFFER_CONSTANT) (*out_buffer)->is_value = true;
+  if ((*out_buffer)->kind == BYOC_HOST_BUFFER_CONSTANT) {
+    if ((*out_buffer)->device != NULL) return copy_to_cell(l, *out_buffer, out_buffer);
+    (*out_buffer)->is_value = true;
+  }
   if ((*out_buffer)->is_value) return BYOC_OK;
   return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' is used outside its block, but is in the workspace",
                          value->name ? value->name : "");
@@ -210,6 +225,11 @@ byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value
   return byoc_host_set_buffer(l, value, *out_buffer);
 }
 
+byoc_status_t byoc_host_make_cell(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, const byoc_value_t *value) {
+  buffer->is_value = true;
+  return byoc_host_is_on_device(value) ? byoc_host_put_on_device(l, buffer, &value->device) : BYOC_OK;
+}
+
 // A cell has one shape, so another shape needs another cell, which is made when the program gets there.
 static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
   byoc_host_buffer_t *from = NULL;
@@ -221,7 +241,7 @@ static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *va
   byoc_host_buffer_t *buffer =
       byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, value->name ? value->name : "v", value->type);
   BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, value, buffer));
-  buffer->is_value = true;
+  BYOC_RETURN_IF_ERROR(byoc_host_make_cell(l, buffer, value));
   byoc_host_instruction_t *share = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_SHARE, byoc_value_producer(value), &share));
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, share, false, from));

@@ -102,6 +102,7 @@ static uint32_t new_storage(walk_t *w, byoc_dim_t bytes, bool is_planned) {
 }
 
 static uint32_t storage_of_buffer(walk_t *w, const byoc_host_buffer_t *buffer) {
+  if (buffer->device != NULL) return new_storage(w, byoc_dim_constant(0), false);
   if (buffer->is_value) return new_storage(w, tensor_bytes(w, buffer->type), false);
   const uint64_t aligned = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT;
   return new_storage(w, byoc_dim_constant((int64_t)(aligned * BYOC_BUFFER_ALIGNMENT)), true);

@@ -82,12 +82,21 @@ static void number_events(byoc_host_places_t *places) {
 
 // ---- memory ----
 
+uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer) {
+  const uint32_t device = places->devices[buffer->device->index];
+  for (uint32_t k = 0; k < places->memory_rows.count; ++k) {
+    const byoc_place_memory_t *row = &places->memory_rows.data[k];
+    if (row->device == device && strcmp(row->scope, buffer->scope) == 0) return k;
+  }
+  return BYOC_PLACE_NONE;
+}
+
+// The row of the memory, which is made if it is new.
 static bool find_memory(byoc_host_places_t *places, const byoc_host_buffer_t *buffer, uint32_t *out_memory) {
   const uint32_t device = places->devices[buffer->device->index];
-  for (*out_memory = 0; *out_memory < places->memory_rows.count; ++*out_memory) {
-    const byoc_place_memory_t *row = &places->memory_rows.data[*out_memory];
-    if (row->device == device && strcmp(row->scope, buffer->scope) == 0) return true;
-  }
+  *out_memory = byoc_host_places_memory(places, buffer);
+  if (*out_memory != BYOC_PLACE_NONE) return true;
+  *out_memory = (uint32_t)places->memory_rows.count;
   const byoc_host_memory_t *memory = byoc_host_find_memory(places->program, buffer->device, buffer->scope);
   const byoc_place_memory_t row = {.device = device,
                                    .scope = buffer->scope,
@@ -203,9 +212,22 @@ static bool add_waits(byoc_host_places_t *places, const byoc_host_instruction_t 
   return true;
 }
 
+static byoc_host_patch_kind_t kind_for_cell(byoc_host_patch_kind_t place) {
+  if (place == BYOC_HOST_PATCH_ARGUMENT_PLACE) return BYOC_HOST_PATCH_ARGUMENT_CELL;
+  return place == BYOC_HOST_PATCH_SOURCE_PLACE ? BYOC_HOST_PATCH_SOURCE_CELL : BYOC_HOST_PATCH_DESTINATION_CELL;
+}
+
 // Where a buffer is in its tensor; what depends on symbols goes into a patch.
 static bool find_bytes(byoc_host_places_t *places, byoc_host_buffer_t *buffer, byoc_host_patch_t patch,
                        uint32_t *out_tensor, uint64_t *offset_bytes) {
+  if (byoc_host_buffer_in_cell(buffer)) {
+    uint32_t memory = 0;
+    *out_tensor = BYOC_PLACE_NONE;
+    patch.kind = kind_for_cell(patch.kind);
+    patch.offset_bytes = *offset_bytes;
+    patch.buffer = buffer;
+    return find_memory(places, buffer, &memory) && PUSH(&places->patches, patch);
+  }
   if (!find_tensor(places, buffer, out_tensor)) return false;
   if (!byoc_host_buffer_moves(buffer)) {
     *offset_bytes += byoc_host_buffer_offset(buffer);
@@ -293,16 +315,21 @@ static byoc_status_t add_launch(byoc_host_places_t *places, const byoc_host_inst
   return added ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// Of a copy or a fill; what the run finds out goes into a patch.
+static bool add_size(byoc_host_places_t *places, byoc_host_buffer_t *buffer, byoc_place_command_t *row) {
+  row->size_bytes = buffer->size_bytes;
+  if (byoc_type_is_static(buffer->type)) return true;
+  return PUSH(&places->patches, (byoc_host_patch_t){.kind = BYOC_HOST_PATCH_SIZE, .buffer = buffer});
+}
+
 static bool add_fill(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_place_command_t *row) {
   row->pattern_size_bytes = byoc_host_fill_size(i->results.data[0]);
   row->pattern = i->pattern;
-  row->size_bytes = i->results.data[0]->size_bytes;
-  return add_side(places, i->results.data[0], false, &row->destination);
+  return add_size(places, i->results.data[0], row) && add_side(places, i->results.data[0], false, &row->destination);
 }
 
 static bool add_copy(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_place_command_t *row) {
-  row->size_bytes = i->operands.data[0]->size_bytes;
-  return add_side(places, i->operands.data[0], true, &row->source) &&
+  return add_size(places, i->operands.data[0], row) && add_side(places, i->operands.data[0], true, &row->source) &&
          add_side(places, i->results.data[0], false, &row->destination);
 }
 
@@ -346,6 +373,73 @@ static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_ins
   return added ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// ---- ports ----
+
+// Is this the only instruction that writes into the buffer?
+static bool is_only_writer(const byoc_host_program_t *program, const byoc_host_instruction_t *writer,
+                           const byoc_host_buffer_t *buffer) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    for (size_t k = 0; i != writer && k < i->results.count; ++k) {
+      if (byoc_host_buffer_root(i->results.data[k]) == buffer) return false;
+    }
+    if (i->workspace != NULL && byoc_host_buffer_root(i->workspace) == buffer) return false;
+  }
+  return true;
+}
+
+// A tensor of its own, in memory as the host has it.
+static bool may_be_port(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer) {
+  const byoc_host_memory_t *memory = byoc_host_find_memory(places->program, buffer->device, buffer->scope);
+  const uint32_t tensor = byoc_host_places_tensor(places, buffer);
+  for (size_t k = 0; k < places->port_rows.count; ++k) {
+    if (places->port_rows.data[k].tensor == tensor) return false;
+  }
+  return buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->size_bytes > 0 && memory != NULL &&
+         !memory->is_apart;
+}
+
+static bool is_written_over(const byoc_host_program_t *program, const byoc_host_buffer_t *input) {
+  for (size_t k = 0; k < program->outputs.count; ++k) {
+    if (program->outputs.data[k]->over == input) return true;
+  }
+  return false;
+}
+
+static uint32_t index_among(byoc_host_buffer_t *const *buffers, size_t count, const byoc_host_buffer_t *buffer) {
+  uint32_t index = 0;
+  while (index < count && buffers[index] != buffer) ++index;
+  return index;
+}
+
+// copy %x -> %t on %q, where %x is an input; copy %t -> %y on %q, where %y is an output
+static bool add_port(byoc_host_places_t *places, const byoc_host_instruction_t *i) {
+  const byoc_host_program_t *program = places->program;
+  const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
+  byoc_place_port_t row = {.command = byoc_host_places_command(places, i)};
+  if (from->kind == BYOC_HOST_BUFFER_INPUT && to->device != NULL) {
+    if (!may_be_port(places, to) || is_written_over(program, from) || !is_only_writer(program, i, to)) return true;
+    row.tensor = byoc_host_places_tensor(places, to);
+    row.port = index_among(program->inputs.data, program->inputs.count, from);
+  } else if (to->kind == BYOC_HOST_BUFFER_OUTPUT && from->device != NULL) {
+    if (!may_be_port(places, from) || to->over != NULL || !is_only_writer(program, i, to)) return true;
+    row.tensor = byoc_host_places_tensor(places, from);
+    row.port = index_among(program->outputs.data, program->outputs.count, to);
+    row.is_output = 1;
+  } else {
+    return true;
+  }
+  return PUSH(&places->port_rows, row);
+}
+
+// A loop may copy something else in each turn.
+static bool add_ports(byoc_host_places_t *places) {
+  for (const byoc_host_instruction_t *i = places->program->body.first; i != NULL; i = i->next) {
+    const bool is_put = i->on.queue != NULL && !is_processor(i->on.queue->device);
+    if (is_put && i->op == BYOC_HOST_COPY && !add_port(places, i)) return false;
+  }
+  return true;
+}
+
 static void fill_tables(byoc_host_places_t *places) {
   byoc_places_t *tables = &places->tables;
 #define TABLE(field, count_field, vector)                                                                              \
@@ -360,6 +454,7 @@ static void fill_tables(byoc_host_places_t *places) {
   TABLE(arguments, argument_count, argument_rows);
   TABLE(waits, wait_count, wait_rows);
   TABLE(commands, command_count, command_rows);
+  TABLE(ports, port_count, port_rows);
 #undef TABLE
   tables->steps = places->steps.data;
 }
@@ -388,6 +483,7 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
     const bool asks = i->op == BYOC_HOST_PACKED && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
     if (asks) places->tables.has_fallback = 1;
   }
+  if (!program->is_dynamic && !add_ports(places)) return byoc_diag_out_of_memory(diag);
   fill_tables(places);
   *out_places = places;
   return BYOC_OK;

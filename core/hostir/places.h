@@ -13,6 +13,10 @@ typedef enum byoc_host_patch_kind_t {
   BYOC_HOST_PATCH_SOURCE_PLACE,      // the device's side is at offset_bytes + value of `tensor`
   BYOC_HOST_PATCH_DESTINATION_PLACE, // of a copy or a fill
   BYOC_HOST_PATCH_ARGUMENT_PLACE,    // argument `index` is at offset_bytes + value of `tensor`
+  BYOC_HOST_PATCH_SOURCE_CELL,       // the device's side is the value `buffer`
+  BYOC_HOST_PATCH_DESTINATION_CELL,  // of a copy or a fill
+  BYOC_HOST_PATCH_ARGUMENT_CELL,     // argument `index` is at offset_bytes of the value `buffer`
+  BYOC_HOST_PATCH_SIZE,              // a copy or a fill is as large as the value `buffer`
   BYOC_HOST_PATCH_ARGUMENT,          // argument `index` is `value`
   BYOC_HOST_PATCH_GRID,              // axis `index` is `value`
   BYOC_HOST_PATCH_BLOCK,
@@ -55,6 +59,7 @@ typedef struct byoc_host_places_t {
   BYOC_VECTOR(byoc_place_argument_t) argument_rows;
   BYOC_VECTOR(byoc_place_choice_t) wait_rows;
   BYOC_VECTOR(byoc_place_command_t) command_rows;
+  BYOC_VECTOR(byoc_place_port_t) port_rows;
   BYOC_VECTOR(const char *) steps;
   uint32_t *devices, *queues, *events; // by index in the program: the row, the first of its rows
   byoc_map_t command_indices;          // instruction → row + 1
@@ -67,6 +72,8 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
                                       byoc_host_places_t **out_places);
 // The row of an instruction; BYOC_PLACE_NONE: it is none of a device's.
 uint32_t byoc_host_places_command(const byoc_host_places_t *places, const byoc_host_instruction_t *instruction);
+// The row of the memory that a buffer on a device is in; BYOC_PLACE_NONE: no command uses it.
+uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 // The row of the tensor that a buffer is a view of; BYOC_PLACE_NONE: no command uses it.
 uint32_t byoc_host_places_tensor(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 

@@ -307,7 +307,7 @@ static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruct
 // Whose bytes are read or written must have the shape of its type; who only passes a value on does not look at it.
 static byoc_status_t check_known(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const bool is_call = i->op == BYOC_HOST_KERNEL || i->op == BYOC_HOST_PACKED || i->op == BYOC_HOST_ENGINE ||
-                       i->op == BYOC_HOST_C_CALL || i->op == BYOC_HOST_COLLECTIVE;
+                       i->op == BYOC_HOST_C_CALL || i->op == BYOC_HOST_COLLECTIVE || i->op == BYOC_HOST_LAUNCH;
   const bool reads = is_call || i->op == BYOC_HOST_COPY || i->op == BYOC_HOST_BIND || i->op == BYOC_HOST_BRANCH;
   size_t numbers = 0; // read as numbers of any shape
   if (i->op == BYOC_HOST_LOOP && i->count == NULL) numbers = 2;

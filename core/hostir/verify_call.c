@@ -263,7 +263,11 @@ static byoc_status_t check_yield(byoc_host_verifier_t *v, const byoc_host_instru
 
 static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
-  if (!byoc_type_is_static(from->type) || !byoc_type_is_static(to->type)) {
+  // A command of a device may find its size when the program runs.
+  const bool is_command = i->on.queue != NULL && !byoc_host_device_is_host(i->on.queue->device);
+  const bool is_same = is_command && from->kind != BYOC_HOST_BUFFER_VIEW && to->kind != BYOC_HOST_BUFFER_VIEW &&
+                       byoc_type_equal(from->type, to->type);
+  if (!is_same && (!byoc_type_is_static(from->type) || !byoc_type_is_static(to->type))) {
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but their sizes are not known", to->name,
                                    from->name);
   }

@@ -53,15 +53,19 @@ const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_hos
   if (buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_OUTPUT) {
     return "is on a device, but is the caller's";
   }
-  if (buffer->is_value || buffer->is_parameter) return "is on a device, but its size is not known";
+  if (buffer->is_value && (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !byoc_type_is_tensor(buffer->type))) {
+    return "is on a device, but is no tensor that the program makes";
+  }
   if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds texts";
-  if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->offset_bytes == BYOC_HOST_OFFSET_NONE) return NULL;
+  const bool has_place = buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value;
+  if (!has_place || buffer->offset_bytes == BYOC_HOST_OFFSET_NONE) return NULL;
   const char *what = check_planned(v, buffer);
   return what != NULL ? what : check_same_types(v, buffer);
 }
 
 static bool uses_device(const byoc_host_instruction_t *i) {
   if (i->on.queue != NULL) return !byoc_host_device_is_host(i->on.queue->device);
+  if (i->op == BYOC_HOST_ALLOCATE && i->operands.data[0]->is_value && i->operands.data[0]->device != NULL) return true;
   for (size_t k = 0; k < i->waits.count; ++k) {
     if (!byoc_host_device_is_host(i->waits.data[k].event->device)) return true;
   }
@@ -147,7 +151,80 @@ static byoc_status_t check_reach(byoc_host_verifier_t *v, const byoc_host_instru
                                  device == NULL ? "" : device->name, device == NULL ? "" : "'");
 }
 
+// ---- values that are passed on ----
+
+// A value stays where it is.
+static byoc_status_t check_stays(byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
+                                 const byoc_host_buffer_t *to) {
+  if (from == NULL || to == NULL) return BYOC_OK;
+  if (from->device == to->device && (from->device == NULL || strcmp(from->scope, to->scope) == 0)) return BYOC_OK;
+  return byoc_host_verify_refuse(v, "'%s' becomes '%s', which is in another memory: copy it", from->name, to->name);
+}
+
+static byoc_status_t check_on_host(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, const char *what) {
+  if (buffer == NULL || buffer->device == NULL) return BYOC_OK;
+  return byoc_host_verify_refuse(v, "%s, '%s', is on the device '%s', and the host reads it", what, buffer->name,
+                                 buffer->device->name);
+}
+
+static byoc_status_t check_loop_stays(byoc_host_verifier_t *v, const byoc_host_instruction_t *loop) {
+  const byoc_host_region_t *body = &loop->regions[0];
+  const size_t first = loop->count != NULL ? 0 : 2;
+  for (size_t k = 0; k < first && k < loop->operands.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->operands.data[k], k == 0 ? "the trip count" : "the condition"));
+    if (k >= body->parameters.count) continue;
+    BYOC_RETURN_IF_ERROR(check_on_host(v, body->parameters.data[k], k == 0 ? "the iteration" : "the condition"));
+  }
+  for (size_t k = first; k < loop->operands.count && k < body->parameters.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_stays(v, loop->operands.data[k], body->parameters.data[k]));
+    if (k - first >= loop->results.count) continue;
+    BYOC_RETURN_IF_ERROR(check_stays(v, loop->operands.data[k], loop->results.data[k - first]));
+  }
+  for (size_t k = loop->operands.count - first; loop->count == NULL && k < loop->results.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->results.data[k], "what is stacked"));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_yield_stays(byoc_host_verifier_t *v, const byoc_host_instruction_t *yield) {
+  const byoc_host_instruction_t *owner = yield->region->owner;
+  const size_t first = owner != NULL && owner->op == BYOC_HOST_LOOP && owner->count == NULL;
+  if (owner == NULL) return BYOC_OK;
+  if (first > 0 && yield->operands.count > 0) {
+    BYOC_RETURN_IF_ERROR(check_on_host(v, yield->operands.data[0], "the condition"));
+  }
+  for (size_t k = first; k < yield->operands.count && k - first < owner->results.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_stays(v, yield->operands.data[k], owner->results.data[k - first]));
+  }
+  return BYOC_OK;
+}
+
+// An instruction that passes values on without touching their bytes; false: it is none.
+static bool passes_on(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, byoc_status_t *out_status) {
+  *out_status = BYOC_OK;
+  switch (i->op) {
+  case BYOC_HOST_SHARE:
+    *out_status = check_stays(v, i->operands.data[0], i->results.data[0]);
+    return true;
+  case BYOC_HOST_MATCH:
+    return true;
+  case BYOC_HOST_BRANCH:
+    *out_status = check_on_host(v, i->operands.data[0], "the condition");
+    return true;
+  case BYOC_HOST_LOOP:
+    *out_status = check_loop_stays(v, i);
+    return true;
+  case BYOC_HOST_YIELD:
+    *out_status = check_yield_stays(v, i);
+    return true;
+  default:
+    return false;
+  }
+}
+
 static byoc_status_t check_reaches(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  byoc_status_t status = BYOC_OK;
+  if (passes_on(v, i, &status)) return status;
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) {
     const byoc_host_buffer_t *buffer = i->operands.data[0];
     if (buffer->device == NULL || i->allocation == BYOC_HOST_FRESH) return BYOC_OK;
@@ -189,7 +266,7 @@ static byoc_status_t check_argument(byoc_host_verifier_t *v, const byoc_host_ins
     return BYOC_OK;
   }
   if (buffer == NULL) return byoc_host_verify_refuse(v, "argument %u is a buffer that it does not have", index);
-  if (argument->offset_bytes <= buffer->size_bytes) return BYOC_OK;
+  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes) return BYOC_OK; // of values the run looks
   return byoc_host_verify_refuse(v, "argument %u points outside of buffer '%s'", index, buffer->name);
 }
 

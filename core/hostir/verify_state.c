@@ -210,13 +210,12 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
   }
   // Of one that moves, any place may be meant.
   const byoc_byte_range_t bytes = byoc_host_verify_bytes(v, moves ? root : buffer);
-  if (root->kind == BYOC_HOST_BUFFER_LOCAL && !root->is_value && !holds_slices(v, root) &&
-      !byoc_byte_set_touches(&v->lives[root->index].written, bytes)) {
+  const bool is_own = root->kind == BYOC_HOST_BUFFER_LOCAL && (!root->is_value || root->device != NULL);
+  if (is_own && !holds_slices(v, root) && !byoc_byte_set_touches(&v->lives[root->index].written, bytes)) {
     return BYOC_OK;
   }
   return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it %s", buffer->name,
-                                 root->kind != BYOC_HOST_BUFFER_LOCAL || root->is_value ? "is not in the workspace"
-                                                                                        : "holds what was written");
+                                 is_own ? "holds what was written" : "is not in the workspace");
 }
 
 byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known) {

@@ -145,7 +145,7 @@ struct byoc_graph_module_t {
   byoc_attributes_t attributes;    // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
   bool is_being_lowered; // no pass learns more about unknown dimensions: inference may assume what the run will check
-  bool carries_on_host;  // what blocks take and return lives in the host's memory: host programs carry it there
+  bool stacks_on_host;   // what a Loop's turns give to be stacked lives in the host's memory, where it is stacked
   bool is_unfused;       // a kernel for each operator that no backend takes: `c -fuse=0`
   int32_t vector_bytes;  // of the registers that kernels are made for: `c -mcpu`; 0: not known
   bool has_fold_budget;  // folding has begun: fold_budget_bytes is what it may still make (core/pass/fold_constants.c)

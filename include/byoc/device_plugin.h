@@ -10,7 +10,8 @@
 //
 // The backend says in byoc_backend_t.driver which device its functions run on. Their operands and results then live in
 // the memory of that device, and the host plans the copies between it and the places of other functions. It is offered
-// nodes of known shapes only, because the memory of devices is planned before the run.
+// nodes of known shapes only, unless it says BYOC_BACKEND_OPEN_SIZES: then extents tell its kernels what is known when
+// the program runs.
 //
 // The rules of byoc/plugin.h hold: what is handed over is copied, a failed answer is kept and fails the run.
 #ifndef BYOC_DEVICE_PLUGIN_H_

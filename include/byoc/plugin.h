@@ -628,6 +628,10 @@ enum {
   // codegen->cpu_features what the machine has, and no archives of its own. Builds for another machine than the host's
   // leave out the targets of backends that do not say so.
   BYOC_BACKEND_EVERY_MACHINE = 2,
+  // Since minor 5. Its functions on a device take tensors whose sizes are known only when the program runs: its kernels
+  // get what depends on them as extents (byoc/device_plugin.h). Other targets on devices are offered only operators
+  // whose sizes are all known.
+  BYOC_BACKEND_OPEN_SIZES = 4,
 };
 
 // One target. Required: `target`, and either `generate` or `generate_function`. Everything else may be left zero.

@@ -219,8 +219,11 @@ static void test_text(void **state) {
   byoc_test_shell(0, "byoc run mlp.host --random --evaluate > got.txt && diff expected.txt got.txt");
 }
 
-// What has an open shape stays on the host, and says so if it is asked to run elsewhere; the rest of the model goes to
-// the device, in a Loop whose turns are counted by the run, too.
+// What has an open shape goes to the device, too, and so does what stands in a Loop whose turns are counted by the run.
+// If its target takes known sizes only, it stays on the host, and says so if it is asked to run elsewhere.
+#define OTHER(what, more)                                                                                              \
+  "byoc " what " --plugin " BYOC_TEST_BUILD_DIR "/tests/plugins/other/simother.so --target 'simother; c' "             \
+  "--plan greedy " more
 static void test_open_shapes(void **state) {
   (void)state;
   static const char text[] =
@@ -253,7 +256,8 @@ static void test_open_shapes(void **state) {
   write_npy("x.npy", 2, (const int64_t[]){2, 4}, (const float[8]){-1, 1, -2, 2, -3, 3, -4, 4});
 #define WITH "--plan greedy --input n=n.npy --input go=go.npy --input x=x.npy --random"
   byoc_test_shell(0, "byoc run open.byoc --target c " WITH " > expected.txt");
-  static const char *const ways[] = {"'simdev; c'", "'simdev -single; c' --evaluate", "'simdev; c' --fallback"};
+  static const char *const ways[] = {"'simdev; c'", "'simdev -single; c' --evaluate", "'simdev; c' --fallback",
+                                     "'simdev -texture; c'"};
   for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); ++w) {
     byoc_test_shell(0, SIMDEV "byoc run open.byoc --target %s " WITH " > got.txt && diff expected.txt got.txt",
                     ways[w]);
@@ -261,10 +265,12 @@ static void test_open_shapes(void **state) {
   byoc_test_shell(0, SIMDEV "BYOC_SIM=devices=0 byoc run open.byoc --target 'simdev; c' --fallback " WITH
                             " > got.txt && diff expected.txt got.txt");
   byoc_test_shell(0, SIMDEV "byoc build open.byoc --target 'simdev; c' --plan greedy -o open.so");
-  byoc_test_printed("simdev 4 operators in 2 regions");
-  byoc_test_shell(0, "sed 's/: f32\\[N,4\\]$/& on {target = \"simdev\"}/' open.byoc > bound.byoc");
-  byoc_test_shell(1, SIMDEV "byoc build bound.byoc --target 'simdev; c' --plan greedy -o open.so");
-  byoc_test_printed("a device takes only tensors whose sizes are known");
+  byoc_test_printed("simdev 5 operators in 3 regions");
+  byoc_test_shell(0, OTHER("build open.byoc", "-o open.so"));
+  byoc_test_printed("simother 4 operators in 2 regions");
+  byoc_test_shell(0, "sed 's/: f32\\[N,4\\]$/& on {target = \"simother\"}/' open.byoc > bound.byoc");
+  byoc_test_shell(1, OTHER("build bound.byoc", "-o open.so"));
+  byoc_test_printed("its target takes only tensors of known sizes to a device");
 }
 
 int main(void) {

@@ -18,6 +18,9 @@
 #ifndef SIMDEV_NAME
 #define SIMDEV_NAME "simdev"
 #endif
+#ifndef SIMDEV_FLAGS // what it says of itself
+#define SIMDEV_FLAGS BYOC_BACKEND_OPEN_SIZES
+#endif
 
 BYOC_PLUGIN_IDENTITY_NEEDS(SIMDEV_NAME, "1.0", SIMDEV_NAME, "A few operators on the device of the driver sim", 4);
 
@@ -465,6 +468,7 @@ static const byoc_option_t options[] = {
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .target = SIMDEV_NAME,
                                        .description = "A few operators on the device of the driver sim",
+                                       .flags = SIMDEV_FLAGS,
                                        .options = options,
                                        .option_count = sizeof(options) / sizeof(options[0]),
                                        .option_stride = sizeof(options[0]),

@@ -73,6 +73,12 @@ void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes) {
 }
 #endif
 
+uint64_t byoc_block_capacity(uint64_t size_bytes) {
+  uint64_t capacity = 0;
+  (void)class_of_size(size_bytes, &capacity);
+  return capacity;
+}
+
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes) {
   if (size_bytes > UINT64_MAX / 4) return NULL;
   uint64_t capacity = 0;
@@ -90,6 +96,7 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
   block->references = 1;
   block->last_run = frame->run;
   block->next = NULL;
+  block->give_back = NULL;
   frame->live_bytes += block->capacity_bytes;
   if (frame->live_bytes > frame->peak_bytes) frame->peak_bytes = frame->live_bytes;
   if (is_watched()) byoc_block_use(block, size_bytes);
@@ -98,6 +105,10 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
 
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
+  if (block->give_back != NULL) {
+    block->give_back(block);
+    return;
+  }
   frame->live_bytes -= block->capacity_bytes;
   if (is_watched()) byoc_block_use(block, 0);
   block->next = frame->free_blocks[block->size_class];
@@ -360,20 +371,27 @@ static byoc_cell_t *place_outside(byoc_frame_t *frame, uint32_t index, uint32_t 
   return cell;
 }
 
-int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+int32_t byoc_frame_size(byoc_frame_t *frame, uint32_t dtype, uint32_t rank, const int64_t *dims,
+                        uint64_t *out_size_bytes) {
+  *out_size_bytes = 0;
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) {
       return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "dimension %u of the result is %lld: negative", (unsigned)i,
                              (long long)dims[i]);
     }
   }
+  if (rank <= BYOC_CELL_MAX_RANK && tensor_size(dtype, rank, dims, out_size_bytes)) return BYOC_OK;
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
+}
+
+int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
   byoc_frame_release(frame, index); // frees its block, which may be taken again here
   if (frame->place != NULL) frame->cells[index] = place_outside(frame, index, dtype, rank, dims);
   if (frame->cells[index] == NULL) frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
   if (frame->cells[index] != NULL) return BYOC_OK;
   uint64_t size = 0;
-  if (tensor_size(dtype, rank, dims, &size)) return byoc_frame_out_of_memory(frame);
-  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
+  int32_t status = byoc_frame_size(frame, dtype, rank, dims, &size);
+  return status == BYOC_OK ? byoc_frame_out_of_memory(frame) : status;
 }
 
 static bool has_shape(const byoc_cell_t *cell, uint32_t rank, const int64_t *dims) {

@@ -82,6 +82,9 @@ int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format,
 // ---- cells by their index in the table; the previous value is released ----
 // Makes a tensor with undefined contents. BYOC_INVALID_ARGUMENT for a negative dimension.
 int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims);
+// The bytes of a tensor of this shape; BYOC_INVALID_ARGUMENT for a negative dimension or too many elements.
+int32_t byoc_frame_size(byoc_frame_t *frame, uint32_t dtype, uint32_t rank, const int64_t *dims,
+                        uint64_t *out_size_bytes);
 // Makes one that outlives the run, unless it is there in this shape already; its contents are zero at first.
 int32_t byoc_frame_allocate_cached(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank,
                                    const int64_t *dims);

@@ -10,7 +10,8 @@ struct byoc_block_of_memory_t {
   uint32_t references, size_class;
   uint64_t capacity_bytes, last_run;
   byoc_block_of_memory_t *next;
-  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 24 - sizeof(void *)];
+  void (*give_back)(byoc_block_of_memory_t *block); // its last cell is released; NULL: the block is the frame's
+  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 24 - 2 * sizeof(void *)];
 };
 _Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
 
@@ -18,6 +19,8 @@ _Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes b
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes);
 // Tells the address sanitizer that `size_bytes` bytes of the block are in use from now on.
 void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes);
+// The bytes that a block for so many bytes has.
+uint64_t byoc_block_capacity(uint64_t size_bytes);
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block); // accepts NULL
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_

@@ -344,6 +344,7 @@ void byoc_model_destroy(byoc_context_t *shared) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   // The threads of drivers stayed in the parent process, which closes the devices.
   const bool is_own = context->fork_generation == byoc_model_fork_generation();
+  if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame); // gives blocks back to devices
   if (is_own) byoc_devices_destroy(shared->devices);
   for (uint32_t i = context->model->engine_count; i-- > 0;) {
     if (shared->instances != NULL && shared->instances[i] != NULL) {
@@ -351,7 +352,6 @@ void byoc_model_destroy(byoc_context_t *shared) {
     }
   }
   if (context->pool_acquired) byoc_model_pool_release();
-  if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame);
   for (byoc_kept_t *kept = context->kept; kept != NULL;) {
     byoc_kept_t *next = kept->next;
     byoc_memory_free(kept);

@@ -240,14 +240,20 @@ static byoc_device_bytes_t find_bytes(const byoc_devices_t *devices, const byoc_
   return (byoc_device_bytes_t){.buffer = tensor->buffer, .offset_bytes = tensor->offset_bytes + place->offset_bytes};
 }
 
-static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
+void byoc_devices_place_command(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_command_t *place = &devices->places->commands[index];
   byoc_open_command_t *command = &devices->commands[index];
-  command->size_bytes = place->size_bytes;
   if (place->kind == BYOC_PLACE_COPY) command->source = find_bytes(devices, &place->source);
   if (place->kind == BYOC_PLACE_COPY || place->kind == BYOC_PLACE_FILL) {
     command->destination = find_bytes(devices, &place->destination);
   }
+}
+
+static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
+  const byoc_place_command_t *place = &devices->places->commands[index];
+  byoc_open_command_t *command = &devices->commands[index];
+  command->size_bytes = place->size_bytes;
+  byoc_devices_place_command(devices, index);
   if (place->kind == BYOC_PLACE_LAUNCH) {
     command->launch = (byoc_device_launch_t){.struct_size = sizeof(command->launch),
                                              .argument_count = place->argument_count,
@@ -259,11 +265,11 @@ static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
   return make_events(devices, index);
 }
 
-static void make_argument(byoc_devices_t *devices, uint32_t index) {
+void byoc_devices_make_argument(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_argument_t *place = &devices->places->arguments[index];
   byoc_device_argument_t *argument = &devices->arguments[index];
   *argument = (byoc_device_argument_t){.kind = place->kind, .integer = place->integer, .real = place->real};
-  if (place->kind != BYOC_DEVICE_ARGUMENT_BUFFER) return;
+  if (place->kind != BYOC_DEVICE_ARGUMENT_BUFFER || place->tensor == BYOC_PLACE_NONE) return;
   argument->buffer = devices->tensors[place->tensor].buffer;
   argument->offset_bytes = devices->tensors[place->tensor].offset_bytes + place->offset_bytes;
 }
@@ -286,8 +292,9 @@ static bool allocate_parts(byoc_devices_t *devices, const byoc_caller_queue_t *c
   devices->waits = zeros(places->wait_count, sizeof(*devices->waits));
   devices->devices = zeros(places->device_count, sizeof(*devices->devices));
   devices->queues = zeros(places->queue_count, sizeof(*devices->queues));
-  devices->memories = zeros(places->memory_count, sizeof(byoc_device_buffer_t *));
+  devices->memories = zeros(places->memory_count, sizeof(*devices->memories));
   devices->tensors = zeros(places->tensor_count, sizeof(*devices->tensors));
+  devices->ports = zeros(places->port_count, sizeof(*devices->ports));
   devices->modules = zeros(places->module_count, sizeof(byoc_device_module_t *));
   devices->entries = zeros(places->entry_count, sizeof(byoc_device_entry_t *));
   devices->events = zeros(places->event_count, sizeof(*devices->events));
@@ -295,9 +302,9 @@ static bool allocate_parts(byoc_devices_t *devices, const byoc_caller_queue_t *c
   devices->order = zeros(most_waits, sizeof(byoc_device_event_t *));
   devices->callers = zeros(devices->caller_count, sizeof(*callers));
   if (devices->callers == NULL || devices->order == NULL || devices->handles == NULL || devices->events == NULL ||
-      devices->entries == NULL || devices->modules == NULL || devices->tensors == NULL || devices->memories == NULL ||
-      devices->queues == NULL || devices->devices == NULL || devices->waits == NULL || devices->arguments == NULL ||
-      devices->commands == NULL) {
+      devices->entries == NULL || devices->modules == NULL || devices->ports == NULL || devices->tensors == NULL ||
+      devices->memories == NULL || devices->queues == NULL || devices->devices == NULL || devices->waits == NULL ||
+      devices->arguments == NULL || devices->commands == NULL) {
     return false;
   }
   handles = 0;
@@ -318,7 +325,8 @@ static int32_t set_up(byoc_devices_t *devices) {
   for (uint32_t i = 0; i < places->queue_count && status == BYOC_OK; i++) status = make_queue(devices, i);
   for (uint32_t i = 0; i < places->memory_count && status == BYOC_OK; i++) status = byoc_devices_allocate(devices, i);
   if (status == BYOC_OK) status = byoc_devices_upload(devices);
-  for (uint32_t i = 0; i < places->argument_count && status == BYOC_OK; i++) make_argument(devices, i);
+  for (uint32_t i = 0; i < places->port_count; i++) devices->tensors[places->ports[i].tensor].is_port = 1;
+  for (uint32_t i = 0; i < places->argument_count && status == BYOC_OK; i++) byoc_devices_make_argument(devices, i);
   for (uint32_t i = 0; i < places->command_count && status == BYOC_OK; i++) status = make_command(devices, i);
   devices->reason[0] = '\0';
   return status;
@@ -371,7 +379,9 @@ static void close_device(byoc_devices_t *devices, byoc_open_device_t *device) {
     driver->release(device->handle, devices->tensors[i].buffer);
   }
   for (uint32_t i = 0; i < places->memory_count; i++) {
-    if (places->memories[i].device == index) driver->release(device->handle, devices->memories[i]);
+    if (places->memories[i].device != index) continue;
+    byoc_devices_drop_blocks(devices, i);
+    driver->release(device->handle, devices->memories[i].workspace);
   }
   for (uint32_t i = 0; i < places->module_count; i++) {
     if (places->modules[i].device == index) driver->module_unload(device->handle, devices->modules[i]);
@@ -392,6 +402,7 @@ void byoc_devices_destroy(byoc_devices_t *devices) {
   free(devices->queues);
   free(devices->memories);
   free(devices->tensors);
+  free(devices->ports);
   free(devices->modules);
   free(devices->entries);
   free(devices->events);

@@ -4,7 +4,8 @@
 //
 // Constant tables (byoc_places_t) say what a program needs; byoc_devices_t is what a context has of it. Each
 // instruction that is put into a queue, or waits, is a command: a row of the tables, and a prepared state that a run
-// changes where something depends on the caller's pointers or on symbols. A run allocates nothing.
+// changes where something depends on the caller's pointers or on symbols. A run allocates nothing, but for values whose
+// sizes it finds: these are cells, whose memory is kept for later ones of about the same size.
 //
 // The processor, whose queues run at once, is not in the tables: what is on its queues is done as if there were none.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_H_
@@ -12,6 +13,7 @@
 
 #include "byoc/artifact.h"
 #include "byoc/device.h"
+#include "core/runtime/artifact/cell.h"
 
 #define BYOC_PLACE_NONE UINT32_MAX
 
@@ -74,7 +76,7 @@ typedef struct byoc_place_entry_t {
 // An argument of a launch: a tensor, or a number.
 typedef struct byoc_place_argument_t {
   uint32_t kind;   // BYOC_DEVICE_ARGUMENT_*
-  uint32_t tensor; // BUFFER
+  uint32_t tensor; // BUFFER; NONE: a value in a cell, which the run puts there
   uint64_t offset_bytes;
   int64_t integer;
   double real;
@@ -96,7 +98,7 @@ enum {
 
 // One side of a copy, or what is filled.
 typedef struct byoc_place_bytes_t {
-  uint32_t tensor; // NONE: on the host
+  uint32_t tensor; // NONE: on the host, or a value in a cell
   uint64_t offset_bytes;
 } byoc_place_bytes_t;
 
@@ -114,6 +116,13 @@ typedef struct byoc_place_command_t {
   uint32_t grid[3], block[3];
 } byoc_place_command_t;
 
+// A tensor that a copy fills from an input, or an output from. Nothing else writes the tensor, or the output. Where the
+// device can use the caller's buffer, that is the tensor, and the copy has nothing to do.
+typedef struct byoc_place_port_t {
+  uint32_t tensor, command;
+  uint32_t port, is_output; // which of the inputs or outputs
+} byoc_place_port_t;
+
 typedef struct byoc_places_t {
   const byoc_place_device_t *devices;
   const byoc_place_queue_t *queues;
@@ -125,8 +134,9 @@ typedef struct byoc_places_t {
   const byoc_place_choice_t *waits;
   const byoc_place_command_t *commands;
   const char *const *steps; // by command: what it came from, for profiles
+  const byoc_place_port_t *ports;
   uint32_t device_count, queue_count, memory_count, tensor_count, module_count, entry_count, argument_count, wait_count,
-      command_count, event_count;
+      command_count, event_count, port_count;
   uint32_t times;        // 1: commands have time stamps
   uint32_t has_fallback; // 1: if they cannot be opened, the program does without (byoc_check_devices)
 } byoc_places_t;
@@ -138,6 +148,7 @@ typedef struct byoc_open_command_t {
   uint64_t size_bytes;
   byoc_device_launch_t launch;
   int64_t queue, signal;     // which one of its choice
+  uint32_t is_idle;          // 1: a copy between two names of the same bytes
   uint32_t first_handle;     // in byoc_devices_t.handles: one for each event that it may signal
   byoc_device_event_t *last; // the one that it signalled last; NULL: none in this run
 } byoc_open_command_t;
@@ -160,8 +171,28 @@ typedef struct byoc_open_queue_t {
 typedef struct byoc_open_tensor_t {
   byoc_device_buffer_t *buffer;
   uint64_t offset_bytes;
-  uint32_t is_own; // 1: the buffer is released with this tensor
+  uint32_t is_own;      // 1: the buffer is released with this tensor
+  uint32_t is_imported; // 1: the buffer is memory of the host
+  uint32_t is_port;     // 1: it has a row in byoc_places_t.ports
 } byoc_open_tensor_t;
+
+// The memory of one scope of a device.
+typedef struct byoc_open_memory_t {
+  byoc_device_buffer_t *workspace; // NULL: none
+  uint32_t scope;                  // index among those of the device
+  uint32_t shares_blocks;          // 1: a block serves any value that fits in
+  uint32_t queue_count;            // of the device, in this program
+  // Blocks of values whose sizes the run knows (device_cell.c): those that may be taken, and those that commands of
+  // this run may still use.
+  struct byoc_block_of_memory_t *free, *ended;
+} byoc_open_memory_t;
+
+// What a run has of a port.
+typedef struct byoc_open_port_t {
+  void *host;                 // the caller's buffer, which whoever begins a run puts here
+  byoc_device_buffer_t *lent; // the same as memory of the device; NULL: it is copied
+  byoc_open_tensor_t own;     // the tensor without it
+} byoc_open_port_t;
 
 // The command that an event stands for in this run.
 typedef struct byoc_open_event_t {
@@ -176,8 +207,9 @@ typedef struct byoc_devices_t {
   int64_t *waits; // by row of places->waits: which one of its choice
   byoc_open_device_t *devices;
   byoc_open_queue_t *queues;
-  byoc_device_buffer_t **memories; // by memory: its workspace
+  byoc_open_memory_t *memories;
   byoc_open_tensor_t *tensors;
+  byoc_open_port_t *ports;
   byoc_device_module_t **modules;
   byoc_device_entry_t **entries;
   byoc_open_event_t *events;
@@ -185,6 +217,7 @@ typedef struct byoc_devices_t {
   byoc_device_event_t **order;  // scratch of one command's wait list
   byoc_caller_queue_t *callers; // a copy of the options'
   uint32_t caller_count;
+  uint64_t run;           // its number, to see which blocks are idle
   byoc_runtime_t runtime; // what drivers get
   const byoc_runtime_t *outer;
   byoc_profile_sink_t profile; // of this run; NULL: nobody asked
@@ -203,8 +236,20 @@ void byoc_devices_destroy(byoc_devices_t *devices); // accepts NULL
 // A run begins: events stand for nothing, and the caller's queues are read. A run that began ends with
 // byoc_devices_finish, whatever happens in between.
 int32_t byoc_devices_begin(byoc_devices_t *devices);
+// Lets the device use the buffers that byoc_devices_t.ports name, where it can, until the run ends. A failure is one of
+// the driver's.
+int32_t byoc_devices_lend(byoc_devices_t *devices);
 // Puts the command into its queue, or waits.
 int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t command);
+// Makes a value with undefined contents in a memory; its cells hold the bytes. BYOC_INVALID_ARGUMENT for a negative
+// dimension, BYOC_OUT_OF_MEMORY.
+int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                   uint32_t dtype, uint32_t rank, const int64_t *dims);
+// Where a value on a device is.
+byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell);
+// Makes a value an argument of a launch, from an offset on; BYOC_INVALID_ARGUMENT if it ends before that.
+int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, const byoc_cell_t *cell,
+                                  uint64_t offset_bytes);
 // An extent of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if no launch can be as large.
 int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent);
 // Waits until every command has ended and returns the status of the first one that failed. If `status` is a failure
@@ -215,6 +260,8 @@ int32_t byoc_devices_settle(byoc_devices_t *devices);
 // Copies bytes of a tensor to the host when all commands have ended: for traces.
 int32_t byoc_devices_read(byoc_devices_t *devices, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes,
                           void *out);
+// The same for all bytes of a value.
+int32_t byoc_devices_read_cell(byoc_devices_t *devices, const byoc_cell_t *cell, void *out);
 // When the command began and ended in its last turn, once that has ended; needs places->times.
 int32_t byoc_devices_times(byoc_devices_t *devices, uint32_t command, uint64_t *out_begin_ns, uint64_t *out_end_ns);
 

@@ -3,6 +3,8 @@
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_INTERNAL_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_DEVICE_INTERNAL_H_
 
+#include <stdbool.h>
+
 #include "core/runtime/artifact/device.h"
 
 // Hands a sentence to the runtime of the context and returns `status`.
@@ -20,6 +22,28 @@ int32_t byoc_devices_bind_queue(byoc_devices_t *devices, byoc_open_queue_t *queu
 int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory);
 // Copies the constants.
 int32_t byoc_devices_upload(byoc_devices_t *devices);
+// One allocation; `what` is what it is for.
+int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory,
+                                     const byoc_device_allocation_t *allocation, const char *what,
+                                     byoc_device_buffer_t **out_buffer);
+// device_lend.c: memory of the host as memory of the device. BYOC_UNSUPPORTED, without a sentence, if it has to be
+// copied.
+int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host, uint64_t size_bytes,
+                            byoc_device_buffer_t **out_buffer);
+// All commands have ended: the caller's buffers are its own again.
+void byoc_devices_take_back(byoc_devices_t *devices);
+// device.c: prepares an argument, and the sides of a copy or a fill, as the tensors are now.
+void byoc_devices_make_argument(byoc_devices_t *devices, uint32_t index);
+void byoc_devices_place_command(byoc_devices_t *devices, uint32_t index);
+// device_cell.c: releases the blocks of a memory that no cell has; false if there are none.
+bool byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory);
+// A run begins: blocks that none has used for a while are released.
+void byoc_devices_drop_idle_cells(byoc_devices_t *devices);
+// All commands have ended.
+void byoc_devices_end_cells(byoc_devices_t *devices);
+// device_run.c: copies bytes of a memory to the host when all commands have ended.
+int32_t byoc_devices_read_bytes(byoc_devices_t *devices, uint32_t memory, const byoc_device_bytes_t *source,
+                                uint64_t size_bytes, void *out);
 
 static inline byoc_open_device_t *byoc_devices_of_memory(const byoc_devices_t *devices, uint32_t memory) {
   return &devices->devices[devices->places->memories[memory].device];

@@ -18,8 +18,9 @@ static int32_t find_scope(byoc_devices_t *devices, uint32_t memory, uint32_t *ou
                           byoc_devices_name(devices, device, name), scope);
 }
 
-static int32_t allocate(byoc_devices_t *devices, uint32_t memory, const byoc_device_allocation_t *allocation,
-                        const char *what, byoc_device_buffer_t **out_buffer) {
+int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory,
+                                     const byoc_device_allocation_t *allocation, const char *what,
+                                     byoc_device_buffer_t **out_buffer) {
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
   const uint64_t most = device->info.scopes[allocation->scope].allocation_size;
   char name[96];
@@ -28,7 +29,10 @@ static int32_t allocate(byoc_devices_t *devices, uint32_t memory, const byoc_dev
                             byoc_devices_name(devices, device, name), (unsigned long long)most,
                             (unsigned long long)allocation->size_bytes, what);
   }
-  const int32_t status = device->driver->allocate(device->handle, allocation, out_buffer);
+  int32_t status = device->driver->allocate(device->handle, allocation, out_buffer);
+  if (status == BYOC_OUT_OF_MEMORY && byoc_devices_drop_blocks(devices, memory)) {
+    status = device->driver->allocate(device->handle, allocation, out_buffer);
+  }
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_devices_say(devices, status, "%s has no %llu bytes for %s: %s", byoc_devices_name(devices, device, name),
                           (unsigned long long)allocation->size_bytes, what, byoc_devices_reason(devices, status));
@@ -67,6 +71,21 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
     *tensor = (byoc_open_tensor_t){.buffer = twin->buffer};
     return BYOC_OK;
   }
+  char what[96];
+  (void)snprintf(what, sizeof(what), "'%.80s'", place->name);
+  tensor->is_own = 1;
+  if (place->data != NULL) {
+    void *data = (void *)(uintptr_t)place->data;
+    const int32_t status = byoc_devices_import(devices, place->memory, data, place->size_bytes, &tensor->buffer);
+    tensor->is_imported = status == BYOC_OK;
+    if (status == BYOC_OK) return BYOC_OK;
+    char name[96];
+    if (status != BYOC_UNSUPPORTED) {
+      return byoc_devices_say(devices, status, "%s cannot use the memory of %s: %s",
+                              byoc_devices_name(devices, byoc_devices_of_memory(devices, place->memory), name), what,
+                              byoc_devices_reason(devices, status));
+    }
+  }
   byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation),
                                          .scope = scope,
                                          .size_bytes = place->size_bytes > 0 ? place->size_bytes : 1,
@@ -75,10 +94,7 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
     allocation.dims = place->dims;
     allocation.rank = place->rank;
   }
-  char what[96];
-  (void)snprintf(what, sizeof(what), "'%.80s'", place->name);
-  tensor->is_own = 1;
-  return allocate(devices, place->memory, &allocation, what, &tensor->buffer);
+  return byoc_devices_allocate_buffer(devices, place->memory, &allocation, what, &tensor->buffer);
 }
 
 // Is there a tensor in the workspace? It has an address even if none of them has elements.
@@ -100,13 +116,17 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   if (status != BYOC_OK) return status;
   const bool subdivides = (device->info.scopes[scope].flags & BYOC_SCOPE_SUBDIVIDES) != 0;
   const bool shared = is_shared(devices, memory, scope);
+  byoc_open_memory_t *open = &devices->memories[memory];
+  open->scope = scope;
+  open->shares_blocks = subdivides;
+  for (uint32_t i = 0; i < places->queue_count; i++) open->queue_count += places->queues[i].device == place->device;
   const uint64_t size_bytes = place->workspace_size_bytes;
   if (shared && has_workspace(devices, memory)) {
     const byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation),
                                                  .scope = scope,
                                                  .size_bytes = size_bytes > 0 ? size_bytes : 1,
                                                  .element_size_bytes = 1};
-    status = allocate(devices, memory, &allocation, "intermediate values", &devices->memories[memory]);
+    status = byoc_devices_allocate_buffer(devices, memory, &allocation, "intermediate values", &open->workspace);
   }
   for (uint32_t i = 0; i < places->tensor_count && status == BYOC_OK; i++) {
     const byoc_place_tensor_t *tensor = &places->tensors[i];
@@ -114,19 +134,18 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
     if (tensor->data != NULL || !shared) {
       status = allocate_tensor(devices, i, scope, subdivides);
     } else {
-      devices->tensors[i] =
-          (byoc_open_tensor_t){.buffer = devices->memories[memory], .offset_bytes = tensor->offset_bytes};
+      devices->tensors[i] = (byoc_open_tensor_t){.buffer = open->workspace, .offset_bytes = tensor->offset_bytes};
     }
   }
   return status;
 }
 
-// Copies a constant.
+// Copies a constant that the device does not use where it is.
 static int32_t fill_tensor(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_tensor_t *place = &devices->places->tensors[index];
   const byoc_open_tensor_t *tensor = &devices->tensors[index];
   byoc_open_device_t *device = byoc_devices_of_memory(devices, place->memory);
-  if (place->size_bytes == 0 || place->data == NULL) return BYOC_OK;
+  if (place->size_bytes == 0 || place->data == NULL || tensor->is_imported) return BYOC_OK;
   byoc_device_queue_t *queue = NULL;
   int32_t status = byoc_devices_service(devices, device, &queue);
   if (status != BYOC_OK) return status;

@@ -97,8 +97,11 @@ static int32_t put(const byoc_place_command_t *place, const byoc_open_command_t 
   const byoc_driver_t *driver = queue->device->driver;
   switch (place->kind) {
   case BYOC_PLACE_COPY:
+    // A value without elements, or the caller's buffer in its place.
+    if (command->size_bytes == 0 || command->is_idle) return driver->barrier(device, queue->handle, order);
     return driver->copy(device, queue->handle, &command->source, &command->destination, command->size_bytes, order);
   case BYOC_PLACE_FILL:
+    if (command->size_bytes == 0) return driver->barrier(device, queue->handle, order);
     return driver->fill(device, queue->handle, command->destination.buffer, command->destination.offset_bytes,
                         command->size_bytes, &place->pattern, place->pattern_size_bytes, order);
   case BYOC_PLACE_LAUNCH:
@@ -147,6 +150,7 @@ int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *ou
 int32_t byoc_devices_begin(byoc_devices_t *devices) {
   const byoc_places_t *places = devices->places;
   devices->reason[0] = '\0';
+  byoc_devices_drop_idle_cells(devices);
   for (uint32_t i = 0; i < places->event_count; i++) devices->events[i] = (byoc_open_event_t){0};
   for (uint32_t i = 0; i < places->command_count; i++) devices->commands[i].last = NULL;
   for (uint32_t i = 0; i < places->queue_count; i++) {
@@ -176,21 +180,28 @@ int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status) {
   const int32_t ended = byoc_devices_settle(devices);
   devices->outer = outer;
   if (status == BYOC_OK) status = ended;
+  byoc_devices_take_back(devices);
+  byoc_devices_end_cells(devices);
   for (uint32_t i = 0; i < devices->places->command_count && status == BYOC_OK; i++) status = report_times(devices, i);
   return status;
+}
+
+int32_t byoc_devices_read_bytes(byoc_devices_t *devices, uint32_t memory, const byoc_device_bytes_t *source,
+                                uint64_t size_bytes, void *out) {
+  byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
+  byoc_device_queue_t *queue = NULL;
+  int32_t status = byoc_devices_settle(devices);
+  if (status == BYOC_OK) status = byoc_devices_service(devices, device, &queue);
+  if (status != BYOC_OK || size_bytes == 0) return status;
+  const byoc_device_bytes_t destination = {.host = out};
+  status = device->driver->copy(device->handle, queue, source, &destination, size_bytes, NULL);
+  if (status == BYOC_OK) status = device->driver->queue_wait(device->handle, queue);
+  return status == BYOC_OK ? BYOC_OK : refuse(devices, device, status);
 }
 
 int32_t byoc_devices_read(byoc_devices_t *devices, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes,
                           void *out) {
   const byoc_open_tensor_t *from = &devices->tensors[tensor];
-  byoc_open_device_t *device = byoc_devices_of_memory(devices, devices->places->tensors[tensor].memory);
-  byoc_device_queue_t *queue = NULL;
-  int32_t status = byoc_devices_settle(devices);
-  if (status == BYOC_OK) status = byoc_devices_service(devices, device, &queue);
-  if (status != BYOC_OK || size_bytes == 0) return status;
   const byoc_device_bytes_t source = {.buffer = from->buffer, .offset_bytes = from->offset_bytes + offset_bytes};
-  const byoc_device_bytes_t destination = {.host = out};
-  status = device->driver->copy(device->handle, queue, &source, &destination, size_bytes, NULL);
-  if (status == BYOC_OK) status = device->driver->queue_wait(device->handle, queue);
-  return status == BYOC_OK ? BYOC_OK : refuse(devices, device, status);
+  return byoc_devices_read_bytes(devices, devices->places->tensors[tensor].memory, &source, size_bytes, out);
 }

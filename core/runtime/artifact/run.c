@@ -118,11 +118,20 @@ static int32_t begin(byoc_model_context_t *context, const void *const *inputs, v
   return status;
 }
 
+static int32_t lend(byoc_devices_t *devices, const void *const *inputs, void *const *outputs) {
+  for (uint32_t i = 0; i < devices->places->port_count; i++) {
+    const byoc_place_port_t *place = &devices->places->ports[i];
+    devices->ports[i].host = place->is_output ? outputs[place->port] : (void *)(uintptr_t)inputs[place->port];
+  }
+  return byoc_devices_lend(devices);
+}
+
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = begin(context, inputs, outputs);
   if (status != BYOC_OK || shared->devices == NULL) return status;
   status = byoc_devices_begin(shared->devices);
+  if (status == BYOC_OK) status = lend(shared->devices, inputs, outputs);
   return status == BYOC_OK ? BYOC_OK : end_failed(context, status);
 }
 

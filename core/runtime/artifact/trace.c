@@ -62,6 +62,16 @@ int32_t byoc_trace_device(const byoc_observer_t *observer, byoc_frame_t *frame, 
   return status;
 }
 
+int32_t byoc_trace_device_cell(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
+                               const byoc_trace_row_t *row, uint32_t result, const byoc_cell_t *cell) {
+  if (cell == NULL) return BYOC_OK;
+  void *data = byoc_frame_scratch(frame, byoc_cell_size_bytes(cell));
+  if (data == NULL) return byoc_frame_out_of_memory(frame);
+  const int32_t status = byoc_devices_read_cell(devices, cell, data);
+  if (status == BYOC_OK) byoc_trace_tensor(observer, row, result, cell->dtype, cell->rank, cell->dims, data);
+  return status;
+}
+
 int32_t byoc_model_trace(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                          byoc_trace_sink_t sink, void *argument) {
   byoc_observer_t observer = {.trace = sink, .argument = argument};

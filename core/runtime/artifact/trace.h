@@ -37,6 +37,9 @@ int32_t byoc_trace_cell(const byoc_observer_t *observer, byoc_frame_t *frame, co
 int32_t byoc_trace_device(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
                           const byoc_trace_row_t *row, uint32_t result, uint32_t dtype, uint32_t rank,
                           const int64_t *dims, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes);
+// The same for one in a cell; NULL, a value that does not exist, is not reported.
+int32_t byoc_trace_device_cell(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
+                               const byoc_trace_row_t *row, uint32_t result, const byoc_cell_t *cell);
 
 // The loop with so many loops around it begins this turn.
 static inline void byoc_observer_turn(byoc_observer_t *observer, uint32_t depth, int64_t turn) {

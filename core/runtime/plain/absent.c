@@ -40,6 +40,11 @@ int32_t byoc_devices_begin(byoc_devices_t *devices) {
   return BYOC_OK;
 }
 
+int32_t byoc_devices_lend(byoc_devices_t *devices) {
+  (void)devices;
+  return BYOC_OK;
+}
+
 int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status) {
   (void)devices;
   return status;
@@ -48,5 +53,10 @@ int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status) {
 int32_t byoc_devices_read(byoc_devices_t *devices, uint32_t tensor, uint64_t offset_bytes, uint64_t size_bytes,
                           void *data) {
   (void)devices, (void)tensor, (void)offset_bytes, (void)size_bytes, (void)data;
+  return BYOC_UNSUPPORTED;
+}
+
+int32_t byoc_devices_read_cell(byoc_devices_t *devices, const byoc_cell_t *cell, void *data) {
+  (void)devices, (void)cell, (void)data;
   return BYOC_UNSUPPORTED;
 }

@@ -49,6 +49,44 @@ static void test_h10_queues_run_what_their_device_reaches(void **state) {
   CHECK(cases);
 }
 
+// Values whose sizes the run knows.
+static void test_15_values_stay_where_they_are(void **state) {
+  (void)state;
+#define VALUES(body)                                                                                                   \
+  "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n symbol N of inputs\n device %d = \"sim\" 0 type 4\n"      \
+  " queue %q on %d\n event %e on %d\n input %x : value f32[N]\n input %n : value i64[]\n input %c : value bool[]\n"    \
+  " output %y : value f32[N]\n local %v : value f32[N] on %d\n local %w : value f32[N] on %d\n"                        \
+  " local %t : value f32[N] on %d scope \"texture\"\n local %h : value f32[N]\n local %f : value bool[] on %d\n"       \
+  " local %s : value f32[K,N] on %d\n local %i : value i64[]\n local %p : value bool[]\n local %m : value f32[N]\n"    \
+  " local %k : value f32[N] on %d\n match %x binds N at 0\n match %n\n match %c\n" body "}\n"
+#define THERE "allocate %v copy %x -> %v on %q "
+#define BACK  "allocate %h copy %w -> %h on %q signals %e free %w await (%e) share %h -> %y free %h "
+#define SCALE "launch \"m\" \"f\" grid [N, 1, 1] block [1, 1, 1] (%v) -> (%w) with (operand 0, result 0, i64 N) on %q "
+  static const case_t cases[] = {
+      {"there and back", VALUES(THERE "allocate %w " SCALE "free %v " BACK), NULL},
+      {"shared there", VALUES(THERE "share %v -> %w free %v " BACK), NULL},
+      {"shared with the host", VALUES(THERE "share %v -> %h free %v share %h -> %y free %h"),
+       "'v' becomes 'h', which is in another memory: copy it"},
+      {"shared with another scope", VALUES(THERE "share %v -> %t free %v"), "'v' becomes 't', which is in another"},
+      {"carried there",
+       VALUES(THERE
+              "loop (%n, %c, %v) -> (%w)\n body (%i, %p, %k) { match %p yield (%p, %k) } free %v match %w is N at "
+              "0 " BACK),
+       NULL},
+      {"carried elsewhere", VALUES(THERE "loop (%n, %c, %v) -> (%w)\n body (%i, %p, %m) { match %p yield (%p, %m) }"),
+       "'v' becomes 'm', which is in another memory: copy it"},
+      {"stacked there", VALUES(THERE "loop (%n, %c) -> (%s) scanned [N]\n body (%i, %p) { match %p yield (%p, %v) }"),
+       "what is stacked, 's', is on the device 'd', and the host reads it"},
+      {"a condition there",
+       VALUES("allocate %f fill %f with 1 on %q branch (%f) -> (%h) then { yield (%x) } else { "
+              "yield (%x) } free %f share %h -> %y free %h"),
+       "the condition, 'f', is on the device 'd', and the host reads it"},
+      {"a branch that gives it elsewhere", VALUES(THERE "branch (%c) -> (%h) then { yield (%v) } else { yield (%x) }"),
+       "'v' becomes 'h', which is in another memory: copy it"},
+  };
+  CHECK(cases);
+}
+
 // A program that asks whether its devices have started uses them in the case that they have.
 static void test_commands_stand_where_devices_have_started(void **state) {
   (void)state;
@@ -177,6 +215,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_queues_run_what_their_device_reaches),
       cmocka_unit_test(test_h10_launches_have_what_they_name),
+      cmocka_unit_test(test_15_values_stay_where_they_are),
       cmocka_unit_test(test_commands_stand_where_devices_have_started),
       cmocka_unit_test(test_h10_buffers_have_places_on_devices),
       cmocka_unit_test(test_h10_text_says_what_is_missing),

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values on devices whose sizes are known when a program runs: cells (cell.h) whose block is memory of a device.
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/runtime/artifact/cell_memory.h"
+#include "core/runtime/artifact/device_internal.h"
+
+// A block that has not been used in this many runs in a row is released.
+#define IDLE_RUNS 64
+
+// What the cells of a value on a device hold. No bytes lie behind the head.
+typedef struct device_block_t {
+  byoc_block_of_memory_t head;
+  byoc_devices_t *devices;
+  byoc_device_buffer_t *buffer;
+  uint32_t memory;
+} device_block_t;
+
+static device_block_t *block_of(const byoc_cell_t *cell) {
+  return (device_block_t *)(void *)cell->block;
+}
+
+// ---- blocks ----
+
+static void destroy_block(byoc_block_of_memory_t *head) {
+  device_block_t *block = (device_block_t *)(void *)head;
+  const byoc_open_device_t *device = byoc_devices_of_memory(block->devices, block->memory);
+  device->driver->release(device->handle, block->buffer);
+  free(block);
+}
+
+static bool destroy_list(byoc_block_of_memory_t **list) {
+  const bool has_any = *list != NULL;
+  for (byoc_block_of_memory_t *head = *list, *next = NULL; head != NULL; head = next) {
+    next = head->next;
+    destroy_block(head);
+  }
+  *list = NULL;
+  return has_any;
+}
+
+bool byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory) {
+  byoc_open_memory_t *open = &devices->memories[memory];
+  const bool had_free = destroy_list(&open->free), had_ended = !open->shares_blocks && destroy_list(&open->ended);
+  return had_free || had_ended;
+}
+
+// The last cell is released. Commands of this run may still use the block: those of the same queue come first, but
+// others must have ended before it is taken again.
+static void give_back(byoc_block_of_memory_t *head) {
+  const device_block_t *block = (const device_block_t *)(const void *)head;
+  byoc_open_memory_t *open = &block->devices->memories[block->memory];
+  byoc_block_of_memory_t **list = open->shares_blocks && open->queue_count < 2 ? &open->free : &open->ended;
+  head->next = *list;
+  *list = head;
+}
+
+void byoc_devices_end_cells(byoc_devices_t *devices) {
+  for (uint32_t i = 0; i < devices->places->memory_count; i++) {
+    byoc_open_memory_t *open = &devices->memories[i];
+    if (!open->shares_blocks) (void)destroy_list(&open->ended);
+    for (byoc_block_of_memory_t *head = open->ended, *next = NULL; head != NULL; head = next) {
+      next = head->next;
+      head->next = open->free;
+      open->free = head;
+    }
+    open->ended = NULL;
+  }
+}
+
+void byoc_devices_drop_idle_cells(byoc_devices_t *devices) {
+  devices->run++;
+  for (uint32_t i = 0; i < devices->places->memory_count; i++) {
+    for (byoc_block_of_memory_t **at = &devices->memories[i].free; *at != NULL;) {
+      byoc_block_of_memory_t *head = *at;
+      if (head->last_run + IDLE_RUNS > devices->run) {
+        at = &head->next;
+        continue;
+      }
+      *at = head->next;
+      destroy_block(head);
+    }
+  }
+}
+
+static byoc_block_of_memory_t *find_free(byoc_open_memory_t *open, uint64_t capacity_bytes) {
+  for (byoc_block_of_memory_t **at = &open->free; *at != NULL; at = &(*at)->next) {
+    byoc_block_of_memory_t *head = *at;
+    if (head->capacity_bytes != capacity_bytes) continue;
+    *at = head->next;
+    return head;
+  }
+  return NULL;
+}
+
+// A block with one reference for a tensor of this size.
+static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_device_allocation_t *tensor,
+                          byoc_block_of_memory_t **out_head) {
+  byoc_open_memory_t *open = &devices->memories[memory];
+  byoc_device_allocation_t allocation = *tensor;
+  if (open->shares_blocks) {
+    allocation.size_bytes = byoc_block_capacity(tensor->size_bytes);
+    allocation.element_size_bytes = 1;
+    allocation.dims = NULL;
+    allocation.rank = 0;
+    *out_head = find_free(open, allocation.size_bytes);
+  }
+  int32_t status = BYOC_OK;
+  if (*out_head == NULL) {
+    device_block_t *block = calloc(1, sizeof(*block));
+    if (block == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
+    block->devices = devices;
+    block->memory = memory;
+    block->head.capacity_bytes = allocation.size_bytes;
+    block->head.give_back = give_back;
+    status = byoc_devices_allocate_buffer(devices, memory, &allocation, "a value", &block->buffer);
+    if (status == BYOC_OK) *out_head = &block->head;
+    if (status != BYOC_OK) free(block);
+  }
+  if (status != BYOC_OK) return status;
+  (*out_head)->references = 1;
+  (*out_head)->last_run = devices->run;
+  (*out_head)->next = NULL;
+  return BYOC_OK;
+}
+
+// ---- cells ----
+
+int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                   uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  uint64_t size_bytes = 0;
+  byoc_frame_release(frame, index);
+  int32_t status = byoc_frame_size(frame, dtype, rank, dims, &size_bytes);
+  if (status != BYOC_OK) return status;
+  const uint32_t bits = byoc_dtype_bits(dtype);
+  const byoc_device_allocation_t tensor = {.struct_size = sizeof(tensor),
+                                           .scope = devices->memories[memory].scope,
+                                           .size_bytes = size_bytes > 0 ? size_bytes : 1,
+                                           .dims = dims,
+                                           .rank = rank,
+                                           .element_size_bytes = bits >= 8 ? bits / 8 : 1};
+  byoc_block_of_memory_t *head = NULL;
+  status = take_block(devices, memory, &tensor, &head);
+  if (status != BYOC_OK) return status;
+  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
+  if (cell == NULL) {
+    byoc_block_release(frame, head);
+    return byoc_frame_out_of_memory(frame);
+  }
+  cell->dtype = dtype;
+  cell->rank = rank;
+  for (uint32_t i = 0; i < rank; i++) cell->dims[i] = dims[i];
+  cell->block = head;
+  byoc_frame_put(frame, index, cell);
+  return BYOC_OK;
+}
+
+byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell) {
+  return block_of(cell)->buffer;
+}
+
+int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, const byoc_cell_t *cell,
+                                  uint64_t offset_bytes) {
+  const uint64_t size_bytes = byoc_cell_size_bytes(cell);
+  if (offset_bytes > size_bytes) {
+    return byoc_devices_say(devices, BYOC_INVALID_ARGUMENT,
+                            "a kernel begins at byte %llu of a value that has %llu bytes in this run",
+                            (unsigned long long)offset_bytes, (unsigned long long)size_bytes);
+  }
+  devices->arguments[argument].buffer = byoc_devices_cell_buffer(cell);
+  devices->arguments[argument].offset_bytes = offset_bytes;
+  return BYOC_OK;
+}
+
+int32_t byoc_devices_read_cell(byoc_devices_t *devices, const byoc_cell_t *cell, void *out) {
+  const byoc_device_bytes_t source = {.buffer = byoc_devices_cell_buffer(cell)};
+  return byoc_devices_read_bytes(devices, block_of(cell)->memory, &source, byoc_cell_size_bytes(cell), out);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs on the driver `sim` where its memory is the host's: constants, inputs and outputs are used in place, and
+// what may not be is copied.
+#include "tests/devices/program.h"
+#include "tests/support/command.h"
+
+enum { COUNT = 4 };
+
+// y = 3 x + w
+static const char in_place[] =
+    "host program \"p\" {\n"
+    "  device %d = \"sim\" 0 type 12\n"
+    "  queue %q on %d\n"
+    "  input %x : f32[4]\n  output %y : f32[4]\n"
+    "  constant %w : f32[4] on %d = [1, -2, 3, -40]\n"
+    "  local %t : f32[4] on %d\n  local %u : f32[4] on %d\n  local %v : f32[4] on %d\n"
+    "  allocate %t\n  allocate %u\n  allocate %v\n"
+    "  copy %x -> %t on %q\n"
+    "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%t) -> (%u) with (operand 0, result 0, f32 3.0, "
+    "i64 4) on %q\n"
+    "  launch \"kernels\" \"add\" grid [1, 1, 1] block [4, 1, 1] (%u, %w) -> (%v) with (operand 0, operand 1, result "
+    "0, i32 4) on %q\n"
+    "  copy %v -> %y on %q\n"
+    "  free %v\n  free %u\n  free %t\n"
+    "}\n";
+
+// y = 3 (3 x), where the kernel writes what the copy filled, and the output has the input's memory.
+static const char copied[] =
+    "host program \"p\" {\n"
+    "  device %d = \"sim\" 0 type 12\n"
+    "  queue %q on %d\n"
+    "  input %x : f32[4]\n  output %y : f32[4] over %x\n"
+    "  local %t : f32[4] on %d\n  local %u : f32[4] on %d\n"
+    "  allocate %t\n  allocate %u\n"
+    "  copy %x -> %t on %q\n"
+    "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%t) -> (%u) with (operand 0, result 0, f32 3.0, "
+    "i64 4) on %q\n"
+    "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%u) -> (%t) with (operand 0, result 0, f32 3.0, "
+    "i64 4) on %q\n"
+    "  copy %t -> %y on %q\n"
+    "  free %u\n  free %t\n"
+    "}\n";
+
+static void check(program_t *p, const float *w, float factor, float scale) {
+  float buffer[COUNT + 1] = {0}, x[COUNT], y[COUNT] = {0};
+  float *moved = scale > 1 ? buffer + 1 : buffer; // the caller's buffers need no alignment, and move
+  for (int i = 0; i < COUNT; ++i) x[i] = moved[i] = scale * (float)(i + 1);
+  const void *const inputs[] = {moved};
+  void *const outputs[] = {y};
+  program_run(p, inputs, outputs);
+  for (int i = 0; i < COUNT; ++i) {
+    assert_float_equal(y[i], factor * x[i] + w[i], 0);
+    assert_float_equal(moved[i], x[i], 0);
+  }
+}
+
+// The lines of the log that begin with the word.
+static int count_lines(const char *word) {
+  char line[256];
+  int count = 0;
+  FILE *file = fopen("sim.log", "r");
+  while (file != NULL && fgets(line, sizeof(line), file) != NULL) count += strstr(line, word) != NULL;
+  if (file != NULL) fclose(file);
+  return count;
+}
+
+static void test_15_c_nothing_is_copied(void **state) {
+  (void)state;
+  static const float w[COUNT] = {1, -2, 3, -40};
+  static const char *const options[] = {"unified,log=sim.log", "unified,log=sim.log,order=2",
+                                        "unified,log=sim.log,delay=100"};
+  for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); ++k) {
+    program_t p;
+    remove("sim.log");
+    setenv("BYOC_SIM", options[k], 1);
+    program_open(&p, in_place, "plan-memory");
+    assert_int_equal(count_lines("import "), 2); // the constant: of the evaluator, and of the context
+    for (int run = 1; run < 4; ++run) check(&p, w, 3, (float)run);
+    assert_int_equal(count_lines("import "), 2 + 3 * 2 * 2);
+    assert_int_equal(count_lines("copy "), 0);
+    program_close(&p);
+  }
+  unsetenv("BYOC_SIM");
+}
+
+static void test_15_c_what_is_written_twice_is_copied(void **state) {
+  (void)state;
+  static const float w[COUNT] = {0};
+  program_t p;
+  remove("sim.log");
+  setenv("BYOC_SIM", "unified,log=sim.log", 1);
+  program_open(&p, copied, "plan-memory");
+  check(&p, w, 9, 1);
+  assert_int_equal(count_lines("import "), 0);
+  assert_int_equal(count_lines("copy "), 2 * 2);
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+// A device that says nothing of its memory gets copies.
+static void test_15_c_other_devices_get_copies(void **state) {
+  (void)state;
+  static const float w[COUNT] = {1, -2, 3, -40};
+  program_t p;
+  remove("sim.log");
+  setenv("BYOC_SIM", "log=sim.log", 1);
+  program_open(&p, in_place, "plan-memory");
+  check(&p, w, 3, 1);
+  assert_int_equal(count_lines("import "), 0);
+  assert_int_equal(count_lines("copy "), 2 * 3);
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+static void test_15_c_an_import_may_fail(void **state) {
+  (void)state;
+  static const float w[COUNT] = {1, -2, 3, -40};
+  const float x[COUNT] = {1, 2, 3, 4};
+  float y[COUNT] = {0};
+  const void *const inputs[] = {x};
+  void *const outputs[] = {y};
+  program_t p;
+  byoc_diag_t diag = {0};
+  program_parse(&p, in_place, "plan-memory");
+  setenv("BYOC_SIM", "unified,fail=import:1", 1);
+  assert_int_not_equal(program_evaluate(&p, &diag), BYOC_OK);
+  assert_string_equal(diag.message,
+                      "the device 'sim' cannot use the memory of 'w': the device 'sim' was told to fail at "
+                      "this import");
+  for (int number = 2; number < 4; ++number) {
+    char option[64];
+    snprintf(option, sizeof(option), "unified,fail=import:%d", number);
+    setenv("BYOC_SIM", option, 1);
+    diag = (byoc_diag_t){0};
+    program_close(&p);
+    program_open(&p, in_place, "plan-memory");
+    assert_int_not_equal(byoc_evaluator_run(p.evaluator, inputs, outputs, &diag), BYOC_OK);
+    assert_non_null(strstr(diag.message, "the device 'sim' cannot use the memory of '"));
+    assert_int_not_equal(p.artifact.table->run(p.context, inputs, outputs), BYOC_OK);
+    assert_non_null(strstr(p.artifact.table->last_error(p.context), "the device 'sim' cannot use the memory of '"));
+    check(&p, w, 3, 1);
+  }
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_15_c_nothing_is_copied),
+      cmocka_unit_test(test_15_c_what_is_written_twice_is_copied),
+      cmocka_unit_test(test_15_c_other_devices_get_copies),
+      cmocka_unit_test(test_15_c_an_import_may_fail),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
