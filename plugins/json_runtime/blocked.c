@@ -4,7 +4,9 @@
 
 #include "layout_change.h"
 
-static void set_layout(byoc_dnnl_draft_t *draft, int32_t value) {
+// Returns NULL, or why the function is declined after all.
+static const char *set_layout(byoc_dnnl_draft_t *draft, int32_t value) {
+  if (!byoc_dnnl_shape_is_static(&draft->values[value].shape)) return "open sizes in blocks";
   const int64_t *dims = draft->values[value].shape.dims, block = BYOC_DNNL_BLOCK, axis = 1;
   const int64_t pixels = dims[2] * dims[3];
   const int64_t strides[] = {dims[1] * pixels, pixels * BYOC_DNNL_BLOCK, dims[3] * BYOC_DNNL_BLOCK, BYOC_DNNL_BLOCK};
@@ -13,6 +15,7 @@ static void set_layout(byoc_dnnl_draft_t *draft, int32_t value) {
                              byoc_dnnl_json_ints(&axis, 1));
   if (layout == NULL) draft->failed = 1;
   draft->values[value].layout = layout;
+  return NULL;
 }
 
 const char *byoc_dnnl_draft_blocked_input(byoc_dnnl_draft_t *draft, const byoc_value_t *parameter, int32_t value) {
@@ -27,9 +30,8 @@ const char *byoc_dnnl_draft_blocked_input(byoc_dnnl_draft_t *draft, const byoc_v
   }
   if (from == NULL || value < 0) return NULL;
   if (blocked < uses) return "an input that is read in blocks and as it is";
-  draft->values[value].shape = byoc_dnnl_shape_of(graph, graph->node_result(from, 0));
-  set_layout(draft, value);
-  return NULL;
+  draft->values[value].shape = byoc_dnnl_shape_of(&draft->sizes, graph->node_result(from, 0));
+  return set_layout(draft, value);
 }
 
 const char *byoc_dnnl_draft_blocked_output(byoc_dnnl_draft_t *draft, const byoc_value_t *result, int32_t value) {
@@ -37,6 +39,6 @@ const char *byoc_dnnl_draft_blocked_output(byoc_dnnl_draft_t *draft, const byoc_
   const byoc_dnnl_draft_value_t *v = &draft->values[value];
   if (v->producer < 0 || v->layout != NULL) return "an output that is another value's copy in another layout";
   if (byoc_dnnl_is_layout_change(draft->graph, draft->graph->value_producer(result), "ToBlocked"))
-    set_layout(draft, value);
+    return set_layout(draft, value);
   return NULL;
 }

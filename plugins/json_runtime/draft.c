@@ -11,7 +11,9 @@
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft) {
   memset(out_draft, 0, sizeof(*out_draft));
   out_draft->graph = graph;
+  byoc_dnnl_sizes_init(graph, &out_draft->sizes);
   out_draft->convolution_algorithm = "direct";
+  out_draft->shape_limit = 1;
 }
 
 void byoc_dnnl_draft_deinit(byoc_dnnl_draft_t *draft) {
@@ -22,31 +24,11 @@ void byoc_dnnl_draft_deinit(byoc_dnnl_draft_t *draft) {
     json_decref(draft->nodes[i].attributes);
     json_decref(draft->nodes[i].post_ops);
   }
+  byoc_dnnl_sizes_deinit(&draft->sizes);
   free(draft->values);
   free(draft->constants);
   free(draft->nodes);
   memset(draft, 0, sizeof(*draft));
-}
-
-int64_t byoc_dnnl_shape_count(const byoc_dnnl_shape_t *shape) {
-  int64_t count = 1;
-  for (int32_t i = 0; i < shape->rank; ++i) count *= shape->dims[i];
-  return count;
-}
-
-int byoc_dnnl_shape_equal(const byoc_dnnl_shape_t *left, const byoc_dnnl_shape_t *right) {
-  return left->rank == right->rank && memcmp(left->dims, right->dims, (size_t)left->rank * sizeof(left->dims[0])) == 0;
-}
-
-byoc_dnnl_shape_t byoc_dnnl_shape_of(const byoc_graph_api_t *graph, const byoc_value_t *value) {
-  byoc_dnnl_shape_t shape = {.rank = graph->value_rank(value)};
-  if (shape.rank > BYOC_DNNL_RANK_LIMIT) shape.rank = BYOC_DNNL_RANK_LIMIT; // accepted values never are
-  for (int32_t i = 0; i < shape.rank; ++i) shape.dims[i] = graph->value_dim(value, i);
-  if (shape.rank < 1) {
-    shape.rank = 1;
-    shape.dims[0] = 1;
-  }
-  return shape;
 }
 
 // Makes room for one more element; sets `failed` if it cannot.
@@ -86,7 +68,8 @@ int32_t byoc_dnnl_draft_value(byoc_dnnl_draft_t *draft, const byoc_value_t *valu
   value = byoc_dnnl_plain_value(draft->graph, value);
   for (uint32_t i = draft->value_count; i-- > 0;) // recent ones first: neighbours read each other's results
     if (draft->values[i].source == value) return (int32_t)i;
-  byoc_dnnl_shape_t shape = byoc_dnnl_shape_of(draft->graph, value);
+  byoc_dnnl_shape_t shape = byoc_dnnl_shape_of(&draft->sizes, value);
+  if (draft->sizes.failed) draft->failed = 1;
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   int32_t constant = -1;
   if (draft->graph->value_constant(value, &data)) {
@@ -235,6 +218,9 @@ char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs
                            BYOC_DNNL_SCHEMA_VERSION, "inputs", emit_ids(inputs, input_count), "outputs",
                            emit_ids(outputs, output_count), "values", values, "nodes", nodes);
   int failed = root == NULL || values == NULL || nodes == NULL;
+  if (!failed && draft->sizes.count > 0)
+    failed = json_object_set_new(root, "open", json_integer(draft->sizes.count)) != 0 ||
+             json_object_set_new(root, "shapes", json_integer(draft->shape_limit)) != 0;
   for (uint32_t i = 0; !failed && i < draft->value_count; ++i)
     failed = json_array_append_new(values, emit_value(&draft->values[i], i)) != 0;
   for (uint32_t i = 0; !failed && i < draft->node_count; ++i)

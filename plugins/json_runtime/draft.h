@@ -7,14 +7,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "byoc/plugin.h"
-
-#define BYOC_DNNL_RANK_LIMIT 6
-
-typedef struct byoc_dnnl_shape_t {
-  int32_t rank; // at least 1
-  int64_t dims[BYOC_DNNL_RANK_LIMIT];
-} byoc_dnnl_shape_t;
+#include "shape.h"
 
 typedef struct byoc_dnnl_draft_value_t {
   byoc_dnnl_shape_t shape;
@@ -42,7 +35,9 @@ typedef struct byoc_dnnl_draft_node_t {
 
 typedef struct byoc_dnnl_draft_t {
   const byoc_graph_api_t *graph;
+  byoc_dnnl_sizes_t sizes;
   const char *convolution_algorithm; // option: "direct" or "auto"
+  int64_t shape_limit;               // option: shapes that a context keeps primitives for
   byoc_dnnl_draft_value_t *values;
   uint32_t value_count, value_capacity;
   byoc_dnnl_draft_constant_t *constants;
@@ -54,11 +49,6 @@ typedef struct byoc_dnnl_draft_t {
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft);
 void byoc_dnnl_draft_deinit(byoc_dnnl_draft_t *draft);
-
-// Elements of a shape; and the shape of a model's static tensor (scalars get one dimension of 1).
-int64_t byoc_dnnl_shape_count(const byoc_dnnl_shape_t *shape);
-int byoc_dnnl_shape_equal(const byoc_dnnl_shape_t *left, const byoc_dnnl_shape_t *right);
-byoc_dnnl_shape_t byoc_dnnl_shape_of(const byoc_graph_api_t *graph, const byoc_value_t *value);
 
 // The draft's value for one of the model's; constants and parameters are added when first met.
 int32_t byoc_dnnl_draft_value(byoc_dnnl_draft_t *draft, const byoc_value_t *value);

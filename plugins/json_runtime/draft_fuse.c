@@ -68,7 +68,7 @@ static int add_bias(byoc_dnnl_draft_t *draft, int32_t producer, int32_t row, int
     return 0;
   const byoc_dnnl_shape_t *shape = &draft->values[row].shape, *result = &draft->values[output].shape;
   int64_t count = shape->dims[shape->rank - 1];
-  if (byoc_dnnl_shape_count(shape) != count || count != result->dims[result->rank - 1]) return 0;
+  if (count < 0 || byoc_dnnl_shape_count(shape) != count || count != result->dims[result->rank - 1]) return 0;
   byoc_dnnl_draft_node_t moved = *node;
   json_incref(moved.attributes);
   node->op = NULL;

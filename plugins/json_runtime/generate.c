@@ -39,7 +39,7 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
                                byoc_dnnl_draft_t *draft) {
   int computes = 0;
   for (uint64_t i = 0; i < graph->node_count(function); ++i) {
-    byoc_dnnl_source_t source = {graph, graph->node_at(function, i)};
+    byoc_dnnl_source_t source = {graph, graph->node_at(function, i), &draft->sizes};
     if (graph->node_callee(source.node) != NULL) return "it calls another function";
     const char *reason = byoc_dnnl_translate(&source, draft);
     if (reason != NULL) return reason;
@@ -84,6 +84,44 @@ static const char *draft_outputs(const byoc_graph_api_t *graph, const byoc_funct
     boundary->outputs[i] = value;
   }
   return NULL;
+}
+
+static void mark_known(const byoc_dnnl_draft_t *draft, int32_t value, char *known) {
+  const byoc_dnnl_shape_t *shape = &draft->values[value].shape;
+  for (int32_t i = 0; i < shape->rank; ++i)
+    if (shape->dims[i] < 0) known[-1 - shape->dims[i]] = 1;
+}
+
+// Whether the engine can work out the sizes of a node's result (engine/open_sizes.c) from those known before.
+static int has_known_sizes(const byoc_dnnl_draft_t *draft, const byoc_dnnl_draft_node_t *node, const char *known) {
+  static const char *const inferred[] = {"convolution", "pooling", "concat", "slice", "reshape"};
+  const byoc_dnnl_shape_t *shape = &draft->values[node->output].shape;
+  int32_t unknown = 0, can_infer = 0;
+  for (int32_t i = 0; i < shape->rank; ++i)
+    if (shape->dims[i] < 0 && !known[-1 - shape->dims[i]]) ++unknown;
+  for (size_t i = 0; i < sizeof(inferred) / sizeof(inferred[0]); ++i)
+    if (strcmp(node->op, inferred[i]) == 0) can_infer = 1;
+  return unknown == 0 || (can_infer && (unknown == 1 || strcmp(node->op, "reshape") != 0));
+}
+
+// The tensors of a call have most sizes; returns NULL if the others follow from them.
+static const char *check_open_sizes(byoc_dnnl_draft_t *draft, const boundary_t *boundary) {
+  if (draft->failed || draft->sizes.count == 0) return NULL;
+  char *known = calloc(draft->sizes.count, 1);
+  if (known == NULL) {
+    draft->failed = 1;
+    return NULL;
+  }
+  const char *reason = NULL;
+  for (uint32_t i = 0; i < boundary->input_count; ++i) mark_known(draft, boundary->inputs[i], known);
+  for (uint32_t i = 0; i < boundary->output_count; ++i) mark_known(draft, boundary->outputs[i], known);
+  for (uint32_t i = 0; reason == NULL && i < draft->node_count; ++i) {
+    if (draft->nodes[i].op == NULL) continue;
+    if (!has_known_sizes(draft, &draft->nodes[i], known)) reason = "an open size that no input or output tells";
+    mark_known(draft, draft->nodes[i].output, known);
+  }
+  free(known);
+  return reason;
 }
 
 // Parameters are f32 tensors that the nodes read; the engine cannot take others (a shape that became a parameter).
@@ -138,12 +176,14 @@ static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codege
   int32_t status = BYOC_OK;
   byoc_dnnl_draft_init(graph, &draft);
   if (host->target->option_int(target, BYOC_DNNL_OPTION_WINOGRAD) != 0) draft.convolution_algorithm = "auto";
+  draft.shape_limit = host->target->option_int(target, BYOC_DNNL_OPTION_SHAPES);
 
   const char *reason = check_parameters(graph, function);
   if (reason == NULL) {
     reason = draft_boundary(graph, function, &draft, &boundary);
     if (reason == NULL) reason = draft_nodes(graph, function, &draft);
     if (reason == NULL) reason = draft_outputs(graph, function, &draft, &boundary);
+    if (reason == NULL) reason = check_open_sizes(&draft, &boundary);
   }
   if (reason != NULL && !draft.failed) {
     status = host->codegen->decline(codegen, function, reason);

@@ -9,6 +9,7 @@
 #define BYOC_DNNL_OPTION_DEPLOY   "deploy"
 #define BYOC_DNNL_OPTION_WINOGRAD "winograd"
 #define BYOC_DNNL_OPTION_PACK     "pack"
+#define BYOC_DNNL_OPTION_SHAPES   "shapes"
 
 // The generate hook: one JSON module per function, and the engine once.
 int32_t byoc_dnnl_generate(const byoc_host_t *host, byoc_codegen_t *codegen);

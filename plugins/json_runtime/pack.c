@@ -8,6 +8,7 @@
 
 #include "engine/instance.h"
 #include "engine/layout.h"
+#include "engine/open_sizes.h"
 
 static void keep_message(void *self, const char *message) {
   (void)snprintf(self, 512, "%s", message);
@@ -22,6 +23,24 @@ static int32_t only_value_of(const byoc_dnnl_draft_t *draft, int32_t constant) {
     found = (int32_t)i;
   }
   return found;
+}
+
+// What a function with open sizes is made ready for to see which layouts it wants: one image or text of middling size.
+// They depend on the channels mostly; where a run finds that it wants others, it makes them.
+static const char *prepare(const byoc_dnnl_draft_t *draft, byoc_dnnl_instance_t *instance, const int32_t *inputs,
+                           uint32_t input_count, byoc_dnnl_error_t *error) {
+  const uint32_t count = draft->sizes.count;
+  int64_t *sizes = malloc(((size_t)count + 1) * sizeof(*sizes));
+  if (sizes == NULL) return "out of memory";
+  for (uint32_t i = 0; i < count; ++i) sizes[i] = BYOC_DNNL_SIZE_UNKNOWN;
+  for (uint32_t i = 0; i < input_count; ++i) {
+    const byoc_dnnl_shape_t *shape = &draft->values[inputs[i]].shape;
+    for (int32_t axis = shape->rank - 1; axis >= 0; --axis)
+      if (shape->dims[axis] < 0) sizes[-1 - shape->dims[axis]] = axis == 0 ? 1 : 64;
+  }
+  const int32_t status = count > 0 ? byoc_dnnl_instance_prepare(instance, 0, sizes, error) : BYOC_OK;
+  free(sizes);
+  return status == BYOC_OK ? NULL : error->text;
 }
 
 static void pack_constant(byoc_dnnl_draft_t *draft, const byoc_dnnl_instance_t *instance, uint32_t constant) {
@@ -76,7 +95,12 @@ const char *byoc_dnnl_pack_constants(byoc_dnnl_draft_t *draft, const char *symbo
   byoc_engine_init_t init = {
       .struct_size = sizeof(init), .function_count = 1, .functions = &function, .runtime = &runtime};
   if (byoc_dnnl_instance_create(&init, &instance, &error) != BYOC_OK) {
-    keep_message(message, error.text);
+    reason = error.text;
+  } else {
+    reason = prepare(draft, instance, inputs, input_count, &error);
+  }
+  if (reason != NULL) {
+    keep_message(message, reason);
     reason = message;
     goto cleanup;
   }

@@ -33,12 +33,23 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_BOOL,
      .default_value = "1",
      .help = "store weights in the layout that oneDNN wants on the building machine, for a fast start"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = BYOC_DNNL_OPTION_SHAPES,
+     .type = BYOC_OPTION_INT,
+     .default_value = "8",
+     .minimum = 1,
+     .maximum = 1024,
+     .help = "open sizes: how many shapes a context keeps primitives for, of each sub-graph"},
 };
 
 static int32_t accept_node(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const json_runtime_t *)self)->host;
-  byoc_dnnl_source_t source = {host->graph, host->region->node_at(region, 0)};
+  byoc_dnnl_sizes_t sizes;
+  byoc_dnnl_sizes_init(host->graph, &sizes);
+  byoc_dnnl_source_t source = {host->graph, host->region->node_at(region, 0), &sizes};
   const char *reason = byoc_dnnl_translate(&source, NULL);
+  if (sizes.failed) reason = "out of memory";
+  byoc_dnnl_sizes_deinit(&sizes);
   return reason == NULL ? 1 : host->region->decline(region, reason);
 }
 

@@ -18,13 +18,19 @@ const byoc_value_t *byoc_dnnl_source_result(const byoc_dnnl_source_t *source) {
 }
 
 int byoc_dnnl_source_is_tensor(const byoc_dnnl_source_t *source, const byoc_value_t *value) {
-  return value != NULL && source->graph->value_dtype(value) == BYOC_DTYPE_F32 &&
-         source->graph->value_rank(value) >= 0 && source->graph->value_rank(value) <= BYOC_DNNL_RANK_LIMIT &&
-         source->graph->value_element_count(value) >= 1;
+  const byoc_graph_api_t *graph = source->graph;
+  const int32_t rank = value != NULL && graph->value_dtype(value) == BYOC_DTYPE_F32 ? graph->value_rank(value) : -1;
+  for (int32_t i = 0; i < rank; ++i)
+    if (graph->value_dim(value, i) == 0) return 0;
+  return rank >= 0 && rank <= BYOC_DNNL_RANK_LIMIT;
+}
+
+int byoc_dnnl_source_is_static(const byoc_dnnl_source_t *source, const byoc_value_t *value) {
+  return byoc_dnnl_source_is_tensor(source, value) && source->graph->value_element_count(value) >= 1;
 }
 
 byoc_dnnl_shape_t byoc_dnnl_source_shape(const byoc_dnnl_source_t *source, const byoc_value_t *value) {
-  return byoc_dnnl_shape_of(source->graph, value);
+  return byoc_dnnl_shape_of(source->sizes, value);
 }
 
 const float *byoc_dnnl_source_floats(const byoc_dnnl_source_t *source, const byoc_value_t *value, int64_t *out_count) {

@@ -8,6 +8,7 @@
 typedef struct byoc_dnnl_source_t {
   const byoc_graph_api_t *graph;
   const byoc_node_t *node;
+  byoc_dnnl_sizes_t *sizes; // the draft's, where there is one
 } byoc_dnnl_source_t;
 
 // Name for messages: the model's, otherwise the operator.
@@ -15,8 +16,10 @@ const char *byoc_dnnl_source_name(const byoc_dnnl_source_t *source);
 const byoc_value_t *byoc_dnnl_source_operand(const byoc_dnnl_source_t *source, uint64_t index); // NULL: left out
 const byoc_value_t *byoc_dnnl_source_result(const byoc_dnnl_source_t *source);
 
-// True if the value is a static f32 tensor of at least one element and at most BYOC_DNNL_RANK_LIMIT dimensions.
+// True if the value is an f32 tensor of at most BYOC_DNNL_RANK_LIMIT dimensions, none of which is 0.
 int byoc_dnnl_source_is_tensor(const byoc_dnnl_source_t *source, const byoc_value_t *value);
+// True if it is one without open sizes.
+int byoc_dnnl_source_is_static(const byoc_dnnl_source_t *source, const byoc_value_t *value);
 byoc_dnnl_shape_t byoc_dnnl_source_shape(const byoc_dnnl_source_t *source, const byoc_value_t *value);
 // A constant of f32; NULL if the value is not one.
 const float *byoc_dnnl_source_floats(const byoc_dnnl_source_t *source, const byoc_value_t *value, int64_t *out_count);

@@ -42,6 +42,6 @@ const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draf
   if (translate == NULL) return "oneDNN has no such operator";
   if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, 0)) ||
       !byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_result(source)))
-    return "only static f32 tensors of at most 6 dimensions are taken";
+    return "only f32 tensors of at most 6 dimensions are taken, none of which is 0";
   return translate(source, draft);
 }

@@ -94,7 +94,7 @@ static int broadcast_is_fast(const byoc_dnnl_shape_t *operand, const byoc_dnnl_s
 static const char *translate_binary(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const char *algorithm) {
   const byoc_value_t *left = byoc_dnnl_source_operand(source, 0), *right = byoc_dnnl_source_operand(source, 1);
   if (source->graph->operand_count(source->node) != 2) return "oneDNN takes two operands";
-  if (!byoc_dnnl_source_is_tensor(source, right)) return "only static f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are taken";
   if (source->graph->has_attribute(source->node, "axis")) return "the broadcasting of opset 6";
   byoc_dnnl_shape_t a = byoc_dnnl_source_shape(source, left), b = byoc_dnnl_source_shape(source, right);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
@@ -128,7 +128,7 @@ static const char *translate_variadic(const byoc_dnnl_source_t *source, byoc_dnn
   if (count < 2) return "one operand, which is left to others";
   for (uint64_t i = 0; i < count; ++i) {
     const byoc_value_t *operand = byoc_dnnl_source_operand(source, i);
-    if (!byoc_dnnl_source_is_tensor(source, operand)) return "only static f32 operands are taken";
+    if (!byoc_dnnl_source_is_tensor(source, operand)) return "only f32 operands are taken";
     byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, operand);
     if (full == count && byoc_dnnl_shape_equal(&x, &y)) full = i;
     if (!broadcast_is_fast(&x, &y)) return "oneDNN is slow at this kind of broadcasting";
@@ -164,7 +164,7 @@ BINARY(min, "min", translate_variadic)
 
 const char *byoc_dnnl_translate_prelu(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_value_t *slope = byoc_dnnl_source_operand(source, 1);
-  if (!byoc_dnnl_source_is_tensor(source, slope)) return "only static f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, slope)) return "only f32 operands are taken";
   byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, slope);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   // Before opset 7 a slope of one dimension had one element per channel.

@@ -31,12 +31,14 @@ static int32_t scaled_constant(byoc_dnnl_draft_t *draft, int32_t value, double s
 
 const char *byoc_dnnl_translate_matmul(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_value_t *left = byoc_dnnl_source_operand(source, 0), *right = byoc_dnnl_source_operand(source, 1);
-  if (!byoc_dnnl_source_is_tensor(source, right)) return "only static f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are taken";
   byoc_dnnl_shape_t a = byoc_dnnl_source_shape(source, left), b = byoc_dnnl_source_shape(source, right);
   if (source->graph->value_rank(left) < 2 || source->graph->value_rank(right) < 2) return "a vector operand";
   // oneDNN multiplies batches of equal size fast, and one matrix for all of a batch; other broadcasting it does slowly.
-  int64_t b_batch = byoc_dnnl_shape_count(&b) / (b.dims[b.rank - 1] * b.dims[b.rank - 2]);
-  if (b_batch > 1) {
+  int b_is_matrix = 1;
+  for (int32_t i = 0; i < b.rank - 2; ++i)
+    if (b.dims[i] != 1) b_is_matrix = 0;
+  if (!b_is_matrix) {
     if (a.rank != b.rank) return "operands of different ranks";
     for (int32_t i = 0; i < a.rank - 2; ++i)
       if (a.dims[i] != b.dims[i]) return "a broadcast batch";
@@ -45,7 +47,7 @@ const char *byoc_dnnl_translate_matmul(const byoc_dnnl_source_t *source, byoc_dn
   }
   if (draft == NULL) return NULL;
   int32_t inputs[2] = {byoc_dnnl_draft_value(draft, left), byoc_dnnl_draft_value(draft, right)};
-  if (b_batch == 1 && b.rank > 2 && byoc_dnnl_draft_constant_data(draft, inputs[1]) != NULL) {
+  if (b_is_matrix && b.rank > 2 && byoc_dnnl_draft_constant_data(draft, inputs[1]) != NULL) {
     byoc_dnnl_shape_t matrix = {.rank = 2, .dims = {b.dims[b.rank - 2], b.dims[b.rank - 1]}};
     inputs[1] = byoc_dnnl_draft_reshaped_constant(draft, inputs[1], &matrix);
   }
@@ -58,7 +60,7 @@ const char *byoc_dnnl_translate_gemm(const byoc_dnnl_source_t *source, byoc_dnnl
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *right = byoc_dnnl_source_operand(source, 1), *added = byoc_dnnl_source_operand(source, 2);
   if (!byoc_dnnl_source_is_tensor(source, right) || (added != NULL && !byoc_dnnl_source_is_tensor(source, added)))
-    return "only static f32 operands are taken";
+    return "only f32 operands are taken";
   double alpha = graph->node_float(source->node, "alpha");
   double beta = graph->node_float(source->node, "beta");
   int transpose_a = graph->node_int(source->node, "transA") != 0;
@@ -89,7 +91,8 @@ const char *byoc_dnnl_translate_gemm(const byoc_dnnl_source_t *source, byoc_dnnl
   // A row is a bias; anything else is added afterwards. The engine's scale applies to the bias too, so that the two
   // do not go together.
   double scale = b_constant ? 1.0 : alpha;
-  int is_row = addend >= 0 && c.dims[c.rank - 1] == y.dims[1] && byoc_dnnl_shape_count(&c) == y.dims[1];
+  int is_row =
+      addend >= 0 && y.dims[1] > 0 && c.dims[c.rank - 1] == y.dims[1] && byoc_dnnl_shape_count(&c) == y.dims[1];
   int32_t product = output;
   if (is_row && scale == 1.0) {
     inputs[2] = addend;

@@ -12,13 +12,14 @@ static const char *translate_softmax(const byoc_dnnl_source_t *source, byoc_dnnl
   int by_axis = graph->node_since_version(source->node) >= 13;
   int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), x.rank);
   if (axis < 0) return "an axis outside of its operand";
+  // Before opset 13 the axis cut the tensor into a matrix, whose rows are normalised.
+  int as_matrix = !by_axis && axis != x.rank - 1;
+  if (as_matrix && !byoc_dnnl_shape_is_static(&x)) return "rows of several dimensions with open sizes";
   if (draft == NULL) return NULL;
   const char *name = byoc_dnnl_source_name(source);
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
   int32_t output = byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source));
   int32_t result = output;
-  // Before opset 13 the axis cut the tensor into a matrix, whose rows are normalised.
-  int as_matrix = !by_axis && axis != x.rank - 1;
   if (as_matrix) {
     byoc_dnnl_shape_t matrix = {.rank = 2, .dims = {1, 1}};
     for (int32_t i = 0; i < x.rank; ++i) matrix.dims[i >= axis] *= x.dims[i];
@@ -85,7 +86,7 @@ const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *so
   if (graph->node_int(source->node, "spatial") == 0) return "statistics for each position";
   for (uint64_t i = 1; i < 5; ++i) {
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
-    if (!byoc_dnnl_source_is_tensor(source, parameter) || graph->value_element_count(parameter) != x.dims[1] ||
+    if (!byoc_dnnl_source_is_static(source, parameter) || graph->value_element_count(parameter) != x.dims[1] ||
         graph->value_rank(parameter) != 1)
       return "only static f32 parameters, one per channel, are taken";
   }
@@ -108,12 +109,15 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
   if (axis < 1) return "oneDNN normalises rows of a matrix";
   if (has_other_results(source)) return "oneDNN gives no statistics";
   int64_t length = 1;
-  for (int32_t i = (int32_t)axis; i < x.rank; ++i) length *= x.dims[i];
+  for (int32_t i = (int32_t)axis; i < x.rank; ++i) {
+    if (x.dims[i] < 0) return "rows of an open length";
+    length *= x.dims[i];
+  }
   if (length == 1) return "oneDNN 2.6 is wrong on rows of one element";
   for (uint64_t i = 1; i < 3; ++i) {
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (parameter != NULL &&
-        (!byoc_dnnl_source_is_tensor(source, parameter) || graph->value_element_count(parameter) != length))
+        (!byoc_dnnl_source_is_static(source, parameter) || graph->value_element_count(parameter) != length))
       return "only static f32 parameters with one value per element are taken";
   }
   if (draft == NULL) return NULL;
@@ -152,8 +156,7 @@ static void draft_mean_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t 
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
   int32_t output = byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source));
   int32_t result = byoc_dnnl_shape_equal(&pooled, y) ? output : byoc_dnnl_draft_temporary(draft, &pooled);
-  json_t *attributes =
-      json_pack("{s:s, s:o}", "algorithm", "avg", "kernel", byoc_dnnl_json_ints(&x->dims[2], x->rank - 2));
+  json_t *attributes = json_pack("{s:s, s:i}", "algorithm", "avg", "global", 1);
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, name, "pooling", &input, 1, result, attributes);
   if (result != output) byoc_dnnl_draft_node(draft, name, "reshape", &result, 1, output, NULL);
@@ -172,7 +175,7 @@ static const char *translate_reduce(const byoc_dnnl_source_t *source, byoc_dnnl_
     axes[i] = byoc_dnnl_source_axis(axes[i], x.rank);
     if (axes[i] < 0) return "an axis outside of its operand";
     reduced |= 1u << axes[i];
-    extent *= x.dims[axes[i]];
+    extent = x.dims[axes[i]] < 0 || extent < 0 ? -1 : extent * x.dims[axes[i]];
   }
   if (extent == 1) return "a reduction that reduces nothing"; // oneDNN has no such primitive
   // Trailing dimensions only: the other kinds are slow.
@@ -180,8 +183,10 @@ static const char *translate_reduce(const byoc_dnnl_source_t *source, byoc_dnnl_
   while (first > 0 && (reduced & 1u << (first - 1)) != 0) --first;
   if (reduced != ((1u << x.rank) - 1) - ((1u << first) - 1) || first == 0)
     return "oneDNN is slow at reducing other than trailing dimensions";
+  const int is_pool = strcmp(algorithm, "mean") == 0 && first == 2 && x.rank <= 5;
+  if (extent < 0 && !is_pool) return "a reduction over an open size"; // which may be 1, see above
   if (draft == NULL) return NULL;
-  if (strcmp(algorithm, "mean") == 0 && first == 2 && x.rank <= 5) {
+  if (is_pool) {
     draft_mean_pool(source, draft, &x, &y);
     return NULL;
   }

@@ -13,6 +13,26 @@ typedef struct window_t {
   int64_t kernel[SPATIAL_LIMIT], strides[SPATIAL_LIMIT], dilations[SPATIAL_LIMIT], pads[2 * SPATIAL_LIMIT];
 } window_t;
 
+// The pads of an axis of open size: as they are written, or what a window that moves by one needs for as many results.
+static const char *read_open_pads(const byoc_dnnl_source_t *source, const window_t *window, int32_t axis,
+                                  int64_t *begin, int64_t *end) {
+  const char *auto_pad = source->graph->node_text(source->node, "auto_pad");
+  uint64_t count = 0;
+  const int64_t *pads = source->graph->attribute_ints(source->node, "pads", &count);
+  *begin = *end = 0;
+  if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on an open size";
+  if (strncmp(auto_pad, "SAME_", 5) == 0) {
+    if (window->strides[axis] != 1) return "padding that follows from an open size";
+    const int64_t needed = (window->kernel[axis] - 1) * window->dilations[axis];
+    *begin = strcmp(auto_pad, "SAME_LOWER") == 0 ? needed - needed / 2 : needed / 2;
+    *end = needed - *begin;
+  } else if (strcmp(auto_pad, "VALID") != 0 && pads != NULL && count == 2 * (uint64_t)window->rank) {
+    *begin = pads[axis];
+    *end = pads[window->rank + axis];
+  }
+  return *begin < 0 || *end < 0 ? "negative pads" : NULL;
+}
+
 // Strides, dilations and pads; auto_pad and ceil_mode are turned into plain pads, using the result's dimensions.
 static const char *read_window(const byoc_dnnl_source_t *source, window_t *window) {
   const byoc_graph_api_t *graph = source->graph;
@@ -31,6 +51,11 @@ static const char *read_window(const byoc_dnnl_source_t *source, window_t *windo
   const int64_t *pads = graph->attribute_ints(source->node, "pads", &pad_count);
   const char *auto_pad = graph->node_text(source->node, "auto_pad");
   for (int32_t i = 0; i < rank; ++i) {
+    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) {
+      const char *reason = read_open_pads(source, window, i, &window->pads[i], &window->pads[rank + i]);
+      if (reason != NULL) return reason;
+      continue;
+    }
     int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     int64_t needed = (y.dims[2 + i] - 1) * window->strides[i] + reach - x.dims[2 + i];
     int64_t begin = 0, end = 0;
@@ -75,9 +100,9 @@ static const char *read_convolution(const byoc_dnnl_source_t *source,
                                     const char *(*read)(const byoc_dnnl_source_t *source, window_t *window),
                                     convolution_t *c) {
   *c = (convolution_t){.weights = byoc_dnnl_source_operand(source, 1), .bias = byoc_dnnl_source_operand(source, 2)};
-  const int are_tensors = byoc_dnnl_source_is_tensor(source, c->weights) &&
-                          (c->bias == NULL || byoc_dnnl_source_is_tensor(source, c->bias));
-  if (!are_tensors) return "only static f32 weights are taken";
+  const int are_static = byoc_dnnl_source_is_static(source, c->weights) &&
+                         (c->bias == NULL || byoc_dnnl_source_is_static(source, c->bias));
+  if (!are_static) return "only static f32 weights are taken";
   const byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   const byoc_dnnl_shape_t w = c->w = byoc_dnnl_source_shape(source, c->weights);
   if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
@@ -152,6 +177,7 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
   for (int32_t i = 0; i < rank; ++i) {
     window->strides[i] = counts[0] == (uint64_t)rank ? strides[i] : 1;
     window->dilations[i] = counts[1] == (uint64_t)rank ? dilations[i] : 1;
+    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) return "a transposed convolution of an open size";
     const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
     const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
@@ -180,10 +206,8 @@ const char *byoc_dnnl_translate_conv_transpose(const byoc_dnnl_source_t *source,
   return NULL;
 }
 
-static void draft_pooling(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const window_t *window,
-                          const char *algorithm) {
+static void draft_pooling(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, json_t *attributes) {
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
-  json_t *attributes = window_attributes(window, algorithm, 1);
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "pooling", &input, 1,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
@@ -214,7 +238,8 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
     if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
       return "an average that counts padding, with ceil_mode";
   }
-  if (draft != NULL) draft_pooling(source, draft, &window, is_max ? "max" : include ? "avg_include_pad" : "avg");
+  const char *algorithm = is_max ? "max" : include ? "avg_include_pad" : "avg";
+  if (draft != NULL) draft_pooling(source, draft, window_attributes(&window, algorithm, 1));
   return NULL;
 }
 
@@ -228,13 +253,11 @@ const char *byoc_dnnl_translate_average_pool(const byoc_dnnl_source_t *source, b
 
 static const char *translate_global_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_max) {
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  window_t window = {.rank = x.rank - 2};
-  if (window.rank < 1 || window.rank > SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
-  for (int32_t i = 0; i < window.rank; ++i) {
-    window.kernel[i] = x.dims[2 + i];
-    window.strides[i] = window.dilations[i] = 1;
-  }
-  if (draft != NULL) draft_pooling(source, draft, &window, is_max ? "max" : "avg");
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (draft == NULL) return NULL;
+  json_t *attributes = json_pack("{s:s, s:i}", "algorithm", is_max ? "max" : "avg", "global", 1);
+  if (attributes == NULL) draft->failed = 1;
+  draft_pooling(source, draft, attributes);
   return NULL;
 }
 

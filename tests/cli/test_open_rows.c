@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backends on open shapes: products and convolutions whose number of rows, images or pixels each run brings are
 // cutlass's, and so is attention whose batch and lengths are open; they give what c gives at every size; a summand that
-// may be broadcast is not taken for one of the same shape. cblas takes products all of whose sizes are the run's.
+// may be broadcast is not taken for one of the same shape. cblas takes products all of whose sizes are the run's. dnnl
+// makes primitives for each shape that it is called with.
 #include "tests/support/command.h"
 
 #include <stdio.h>
@@ -147,6 +148,40 @@ static const char batches[] =
     "  }\n"
     "}\n";
 
+// What changes sizes inside of one function: pools, concatenations along an open axis, parts, views, a mean.
+static const char network[] =
+    "module {\n"
+    "  constant @w : f32[24,3,3,3] = splat 0.0625\n"
+    "  constant @v : f32[8,24,1,1] = splat -0.125\n"
+    "  constant @m : f32[8,10] = splat 0.25\n"
+    "  constant @r : f32[10] = splat 0.5\n"
+    "  constant @s : f32[8] = splat 0.75\n"
+    "  constant @flat : i64[3] = [0, 8, -1]\n"
+    "  constant @parts : i64[2] = [16, 8]\n"
+    "  func @main(%x : f32[N,3,H,W], %h : f32[N,8,L], %g : f32[N,8,G]) -> (%y : f32[N,10], %z : f32[N,L + G,8], "
+    "%t : f32[N,8,ceildiv(H, 4)*ceildiv(W, 4)]) {\n"
+    "    %0 = Conv@11(%x, @w) {strides = [2, 2], pads = [1, 1, 1, 1]} : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %1 = LeakyRelu@6(%0) {alpha = 0.25} : f32[N,24,ceildiv(H, 2),ceildiv(W, 2)]\n"
+    "    %2 = MaxPool@12(%1) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} : "
+    "f32[N,24,ceildiv(H, 4),ceildiv(W, 4)]\n"
+    "    %3, %4 = Split@13(%2, @parts) {axis = 1} : f32[N,16,ceildiv(H, 4),ceildiv(W, 4)], "
+    "f32[N,8,ceildiv(H, 4),ceildiv(W, 4)]\n"
+    "    %5 = AveragePool@11(%3) {kernel_shape = [3, 3], auto_pad = \"SAME_UPPER\"} : "
+    "f32[N,16,ceildiv(H, 4),ceildiv(W, 4)]\n"
+    "    %6 = Concat@13(%5, %4) {axis = 1} : f32[N,24,ceildiv(H, 4),ceildiv(W, 4)]\n"
+    "    %7 = Conv@11(%6, @v) : f32[N,8,ceildiv(H, 4),ceildiv(W, 4)]\n"
+    "    %t = Reshape@14(%7, @flat) : f32[N,8,ceildiv(H, 4)*ceildiv(W, 4)]\n"
+    "    %8 = GlobalAveragePool@1(%7) : f32[N,8,1,1]\n"
+    "    %9 = Flatten@13(%8) : f32[N,8]\n"
+    "    %10 = Gemm@13(%9, @m, @r) : f32[N,10]\n"
+    "    %y = Softmax@13(%10) : f32[N,10]\n"
+    "    %11 = Concat@13(%h, %g) {axis = 2} : f32[N,8,L + G]\n"
+    "    %12 = Transpose@13(%11) {perm = [0, 2, 1]} : f32[N,L + G,8]\n"
+    "    %z = LayerNormalization@17(%12, @s) : f32[N,L + G,8]\n"
+    "    return %y, %z, %t\n"
+    "  }\n"
+    "}\n";
+
 static void build(const char *text, const char *target, const char *taken) {
   FILE *file = fopen("model.byoc", "w");
   assert_non_null(file);
@@ -234,11 +269,44 @@ static void test_attention_of_open_lengths(void **state) {
                      "--expect nv=reference/nv.npy");
 }
 
+static void test_dnnl_makes_primitives_for_each_shape(void **state) {
+  (void)state;
+  static const char *const dims[] = {
+      "--dim N=1 --dim H=9 --dim W=12 --dim L=1 --dim G=0", "--dim N=3 --dim H=33 --dim W=18 --dim L=0 --dim G=7",
+      "--dim N=2 --dim H=1 --dim W=1 --dim L=5 --dim G=3", "--dim N=0 --dim H=5 --dim W=5 --dim L=5 --dim G=5"};
+  build(network, "dnnl", "dnnl 15 operators in 2 regions");
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy --expect t=reference/t.npy");
+}
+
+static void test_dnnl_on_pictures_and_products(void **state) {
+  (void)state;
+  build(pictures, "dnnl", "dnnl 7 operators in 2 regions");
+  compare("--dim N=2 --dim H=33 --dim W=18 --dim L=70", "--expect y=reference/y.npy --expect z=reference/z.npy");
+  compare("--dim N=1 --dim H=1 --dim W=1 --dim L=1", "--expect y=reference/y.npy --expect z=reference/z.npy");
+  compare("--dim N=0 --dim H=5 --dim W=5 --dim L=5", "--expect y=reference/y.npy --expect z=reference/z.npy");
+  build(batches, "dnnl", "dnnl 4 operators in 4 regions");
+  compare("--dim B=2 --dim H=3 --dim S=4 --dim T=5",
+          "--expect o0=reference/o0.npy --expect o3=reference/o3.npy --expect o6=reference/o6.npy "
+          "--expect o7=reference/o7.npy");
+  build(attention, "dnnl", "dnnl 14 operators in 2 regions");
+  static const char *const dims[] = {"--dim B=1 --dim S=1 --dim P=0", "--dim B=2 --dim S=7 --dim P=3",
+                                     "--dim B=1 --dim S=40 --dim P=600", "--dim B=0 --dim S=2 --dim P=2",
+                                     "--dim B=2 --dim S=0 --dim P=5"};
+  for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
+    compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy --expect nk=reference/nk.npy "
+                     "--expect nv=reference/nv.npy");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_products_of_open_rows),      cmocka_unit_test(test_products_by_few_bits),
-      cmocka_unit_test(test_convolutions_of_open_batch), cmocka_unit_test(test_convolutions_of_open_pictures),
-      cmocka_unit_test(test_products_of_bytes),          cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
-      cmocka_unit_test(test_attention_of_open_lengths)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_of_open_rows),
+                                     cmocka_unit_test(test_products_by_few_bits),
+                                     cmocka_unit_test(test_convolutions_of_open_batch),
+                                     cmocka_unit_test(test_convolutions_of_open_pictures),
+                                     cmocka_unit_test(test_products_of_bytes),
+                                     cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
+                                     cmocka_unit_test(test_attention_of_open_lengths),
+                                     cmocka_unit_test(test_dnnl_makes_primitives_for_each_shape),
+                                     cmocka_unit_test(test_dnnl_on_pictures_and_products)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

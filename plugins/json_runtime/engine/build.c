@@ -41,13 +41,8 @@ static int32_t create_buffer(byoc_dnnl_function_t *function, int32_t kind, int32
                sizeof(*function->buffers)))
     return byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
   *out_buffer = (int32_t)function->buffer_count;
-  byoc_dnnl_buffer_t *buffer = &function->buffers[function->buffer_count++];
-  *buffer = (byoc_dnnl_buffer_t){.kind = kind, .index = index, .size_bytes = size_bytes, .first_step = -1};
-  if (kind == BYOC_DNNL_BUFFER_WEIGHTS) {
-    buffer->offset = function->weights_size_bytes;
-    function->weights_size_bytes +=
-        (size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
-  }
+  function->buffers[function->buffer_count++] =
+      (byoc_dnnl_buffer_t){.kind = kind, .index = index, .size_bytes = size_bytes, .first_step = -1};
   return BYOC_OK;
 }
 
@@ -149,15 +144,30 @@ static int32_t repack(byoc_dnnl_function_t *function, int32_t from, int32_t to) 
   return byoc_dnnl_add_reorder(function, from, to);
 }
 
+// A constant in the layout `wanted`, unless another shape of this function has made it already.
+static int32_t reorder_constant(byoc_dnnl_function_t *function, int32_t from, const dnnl_memory_desc_t *wanted,
+                                int32_t *out_version) {
+  int32_t buffer = -1;
+  const byoc_dnnl_buffer_t *source = &function->buffers[function->versions[from].buffer];
+  const int32_t constant = source->kind == BYOC_DNNL_BUFFER_CONSTANT ? source->index : -1;
+  const uint64_t size = function->api->dnnl_memory_desc_get_size(wanted);
+  BYOC_DNNL_RETURN_IF_ERROR(create_buffer(function, BYOC_DNNL_BUFFER_WEIGHTS, -1, size, &buffer));
+  BYOC_DNNL_RETURN_IF_ERROR(create_version_on(function, buffer, wanted, out_version));
+  const dnnl_memory_desc_t *desc = byoc_dnnl_desc(function, from);
+  byoc_dnnl_packed_t *packed = byoc_dnnl_weights_find(function->weights, constant, desc, wanted);
+  function->buffers[buffer].packed = packed;
+  if (packed != NULL) return BYOC_OK;
+  packed = byoc_dnnl_weights_add(function->weights, constant, desc, wanted, size);
+  function->buffers[buffer].packed = packed;
+  if (packed == NULL) return byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
+  return repack(function, from, *out_version);
+}
+
 int32_t byoc_dnnl_reorder(byoc_dnnl_function_t *function, int32_t from, const dnnl_memory_desc_t *wanted,
                           int32_t *out_version) {
-  int32_t buffer = -1;
-  int32_t kind =
-      is_constant_buffer(function, function->versions[from].buffer) ? BYOC_DNNL_BUFFER_WEIGHTS : BYOC_DNNL_BUFFER_ARENA;
-  BYOC_DNNL_RETURN_IF_ERROR(
-      create_buffer(function, kind, -1, function->api->dnnl_memory_desc_get_size(wanted), &buffer));
-  BYOC_DNNL_RETURN_IF_ERROR(create_version_on(function, buffer, wanted, out_version));
-  if (kind == BYOC_DNNL_BUFFER_WEIGHTS) return repack(function, from, *out_version);
+  if (is_constant_buffer(function, function->versions[from].buffer))
+    return reorder_constant(function, from, wanted, out_version);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_version(function, wanted, out_version));
   return byoc_dnnl_add_reorder(function, from, *out_version);
 }
 

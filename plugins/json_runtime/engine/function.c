@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates, runs and destroys one compiled sub-graph.
-#define _GNU_SOURCE // MADV_HUGEPAGE
+#define _POSIX_C_SOURCE 200809L // clock_gettime
 #include "function.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "build.h"
@@ -20,15 +19,10 @@ static const struct {
 #undef BYOC_DNNL_OPERATOR
 };
 
-void *byoc_dnnl_allocate_pages(uint64_t size_bytes) {
-  const uint64_t large = (uint64_t)2 << 20;
-  uint64_t alignment = size_bytes >= large ? large : 4096;
-  void *memory = NULL;
-  if (size_bytes > UINT64_MAX - alignment) return NULL;
-  if (posix_memalign(&memory, (size_t)alignment, (size_t)((size_bytes + alignment - 1) / alignment * alignment)) != 0)
-    return NULL;
-  if (alignment == large) (void)madvise(memory, (size_t)size_bytes, MADV_HUGEPAGE); // a hint
-  return memory;
+static int is_empty(const byoc_dnnl_value_t *value) {
+  for (int32_t i = 0; i < value->rank; ++i)
+    if (value->dims[i] == 0) return 1;
+  return 0;
 }
 
 // True if a version of an output lies in the caller's tensor.
@@ -43,7 +37,7 @@ static int output_is_written(const byoc_dnnl_function_t *function, int32_t value
 
 static int32_t write_output(byoc_dnnl_function_t *function, int32_t value) {
   const byoc_dnnl_value_t *v = &function->graph.values[value];
-  if (v->output < 0 || output_is_written(function, value)) return BYOC_OK;
+  if (v->output < 0 || is_empty(v) || output_is_written(function, value)) return BYOC_OK;
   int32_t from = -1, to = -1;
   dnnl_memory_desc_t wanted;
   byoc_dnnl_layout_plain(v->rank, v->dims, &wanted);
@@ -55,9 +49,23 @@ static int32_t write_output(byoc_dnnl_function_t *function, int32_t value) {
   return BYOC_OK;
 }
 
+// A result without elements needs no step. A value that is not empty is made from empty ones by concatenation only.
+static int32_t check_elements(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
+  if (strcmp(node->op, "concat") == 0) return BYOC_OK;
+  int has_empty = 0;
+  for (uint32_t i = 0; i < node->input_count; ++i)
+    if (node->inputs[i] >= 0 && is_empty(&function->graph.values[node->inputs[i]])) has_empty = 1;
+  if (!has_empty) return BYOC_OK;
+  return byoc_dnnl_node_fail(
+      function, BYOC_UNSUPPORTED,
+      "oneDNN makes no result from an operand without elements; build without dnnl for such sizes");
+}
+
 static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {
     if (strcmp(operators[i].name, node->op) != 0) continue;
+    if (is_empty(&function->graph.values[node->output])) return BYOC_OK;
+    BYOC_DNNL_RETURN_IF_ERROR(check_elements(function, node));
     BYOC_DNNL_RETURN_IF_ERROR(operators[i].build(function, node));
     return write_output(function, node->output);
   }
@@ -65,7 +73,8 @@ static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t
 }
 
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
-                                 const byoc_engine_function_t *description, byoc_dnnl_function_t *out_function,
+                                 const byoc_engine_function_t *description, byoc_dnnl_graph_t *graph,
+                                 byoc_dnnl_weights_t *weights, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error) {
   memset(out_function, 0, sizeof(*out_function));
   out_function->api = api;
@@ -73,8 +82,10 @@ int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engin
   out_function->description = description;
   out_function->error = error;
   out_function->node = -1;
-  byoc_dnnl_graph_t *graph = &out_function->graph;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_graph_init(description, graph, error));
+  out_function->weights = weights;
+  out_function->graph = *graph;
+  memset(graph, 0, sizeof(*graph));
+  graph = &out_function->graph;
   out_function->value_versions = malloc(((size_t)graph->value_count + 1) * sizeof(*out_function->value_versions));
   if (out_function->value_versions == NULL)
     return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "%s: out of memory", graph->symbol);
@@ -111,7 +122,7 @@ static int32_t create_memory(byoc_dnnl_function_t *function, byoc_dnnl_version_t
     break;
   }
   case BYOC_DNNL_BUFFER_WEIGHTS:
-    data = function->weights + buffer->offset;
+    data = buffer->packed->data;
     break;
   default:
     data = arena + buffer->offset;
@@ -156,14 +167,35 @@ int32_t byoc_dnnl_function_finish(byoc_dnnl_function_t *function, uint8_t *arena
   function->error = error;
   function->node = -1;
   function->bindings = malloc(((size_t)function->version_count + 1) * sizeof(*function->bindings));
-  function->weights = byoc_dnnl_allocate_pages(function->weights_size_bytes + 1);
-  if (function->bindings == NULL || function->weights == NULL)
+  function->arena = arena;
+  function->scratchpad = scratchpad;
+  if (function->bindings == NULL)
     return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "%s: out of memory", function->graph.symbol);
   for (uint32_t i = 0; i < function->step_count; ++i)
     BYOC_DNNL_RETURN_IF_ERROR(bind_step(function, &function->steps[i], arena, scratchpad));
   for (uint32_t i = 0; i < function->step_count; ++i)
     if (function->steps[i].is_setup) BYOC_DNNL_RETURN_IF_ERROR(execute(function, &function->steps[i], stream, error));
   return byoc_dnnl_check(function, function->api->dnnl_stream_wait(stream), "repack the constants");
+}
+
+int32_t byoc_dnnl_function_move(byoc_dnnl_function_t *function, uint8_t *arena, uint8_t *scratchpad,
+                                byoc_dnnl_error_t *error) {
+  if (function->arena == arena && function->scratchpad == scratchpad) return BYOC_OK;
+  dnnl_status_t status = dnnl_success;
+  for (uint32_t i = 0; status == dnnl_success && i < function->version_count; ++i) {
+    const byoc_dnnl_version_t *version = &function->versions[i];
+    const byoc_dnnl_buffer_t *buffer = &function->buffers[version->buffer];
+    if (version->memory != NULL && buffer->kind == BYOC_DNNL_BUFFER_ARENA)
+      status = function->api->dnnl_memory_set_data_handle(version->memory, arena + buffer->offset);
+  }
+  for (uint32_t i = 0; status == dnnl_success && i < function->step_count; ++i)
+    if (function->steps[i].scratchpad != NULL)
+      status = function->api->dnnl_memory_set_data_handle(function->steps[i].scratchpad, scratchpad);
+  if (status != dnnl_success)
+    return byoc_dnnl_fail(error, BYOC_INTERNAL, "%s: oneDNN refuses an arena", function->graph.symbol);
+  function->arena = arena;
+  function->scratchpad = scratchpad;
+  return BYOC_OK;
 }
 
 static uint64_t now_ns(void) {
@@ -175,10 +207,7 @@ static uint64_t now_ns(void) {
 int32_t byoc_dnnl_function_run(byoc_dnnl_function_t *function, dnnl_stream_t stream, const byoc_call_t *call,
                                byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error) {
   const byoc_dnnl_api_t *api = function->api;
-  if (call->input_count != function->graph.input_count || call->output_count != function->graph.output_count)
-    return byoc_dnnl_fail(error, BYOC_INVALID_ARGUMENT, "%s: called with %u inputs and %u outputs, it has %u and %u",
-                          function->graph.symbol, call->input_count, call->output_count, function->graph.input_count,
-                          function->graph.output_count);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_graph_check_call(&function->graph, call, error));
   for (uint32_t i = 0; i < function->binding_count; ++i) {
     byoc_dnnl_binding_t *binding = &function->bindings[i];
     const DLTensor *tensor = &call->tensors[binding->tensor];
@@ -212,11 +241,12 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function) {
   }
   for (uint32_t i = 0; i < function->version_count; ++i)
     if (function->versions[i].memory != NULL) (void)api->dnnl_memory_destroy(function->versions[i].memory);
+  for (uint32_t i = 0; i < function->buffer_count; ++i)
+    if (function->buffers[i].packed != NULL) byoc_dnnl_weights_release(function->weights, function->buffers[i].packed);
   free(function->steps);
   free(function->versions);
   free(function->buffers);
   free(function->bindings);
-  free(function->weights);
   free(function->value_versions);
   byoc_dnnl_graph_deinit(&function->graph);
   memset(function, 0, sizeof(*function));

@@ -11,12 +11,13 @@
 
 #include "graph.h"
 #include "library.h"
+#include "weights.h"
 
 enum {
   BYOC_DNNL_BUFFER_INPUT,    // the caller's input `index`
   BYOC_DNNL_BUFFER_OUTPUT,   // the caller's output `index`
   BYOC_DNNL_BUFFER_CONSTANT, // constant `index`, read-only
-  BYOC_DNNL_BUFFER_WEIGHTS,  // a constant in another layout, owned by the instance
+  BYOC_DNNL_BUFFER_WEIGHTS,  // a constant in another layout
   BYOC_DNNL_BUFFER_ARENA,    // shared over time with other buffers
 };
 
@@ -24,7 +25,8 @@ typedef struct byoc_dnnl_buffer_t {
   int32_t kind;
   int32_t index;
   uint64_t size_bytes;
-  uint64_t offset; // in the weights or in the arena
+  uint64_t offset;            // in the arena
+  byoc_dnnl_packed_t *packed; // of weights
   int32_t first_step, last_step;
 } byoc_dnnl_buffer_t;
 
@@ -80,19 +82,26 @@ typedef struct byoc_dnnl_function_t {
 
   byoc_dnnl_binding_t *bindings;
   uint32_t binding_count;
-  uint64_t arena_size_bytes, weights_size_bytes, scratchpad_size_bytes;
-  uint8_t *weights;
+  uint64_t arena_size_bytes, scratchpad_size_bytes;
+  uint8_t *arena, *scratchpad; // that the memory objects are on
+  byoc_dnnl_weights_t *weights;
 } byoc_dnnl_function_t;
 
-// Reads the JSON and describes the primitives, which primitives.h creates. Call deinit after a failure too.
+// Describes the primitives, which primitives.h creates. Takes over the graph, all of whose sizes are known; `weights`
+// has to outlive the function. Call deinit after a failure too.
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
-                                 const byoc_engine_function_t *description, byoc_dnnl_function_t *out_function,
+                                 const byoc_engine_function_t *description, byoc_dnnl_graph_t *graph,
+                                 byoc_dnnl_weights_t *weights, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error);
 
 // Creates the memory objects on an arena and a scratchpad (of at least the sizes that building found; they may be
 // shared by functions that never run at once) and repacks the constants.
 int32_t byoc_dnnl_function_finish(byoc_dnnl_function_t *function, uint8_t *arena, uint8_t *scratchpad,
                                   dnnl_stream_t stream, byoc_dnnl_error_t *error);
+
+// Moves the memory objects to another arena and scratchpad, where those are not what they are on.
+int32_t byoc_dnnl_function_move(byoc_dnnl_function_t *function, uint8_t *arena, uint8_t *scratchpad,
+                                byoc_dnnl_error_t *error);
 
 // One call; `sink` may be NULL. Allocates nothing.
 int32_t byoc_dnnl_function_run(byoc_dnnl_function_t *function, dnnl_stream_t stream, const byoc_call_t *call,
@@ -102,8 +111,5 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function);
 
 // Gives each arena buffer its offset, so that buffers that are alive at once don't overlap (memory_plan.c).
 int32_t byoc_dnnl_function_plan_memory(byoc_dnnl_function_t *function);
-
-// Memory aligned for vectors, on large pages if it is large. NULL if out of memory; release with free.
-void *byoc_dnnl_allocate_pages(uint64_t size_bytes);
 
 #endif // BYOC_DNNL_FUNCTION_H_

@@ -87,20 +87,24 @@ static int32_t parse_value(byoc_dnnl_graph_t *graph, uint32_t index, const json_
   if (dtype == NULL || strcmp(dtype, "f32") != 0) return damaged(graph, error, "dtype of value", index);
   value->rank = (int32_t)rank;
   int64_t count = 1;
+  int open_count = 0;
   for (uint32_t i = 0; i < rank; ++i) {
     int64_t dim = json_integer_value(json_array_get(dims, i)); // 0 where it is no integer
-    if (dim < 1 || dim > ((int64_t)1 << 40) / count) return damaged(graph, error, "dims of value", index);
+    const int is_open = dim < 0 && -1 - dim < (int64_t)graph->open_count;
+    if ((dim < 1 && !is_open) || dim > ((int64_t)1 << 40) / count) return damaged(graph, error, "dims of value", index);
     value->dims[i] = dim;
-    count *= dim;
+    if (!is_open) count *= dim;
+    open_count += is_open;
   }
   const json_t *layout = json_object_get(object, "layout");
   value->has_layout = layout != NULL;
-  if (layout != NULL && !byoc_dnnl_layout_parse(layout, value->rank, value->dims, &value->layout))
+  if (layout != NULL && (open_count > 0 || !byoc_dnnl_layout_parse(layout, value->rank, value->dims, &value->layout)))
     return damaged(graph, error, "layout of value", index);
   const json_t *constant = json_object_get(object, "constant");
   if (constant == NULL) return BYOC_OK;
   int64_t at = json_is_integer(constant) ? json_integer_value(constant) : -1;
-  if (at < 0 || at >= (int64_t)function->constant_count) return damaged(graph, error, "constant of value", index);
+  if (open_count > 0 || at < 0 || at >= (int64_t)function->constant_count)
+    return damaged(graph, error, "constant of value", index);
   value->constant = (int32_t)at;
   return BYOC_OK;
 }
@@ -221,6 +225,12 @@ static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_gra
   const json_t *nodes = array_of(graph->root, "nodes", &node_count);
   if (values == NULL || nodes == NULL)
     return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON has no values or nodes", function->symbol);
+  const int64_t open_count = json_integer_value(json_object_get(graph->root, "open"));
+  if (open_count < 0 || open_count > GRAPH_COUNT_LIMIT)
+    return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON is damaged: open sizes", function->symbol);
+  graph->open_count = (uint32_t)open_count;
+  graph->shape_limit = json_integer_value(json_object_get(graph->root, "shapes"));
+  if (graph->shape_limit < 1) graph->shape_limit = 1;
   graph->values = allocate(graph->value_count, sizeof(*graph->values));
   graph->nodes = allocate(node_count, sizeof(*graph->nodes));
   if (graph->values == NULL || graph->nodes == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
@@ -259,6 +269,12 @@ int32_t byoc_dnnl_graph_init(const byoc_engine_function_t *function, byoc_dnnl_g
   memset(out_graph, 0, sizeof(*out_graph));
   out_graph->symbol = function->symbol;
   return parse_graph(function, out_graph, error);
+}
+
+int32_t byoc_dnnl_graph_check_call(const byoc_dnnl_graph_t *graph, const byoc_call_t *call, byoc_dnnl_error_t *error) {
+  if (call->input_count == graph->input_count && call->output_count == graph->output_count) return BYOC_OK;
+  return byoc_dnnl_fail(error, BYOC_INVALID_ARGUMENT, "%s: called with %u inputs and %u outputs, it has %u and %u",
+                        graph->symbol, call->input_count, call->output_count, graph->input_count, graph->output_count);
 }
 
 void byoc_dnnl_graph_deinit(byoc_dnnl_graph_t *graph) {

@@ -14,7 +14,7 @@
 // A tensor of f32. Scalars (rank 0 in the model) have one dimension of 1 here, as oneDNN knows no rank 0.
 typedef struct byoc_dnnl_value_t {
   int32_t rank;
-  dnnl_dims_t dims;
+  dnnl_dims_t dims; // negative: open; 0 only once open sizes are known
   int32_t input;    // index among the function's inputs, or -1
   int32_t output;   // index among the function's outputs, or -1
   int32_t constant; // index among the function's constants, or -1
@@ -60,12 +60,17 @@ typedef struct byoc_dnnl_graph_t {
   uint32_t input_count;
   int32_t *outputs;
   uint32_t output_count;
+  uint32_t open_count; // sizes that a run decides (open_sizes.h); 0: all dimensions are constant
+  int64_t shape_limit; // shapes to keep primitives for, if there are any
 } byoc_dnnl_graph_t;
 
 // Fills *out_graph (deinit it in either case). The function's JSON and symbol have to outlive it.
 int32_t byoc_dnnl_graph_init(const byoc_engine_function_t *function, byoc_dnnl_graph_t *out_graph,
                              byoc_dnnl_error_t *error);
 void byoc_dnnl_graph_deinit(byoc_dnnl_graph_t *graph);
+
+// Fails, with a sentence, if a call has another number of tensors.
+int32_t byoc_dnnl_graph_check_call(const byoc_dnnl_graph_t *graph, const byoc_call_t *call, byoc_dnnl_error_t *error);
 
 // The value that owns the memory which this one shows.
 int32_t byoc_dnnl_graph_root_value(const byoc_dnnl_graph_t *graph, int32_t value);

@@ -3,8 +3,10 @@
 #include "instance.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "layout.h"
+#include "open_sizes.h"
 #include "primitives.h"
 
 // oneDNN makes its kernels for the thread count of the thread that creates them, and runs them with that of the thread
@@ -19,30 +21,62 @@ static void leave_threads(const byoc_dnnl_instance_t *instance, int32_t before) 
   if (before != instance->thread_count) instance->api->omp_set_num_threads(before);
 }
 
+// Makes the arena and the scratchpad large enough. Functions are moved to the new ones before they run.
+static int32_t reserve(uint8_t **memory, uint64_t *size_bytes, uint64_t wanted, byoc_dnnl_error_t *error) {
+  if (*memory != NULL && *size_bytes >= wanted) return BYOC_OK;
+  free(*memory);
+  *memory = byoc_dnnl_allocate_pages(wanted);
+  *size_bytes = *memory != NULL ? wanted : 0;
+  if (*memory != NULL) return BYOC_OK;
+  return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the dnnl engine's arena");
+}
+
+// Creates primitives and memory objects of functions that have been described.
+static int32_t finish_functions(byoc_dnnl_instance_t *instance, byoc_dnnl_function_t *const *functions, uint32_t count,
+                                byoc_dnnl_error_t *error) {
+  uint64_t arena_size = 1, scratchpad_size = 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (functions[i]->arena_size_bytes > arena_size) arena_size = functions[i]->arena_size_bytes;
+    if (functions[i]->scratchpad_size_bytes > scratchpad_size) scratchpad_size = functions[i]->scratchpad_size_bytes;
+  }
+  int32_t status = byoc_dnnl_primitives_create(instance->api, functions, count, instance->thread_count, error);
+  if (status == BYOC_OK) status = reserve(&instance->arena, &instance->arena_size_bytes, arena_size, error);
+  if (status == BYOC_OK)
+    status = reserve(&instance->scratchpad, &instance->scratchpad_size_bytes, scratchpad_size, error);
+  for (uint32_t i = 0; status == BYOC_OK && i < count; ++i)
+    status = byoc_dnnl_function_finish(functions[i], instance->arena, instance->scratchpad, instance->stream, error);
+  return status;
+}
+
+// All functions whose sizes are known by now.
 static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine_init_t *init,
                                byoc_dnnl_error_t *error) {
-  uint64_t arena_size = 1, scratchpad_size = 1;
-  for (uint32_t i = 0; i < init->function_count; ++i) {
-    byoc_dnnl_function_t *function = &instance->functions[i];
+  byoc_dnnl_function_t **ready = malloc(((size_t)init->function_count + 1) * sizeof(*ready));
+  if (ready == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
+  int32_t status = BYOC_OK;
+  uint32_t count = 0;
+  for (uint32_t i = 0; status == BYOC_OK && i < init->function_count; ++i) {
+    byoc_dnnl_variants_t *variants = &instance->functions[i];
     instance->function_count = i + 1; // also a half-built function is cleaned up
-    int32_t status = byoc_dnnl_function_build(instance->api, instance->engine, &init->functions[i], function, error);
-    if (status != BYOC_OK) return status;
-    if (function->arena_size_bytes > arena_size) arena_size = function->arena_size_bytes;
-    if (function->scratchpad_size_bytes > scratchpad_size) scratchpad_size = function->scratchpad_size_bytes;
+    status = byoc_dnnl_variants_init(&init->functions[i], variants, error);
+    if (status == BYOC_OK && variants->open_count == 0)
+      status = byoc_dnnl_variants_add(variants, instance->api, instance->engine, &ready[count++], error);
   }
-  int32_t created = byoc_dnnl_primitives_create(instance->api, instance->functions, init->function_count,
-                                                instance->thread_count, error);
-  if (created != BYOC_OK) return created;
-  instance->arena = byoc_dnnl_allocate_pages(arena_size);
-  instance->scratchpad = byoc_dnnl_allocate_pages(scratchpad_size);
-  if (instance->arena == NULL || instance->scratchpad == NULL)
-    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the dnnl engine's arena");
-  for (uint32_t i = 0; i < init->function_count; ++i) {
-    int32_t status = byoc_dnnl_function_finish(&instance->functions[i], instance->arena, instance->scratchpad,
-                                               instance->stream, error);
-    if (status != BYOC_OK) return status;
-  }
-  return BYOC_OK;
+  if (status == BYOC_OK) status = finish_functions(instance, ready, count, error);
+  free(ready);
+  return status;
+}
+
+// The variant for variants->sizes, made if there is none.
+static int32_t find_variant(byoc_dnnl_instance_t *instance, byoc_dnnl_variants_t *variants,
+                            byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error) {
+  *out_function = byoc_dnnl_variants_find(variants);
+  if (*out_function != NULL) return BYOC_OK;
+  int32_t status = byoc_dnnl_variants_add(variants, instance->api, instance->engine, out_function, error);
+  if (status != BYOC_OK) return status;
+  status = finish_functions(instance, out_function, 1, error);
+  if (status != BYOC_OK) byoc_dnnl_variants_drop_newest(variants);
+  return status;
 }
 
 int32_t byoc_dnnl_instance_create(const byoc_engine_init_t *init, byoc_dnnl_instance_t **out_instance,
@@ -80,7 +114,7 @@ cleanup:
 
 void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
   if (instance == NULL) return;
-  for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_function_deinit(&instance->functions[i]);
+  for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_variants_deinit(&instance->functions[i]);
   // Ends the idle workers of this thread; if the caller has OpenMP code of its own, they are started again when it
   // needs them (OpenMP 5.0, 3.2.8 omp_pause_resource_all, soft).
   if (instance->thread_count > 1 && instance->api->omp_pause_resource_all != NULL)
@@ -97,9 +131,26 @@ int32_t byoc_dnnl_instance_run(byoc_dnnl_instance_t *instance, uint32_t function
                                byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error) {
   if (function_index >= instance->function_count)
     return byoc_dnnl_fail(error, BYOC_INVALID_ARGUMENT, "the dnnl engine has no function %u", function_index);
+  byoc_dnnl_variants_t *variants = &instance->functions[function_index];
+  byoc_dnnl_function_t *function = NULL;
+  int32_t status = BYOC_OK;
+  if (variants->open_count > 0) status = byoc_dnnl_open_sizes_of_call(&variants->graph, call, variants->sizes, error);
+  if (status != BYOC_OK) return status;
   int32_t before = enter_threads(instance);
-  int32_t status =
-      byoc_dnnl_function_run(&instance->functions[function_index], instance->stream, call, sink, argument, error);
+  status = find_variant(instance, variants, &function, error);
+  if (status == BYOC_OK) status = byoc_dnnl_function_move(function, instance->arena, instance->scratchpad, error);
+  if (status == BYOC_OK) status = byoc_dnnl_function_run(function, instance->stream, call, sink, argument, error);
+  leave_threads(instance, before);
+  return status;
+}
+
+int32_t byoc_dnnl_instance_prepare(byoc_dnnl_instance_t *instance, uint32_t function_index, const int64_t *sizes,
+                                   byoc_dnnl_error_t *error) {
+  byoc_dnnl_variants_t *variants = &instance->functions[function_index];
+  byoc_dnnl_function_t *function = NULL;
+  memcpy(variants->sizes, sizes, variants->open_count * sizeof(*sizes));
+  int32_t before = enter_threads(instance);
+  int32_t status = find_variant(instance, variants, &function, error);
   leave_threads(instance, before);
   return status;
 }
@@ -107,7 +158,9 @@ int32_t byoc_dnnl_instance_run(byoc_dnnl_instance_t *instance, uint32_t function
 int byoc_dnnl_instance_packed_constant(const byoc_dnnl_instance_t *instance, uint32_t function_index,
                                        uint32_t constant_index, const dnnl_memory_desc_t **out_desc,
                                        const void **out_data, uint64_t *out_size_bytes) {
-  const byoc_dnnl_function_t *function = &instance->functions[function_index];
+  const byoc_dnnl_variants_t *variants = &instance->functions[function_index];
+  if (variants->count == 0) return 0;
+  const byoc_dnnl_function_t *function = &variants->items[0]->function;
   const byoc_dnnl_version_t *packed = NULL;
   for (uint32_t i = 0; i < function->step_count; ++i) {
     const byoc_dnnl_step_t *step = &function->steps[i];
@@ -123,7 +176,7 @@ int byoc_dnnl_instance_packed_constant(const byoc_dnnl_instance_t *instance, uin
   }
   if (packed == NULL || !byoc_dnnl_layout_is_blocked(&packed->desc)) return 0;
   *out_desc = &packed->desc;
-  *out_data = function->weights + function->buffers[packed->buffer].offset;
+  *out_data = function->buffers[packed->buffer].packed->data;
   *out_size_bytes = function->api->dnnl_memory_desc_get_size(&packed->desc);
   return 1;
 }

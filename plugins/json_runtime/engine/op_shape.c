@@ -10,26 +10,31 @@ int32_t byoc_dnnl_build_concat(byoc_dnnl_function_t *function, const byoc_dnnl_n
   const byoc_dnnl_value_t *output = &function->graph.values[node->output];
   int64_t axis = byoc_dnnl_node_int(node, "axis", -1);
   if (axis < 0 || axis >= output->rank) return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its axis is wrong");
-  int32_t count = (int32_t)node->input_count, status = BYOC_OK, version = -1;
+  int32_t count = 0, status = BYOC_OK, version = -1;
   dnnl_primitive_attr_t attributes = NULL;
   dnnl_primitive_desc_t primitive_desc = NULL;
-  byoc_dnnl_argument_t *arguments = calloc((size_t)count + 1, sizeof(*arguments));
-  dnnl_memory_desc_t *descs = calloc((size_t)count, sizeof(*descs));
-  if (arguments == NULL || descs == NULL) {
+  byoc_dnnl_argument_t *arguments = calloc((size_t)node->input_count + 1, sizeof(*arguments));
+  dnnl_memory_desc_t *descs = calloc((size_t)node->input_count, sizeof(*descs));
+  int32_t *inputs = calloc((size_t)node->input_count, sizeof(*inputs));
+  if (arguments == NULL || descs == NULL || inputs == NULL) {
     status = byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
     goto cleanup;
+  }
+  for (uint32_t i = 0; i < node->input_count; ++i) {
+    const byoc_dnnl_value_t *input = node->inputs[i] >= 0 ? &function->graph.values[node->inputs[i]] : NULL;
+    if (input == NULL || input->rank != output->rank) {
+      status = byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it lacks an operand");
+      goto cleanup;
+    }
+    if (input->dims[axis] > 0) inputs[count++] = node->inputs[i]; // what has no elements adds none
   }
   status = byoc_dnnl_create_attributes(function, &attributes);
   // The operands as they are, then, where that has no optimised kernel, all of them row-major.
   for (int plain = 0; plain < 2 && status == BYOC_OK && primitive_desc == NULL; ++plain) {
     for (int32_t i = 0; status == BYOC_OK && i < count; ++i) {
-      if (node->inputs[i] < 0) {
-        status = byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it lacks an operand");
-        break;
-      }
       arguments[i].role = DNNL_ARG_MULTIPLE_SRC + i;
-      status = plain ? byoc_dnnl_read_plain(function, node->inputs[i], &arguments[i].version)
-                     : byoc_dnnl_read(function, node->inputs[i], NULL, &arguments[i].version);
+      status = plain ? byoc_dnnl_read_plain(function, inputs[i], &arguments[i].version)
+                     : byoc_dnnl_read(function, inputs[i], NULL, &arguments[i].version);
       if (status == BYOC_OK) descs[i] = *byoc_dnnl_desc(function, arguments[i].version);
     }
     if (status != BYOC_OK) break;
@@ -59,6 +64,7 @@ int32_t byoc_dnnl_build_concat(byoc_dnnl_function_t *function, const byoc_dnnl_n
 cleanup:
   if (primitive_desc != NULL) (void)api->dnnl_primitive_desc_destroy(primitive_desc);
   if (attributes != NULL) (void)api->dnnl_primitive_attr_destroy(attributes);
+  free(inputs);
   free(descs);
   free(arguments);
   return status;

@@ -13,7 +13,7 @@
 
 typedef struct work_t {
   const byoc_dnnl_api_t *api;
-  byoc_dnnl_function_t *functions;
+  byoc_dnnl_function_t *const *functions;
   uint32_t function_count;
   int32_t thread_count;
   atomic_uint next; // step, counted through all functions
@@ -21,14 +21,14 @@ typedef struct work_t {
 
 static uint32_t count_steps(const work_t *work) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < work->function_count; ++i) count += work->functions[i].step_count;
+  for (uint32_t i = 0; i < work->function_count; ++i) count += work->functions[i]->step_count;
   return count;
 }
 
 static byoc_dnnl_step_t *step_at(const work_t *work, uint32_t index) {
   for (uint32_t i = 0; i < work->function_count; ++i) {
-    if (index < work->functions[i].step_count) return &work->functions[i].steps[index];
-    index -= work->functions[i].step_count;
+    if (index < work->functions[i]->step_count) return &work->functions[i]->steps[index];
+    index -= work->functions[i]->step_count;
   }
   return NULL;
 }
@@ -49,7 +49,7 @@ static void *help(void *argument) {
   return NULL;
 }
 
-int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_function_t *functions,
+int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_function_t *const *functions,
                                     uint32_t function_count, int32_t thread_count, byoc_dnnl_error_t *error) {
   work_t work = {.api = api, .functions = functions, .function_count = function_count, .thread_count = thread_count};
   pthread_t helpers[MOST_HELPERS];
@@ -62,14 +62,14 @@ int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_functi
   for (uint32_t i = 0; i < helper_count; ++i) (void)pthread_join(helpers[i], NULL);
   int32_t status = BYOC_OK;
   for (uint32_t i = 0; i < function_count; ++i) {
-    for (uint32_t k = 0; k < functions[i].step_count; ++k) {
-      byoc_dnnl_step_t *step = &functions[i].steps[k];
+    for (uint32_t k = 0; k < functions[i]->step_count; ++k) {
+      byoc_dnnl_step_t *step = &functions[i]->steps[k];
       (void)api->dnnl_primitive_desc_destroy(step->primitive_desc);
       step->primitive_desc = NULL;
       if (step->created == dnnl_success || status != BYOC_OK) continue;
-      functions[i].error = error;
-      functions[i].node = step->node;
-      status = byoc_dnnl_check(&functions[i], step->created, "create the primitive");
+      functions[i]->error = error;
+      functions[i]->node = step->node;
+      status = byoc_dnnl_check(functions[i], step->created, "create the primitive");
     }
   }
   return status;

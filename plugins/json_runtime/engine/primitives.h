@@ -5,9 +5,9 @@
 
 #include "function.h"
 
-// Creates the primitives of all steps of `functions` from their descriptors, which are destroyed. Works on at most
+// Creates the primitives of all steps of these functions from their descriptors, which are destroyed. Works on at most
 // `thread_count` threads, each with OpenMP's thread count set to that number; the calling thread has it already.
-int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_function_t *functions,
+int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_function_t *const *functions,
                                     uint32_t function_count, int32_t thread_count, byoc_dnnl_error_t *error);
 
 #endif // BYOC_DNNL_PRIMITIVES_H_

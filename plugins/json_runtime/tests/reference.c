@@ -104,6 +104,12 @@ static float binary(const char *name, float a, float b) {
   return 0;
 }
 
+// The taps of a window along spatial axis d: the weights', the attribute's, or all of the picture.
+static int64_t taps_along(const json_t *node, const tensor_t *x, const tensor_t *w, int32_t first, int32_t d) {
+  if (w != NULL) return w->dims[first + d];
+  return attribute_int(node, "global", 0) != 0 ? x->dims[2 + d] : attribute_at(node, "kernel", d, 1);
+}
+
 static void window(const json_t *node, const tensor_t *x, const tensor_t *w, const tensor_t *bias, tensor_t *y,
                    const char *pool) {
   int32_t n = x->rank - 2, grouped = w != NULL && w->rank == x->rank + 1;
@@ -112,7 +118,7 @@ static void window(const json_t *node, const tensor_t *x, const tensor_t *w, con
   for (int64_t i = 0; i < y->count; ++i) {
     int64_t at[RANK_LIMIT], taps = 1;
     unravel(y, i, at);
-    for (int32_t d = 0; d < n; ++d) taps *= w != NULL ? w->dims[grouped + 2 + d] : attribute_at(node, "kernel", d, 1);
+    for (int32_t d = 0; d < n; ++d) taps *= taps_along(node, x, w, grouped + 2, d);
     double sum = bias != NULL ? bias->data[at[1]] : 0;
     float most = -INFINITY;
     int64_t hits = 0;
@@ -122,7 +128,7 @@ static void window(const json_t *node, const tensor_t *x, const tensor_t *w, con
         int64_t position[RANK_LIMIT];
         int inside = 1;
         for (int32_t d = n - 1; d >= 0; --d) {
-          int64_t size = w != NULL ? w->dims[grouped + 2 + d] : attribute_at(node, "kernel", d, 1);
+          int64_t size = taps_along(node, x, w, grouped + 2, d);
           position[d] = at[2 + d] * attribute_at(node, "strides", d, 1) - attribute_at(node, "pads", d, 0) +
                         rest % size * attribute_at(node, "dilations", d, 1);
           rest /= size;
