@@ -114,8 +114,20 @@ void byoc_dnnl_draft_node(byoc_dnnl_draft_t *draft, const char *name, const char
   while (input_count > 1 && inputs[input_count - 1] < 0) --input_count;
   memcpy(copy, inputs, input_count * sizeof(*copy));
   draft->values[output].producer = (int32_t)draft->node_count;
-  draft->nodes[draft->node_count++] = (byoc_dnnl_draft_node_t){
-      .name = name, .op = op, .inputs = copy, .input_count = input_count, .output = output, .attributes = attributes};
+  draft->nodes[draft->node_count++] = (byoc_dnnl_draft_node_t){.name = name,
+                                                               .op = op,
+                                                               .inputs = copy,
+                                                               .input_count = input_count,
+                                                               .output = output,
+                                                               .more = {-1, -1},
+                                                               .attributes = attributes};
+}
+
+void byoc_dnnl_draft_more_results(byoc_dnnl_draft_t *draft, const int32_t more[2]) {
+  for (int i = 0; !draft->failed && i < 2; ++i) {
+    draft->nodes[draft->node_count - 1].more[i] = more[i];
+    if (more[i] >= 0) draft->values[more[i]].producer = (int32_t)draft->node_count - 1;
+  }
 }
 
 int32_t byoc_dnnl_draft_reshape(byoc_dnnl_draft_t *draft, const char *name, int32_t value,
@@ -201,6 +213,8 @@ static json_t *emit_node(const byoc_dnnl_draft_node_t *node) {
                              emit_ids(node->inputs, node->input_count), "output", (int)node->output);
   if (object == NULL) return NULL;
   int failed = 0;
+  if (node->more[0] >= 0 || node->more[1] >= 0)
+    failed |= json_object_set_new(object, "more", emit_ids(node->more, 2)) != 0;
   if (node->attributes != NULL) failed |= json_object_set(object, "attributes", node->attributes) != 0;
   if (node->post_ops != NULL) failed |= json_object_set(object, "post_ops", node->post_ops) != 0;
   if (!failed) return object;

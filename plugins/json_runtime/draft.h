@@ -28,7 +28,7 @@ typedef struct byoc_dnnl_draft_node_t {
   const char *op; // NULL: the node was moved
   int32_t *inputs;
   uint32_t input_count;
-  int32_t output;
+  int32_t output, more[2]; // further results, or -1
   json_t *attributes;
   json_t *post_ops;
 } byoc_dnnl_draft_node_t;
@@ -63,6 +63,8 @@ const float *byoc_dnnl_draft_constant_data(const byoc_dnnl_draft_t *draft, int32
 // Appends a node. Takes over `attributes` (NULL: none). An input of -1 is left out.
 void byoc_dnnl_draft_node(byoc_dnnl_draft_t *draft, const char *name, const char *op, const int32_t *inputs,
                           uint32_t input_count, int32_t output, json_t *attributes);
+// Further results of the node that was appended last; -1 for one that is left out.
+void byoc_dnnl_draft_more_results(byoc_dnnl_draft_t *draft, const int32_t more[2]);
 // A view with other dimensions.
 int32_t byoc_dnnl_draft_reshape(byoc_dnnl_draft_t *draft, const char *name, int32_t value,
                                 const byoc_dnnl_shape_t *shape);

@@ -38,7 +38,12 @@ static int moves_elements_only(const byoc_graph_api_t *graph, const byoc_node_t 
 static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                byoc_dnnl_draft_t *draft) {
   int computes = 0;
-  for (uint64_t i = 0; i < graph->node_count(function); ++i) {
+  const uint64_t count = graph->node_count(function);
+  if (strcmp(graph->function_string(function, BYOC_ATTRIBUTE_COMPOSITE, ""), BYOC_DNNL_RECURRENT_RULE) == 0) {
+    byoc_dnnl_source_t source = {graph, graph->node_at(function, count - 1), &draft->sizes};
+    return byoc_dnnl_translate_recurrent(&source, draft);
+  }
+  for (uint64_t i = 0; i < count; ++i) {
     byoc_dnnl_source_t source = {graph, graph->node_at(function, i), &draft->sizes};
     if (graph->node_callee(source.node) != NULL) return "it calls another function";
     const char *reason = byoc_dnnl_translate(&source, draft);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin: target "dnnl", one group rule over the operators of translators.def, and the generate hook.
+// The plugin: target "dnnl", a group rule over the operators of translators.def, a pattern for recurrent networks, and
+// the generate hook.
 #include <string.h>
 
 #include "byoc/plugin.h"
@@ -11,7 +12,7 @@ BYOC_PLUGIN_IDENTITY_NEEDS("json_runtime", "0.1.0", "dnnl", "Sub-graphs as JSON,
 // Lives from query to destroy.
 typedef struct json_runtime_t {
   const byoc_host_t *host;
-  byoc_rule_t rules[1];
+  byoc_rule_t rules[2];
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } json_runtime_t;
@@ -42,15 +43,26 @@ static const byoc_option_t options[] = {
      .help = "open sizes: how many shapes a context keeps primitives for, of each sub-graph"},
 };
 
-static int32_t accept_node(void *self, byoc_region_t *region) {
-  const byoc_host_t *host = ((const json_runtime_t *)self)->host;
+// Whether a translator takes the node.
+static int32_t accept(const byoc_host_t *host, byoc_region_t *region, const byoc_node_t *node,
+                      const char *(*translate)(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft)) {
   byoc_dnnl_sizes_t sizes;
   byoc_dnnl_sizes_init(host->graph, &sizes);
-  byoc_dnnl_source_t source = {host->graph, host->region->node_at(region, 0), &sizes};
-  const char *reason = byoc_dnnl_translate(&source, NULL);
+  byoc_dnnl_source_t source = {host->graph, node, &sizes};
+  const char *reason = translate(&source, NULL);
   if (sizes.failed) reason = "out of memory";
   byoc_dnnl_sizes_deinit(&sizes);
   return reason == NULL ? 1 : host->region->decline(region, reason);
+}
+
+static int32_t accept_node(void *self, byoc_region_t *region) {
+  const byoc_host_t *host = ((const json_runtime_t *)self)->host;
+  return accept(host, region, host->region->node_at(region, 0), byoc_dnnl_translate);
+}
+
+static int32_t accept_recurrent(void *self, byoc_region_t *region) {
+  const byoc_host_t *host = ((const json_runtime_t *)self)->host;
+  return accept(host, region, host->region->node(region, "steps"), byoc_dnnl_translate_recurrent);
 }
 
 static int32_t generate(void *self, byoc_codegen_t *codegen) {
@@ -67,7 +79,12 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   if (self == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
   memset(self, 0, sizeof(*self));
   self->host = host;
+  // Greedy placement asks the rules in this order: a network comes before its product of all inputs.
   self->rules[0] = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1),
+                                 .name = BYOC_DNNL_RECURRENT_RULE,
+                                 .pattern = BYOC_DNNL_RECURRENT_PATTERN,
+                                 .accept = accept_recurrent};
+  self->rules[1] = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1),
                                  .name = "dnnl.group",
                                  .operators = byoc_dnnl_translated_operators(),
                                  .flags = BYOC_RULE_MERGE,
@@ -80,7 +97,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                                    .option_count = sizeof(options) / sizeof(options[0]),
                                    .option_stride = sizeof(options[0]),
                                    .rules = self->rules,
-                                   .rule_count = 1,
+                                   .rule_count = sizeof(self->rules) / sizeof(self->rules[0]),
                                    .rule_stride = sizeof(self->rules[0]),
                                    .generate = generate};
   self->backends[0] = &self->backend;

@@ -16,6 +16,12 @@ byoc_text_list_t byoc_dnnl_translated_operators(void);
 // Checks the node in general, then asks its translator.
 const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
 
+// A recurrent network, as BYOC_DNNL_RECURRENT_PATTERN matches it: `source` has its last node.
+const char *byoc_dnnl_translate_recurrent(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
+#define BYOC_DNNL_RECURRENT_RULE "dnnl.recurrent"
+#define BYOC_DNNL_RECURRENT_PATTERN                                                                                    \
+  "steps:{byoc::LSTMSteps|byoc::GRUSteps|byoc::RNNSteps}(Add?(MatMul(%x, @w), @b), @r, ...)"
+
 #define BYOC_DNNL_TRANSLATOR(op, name)                                                                                 \
   const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
 #include "translators.def"

@@ -49,7 +49,14 @@ static int32_t write_output(byoc_dnnl_function_t *function, int32_t value) {
   return BYOC_OK;
 }
 
-// A result without elements needs no step. A value that is not empty is made from empty ones by concatenation only.
+// Results without elements need no step.
+static int has_no_results(const byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
+  for (int i = 0; i < 2; ++i)
+    if (node->more[i] >= 0 && !is_empty(&function->graph.values[node->more[i]])) return 0;
+  return is_empty(&function->graph.values[node->output]);
+}
+
+// A value that is not empty is made from empty ones by concatenation only.
 static int32_t check_elements(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
   if (strcmp(node->op, "concat") == 0) return BYOC_OK;
   int has_empty = 0;
@@ -64,9 +71,11 @@ static int32_t check_elements(byoc_dnnl_function_t *function, const byoc_dnnl_no
 static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {
     if (strcmp(operators[i].name, node->op) != 0) continue;
-    if (is_empty(&function->graph.values[node->output])) return BYOC_OK;
+    if (has_no_results(function, node)) return BYOC_OK;
     BYOC_DNNL_RETURN_IF_ERROR(check_elements(function, node));
     BYOC_DNNL_RETURN_IF_ERROR(operators[i].build(function, node));
+    for (int k = 0; k < 2; ++k)
+      if (node->more[k] >= 0) BYOC_DNNL_RETURN_IF_ERROR(write_output(function, node->more[k]));
     return write_output(function, node->output);
   }
   return byoc_dnnl_node_fail(function, BYOC_UNSUPPORTED, "this engine has no such operator");

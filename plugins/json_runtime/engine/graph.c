@@ -171,6 +171,16 @@ static int32_t parse_node(byoc_dnnl_graph_t *graph, uint32_t index, const json_t
 
   node->output = parse_value_index(graph, json_object_get(object, "output"));
   if (node->output < 0 || value_is_ready(graph, node->output)) return damaged(graph, error, "output of node", index);
+  const json_t *more = json_object_get(object, "more");
+  for (size_t i = 0; i < 2; ++i) {
+    const json_t *item = json_array_get(more, i);
+    node->more[i] = -1;
+    if (item == NULL || json_is_null(item)) continue;
+    const int32_t value = node->more[i] = parse_value_index(graph, item);
+    if (value < 0 || value == node->output || value_is_ready(graph, value))
+      return damaged(graph, error, "results of node", index);
+    graph->values[value].producer = (int32_t)index;
+  }
   if (strcmp(node->op, "reshape") == 0 || strcmp(node->op, "transpose") == 0 || strcmp(node->op, "slice") == 0)
     graph->values[node->output].alias = node->inputs[0];
   for (uint32_t i = 0; i < node->input_count; ++i)

@@ -44,7 +44,8 @@ typedef struct byoc_dnnl_node_t {
   const json_t *attributes; // an object, or NULL
   int32_t *inputs;          // values; -1 where left out
   uint32_t input_count;
-  int32_t output; // every operator has one
+  int32_t output;  // every operator has one
+  int32_t more[2]; // further results, or -1
   byoc_dnnl_post_op_t *post_ops;
   uint32_t post_op_count;
 } byoc_dnnl_node_t;

@@ -107,6 +107,8 @@ static int32_t resolve_node(byoc_dnnl_graph_t *graph, const byoc_dnnl_node_t *no
     sizes[-1 - y->dims[i]] = size;
     status = fill_in(graph, node->output, sizes, error);
   }
+  for (int i = 0; status == BYOC_OK && i < 2; ++i)
+    if (node->more[i] >= 0) status = fill_in(graph, node->more[i], sizes, error);
   return status;
 }
 
