@@ -2,6 +2,7 @@
 // The steps of a build; each works on what the one before it left behind.
 #include "core/build/build.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/elf.h"
@@ -195,6 +196,22 @@ byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_o
   int64_t start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR(byoc_compose_artifact(build->result.program, &options, build->allocator, diag));
   byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", options.output, (double)(byoc_now_ns() - start_ns) / 1e6);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
+                                         const byoc_compose_options_t *output, byoc_diag_t *diag) {
+  byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
+  assert(count > 0 && count <= BYOC_COMPOSE_MOST_ENTRIES);
+  for (size_t k = 0; k < count; ++k) {
+    BYOC_RETURN_IF_ERROR(begin(builds[k], "compose", diag));
+    entries[k] = (byoc_compose_entry_t){.program = builds[k]->result.program, .options = complete(builds[k], output)};
+    entries[k].options.place = (byoc_compose_place_t){.names = names, .count = count, .index = k};
+  }
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_compose_entries(entries, count, builds[0]->allocator, diag));
+  byoc_log(BYOC_LOG_INFO, "composed %zu entries into %s in %.0f ms", count, output->output,
+           (double)(byoc_now_ns() - start_ns) / 1e6);
   return BYOC_OK;
 }
 

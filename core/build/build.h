@@ -90,6 +90,10 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
 // Makes an artifact. In `output`, the build sets targets, thread_count and cpu_features itself. The file appears under
 // its name only when it is whole.
 byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_diag_t *diag);
+// Makes an artifact of several models, which `names` tell apart: C identifiers of fewer than BYOC_COMPOSE_ENTRY_BYTES
+// bytes, no two the same but for capitals. At most BYOC_COMPOSE_MOST_ENTRIES.
+byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
+                                         const byoc_compose_options_t *output, byoc_diag_t *diag);
 // Appends the C text of the host program and its kernels to `out`, and behind it, within #if 0, the C sources that
 // backends handed back.
 byoc_status_t byoc_build_emit_c(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_string_t *out,

@@ -6,351 +6,292 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/compose/compiler.h"
-#include "core/compose/cross.h"
-#include "core/compose/data_object.h"
-#include "core/compose/host_c.h"
+#include "core/compose/composing.h"
 #include "core/compose/install.h"
-#include "core/compose/libc.h"
-#include "core/compose/link_files.h"
-#include "core/compose/native.h"
-#include "core/compose/seal.h"
 #include "core/compose/source_folder.h"
-#include "core/compose/static.h"
 #include "core/compose/tool.h"
 #include "core/compose/weights_file.h"
 #include "core/kernel/emit_c.h"
-#include "core/module/symbols.h"
 
 // Instructions of the longest host program that is compiled at the full level.
 enum { MOST_OPTIMISED = 4096 };
 
-// One build, from its parts to a linked file in a temporary folder.
-typedef struct build_t {
-  const byoc_host_program_t *program;
-  const byoc_compose_options_t *options;
-  byoc_compose_options_t own_options; // with a path of the weights
-  byoc_allocator_t allocator;
-  byoc_diag_t *diag;
-  byoc_arena_t arena;
-  byoc_native_flags_t native;
-  const char *compiler_version;
-  byoc_data_layout_t layout;
-  bool has_layout;
-  char *metadata;
-  char *folder;
-  BYOC_VECTOR(byoc_compile_job_t) jobs; // host, kernels, then the backends' C sources
-  BYOC_VECTOR(byoc_bytes_t) objects;    // parallel to jobs
-  BYOC_VECTOR(byoc_string_t) texts;     // of the sources made here
-  byoc_string_t runtime;                // the archive, if it was made here
-} build_t;
+// ---- the beginning ----
 
-// Settles own_options.weights.
-static byoc_status_t decide_weights(build_t *build) {
-  const bool is_shared =
-      build->options->output == NULL || byoc_compose_form(build->options->output) == BYOC_COMPOSE_SHARED;
-  build->own_options = *build->options;
-  build->options = &build->own_options;
-  byoc_compose_weights_t *weights = &build->own_options.weights;
+// Do constants of the programs have to lie outside of the artifact's data?
+static byoc_status_t is_large(const byoc_composing_t *composing, bool *out_is_large) {
   uint64_t sum_bytes = 0;
+  BYOC_RETURN_IF_ERROR(byoc_data_layout_sum(composing->programs, composing->entry_count, composing->allocator,
+                                            composing->diag, &sum_bytes));
+  *out_is_large = sum_bytes >= BYOC_COMPOSE_WEIGHTS_MOST_BYTES;
+  return BYOC_OK;
+}
+
+static byoc_status_t decide_weights(byoc_composing_t *composing, byoc_compose_weights_t *weights) {
+  const char *output = composing->options->output;
+  const bool is_shared = output == NULL || byoc_compose_form(output) == BYOC_COMPOSE_SHARED;
   if (*weights == BYOC_COMPOSE_WEIGHTS_APPENDED && !is_shared) {
-    return byoc_diag_error(build->diag, BYOC_INVALID_ARGUMENT, "weights are appended to shared objects; '%s' is none",
-                           build->options->output);
+    return byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT,
+                           "weights are appended to shared objects; '%s' is "
+                           "none",
+                           output);
   }
   if (*weights != BYOC_COMPOSE_WEIGHTS_AUTO && *weights != BYOC_COMPOSE_WEIGHTS_INTERNAL) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(byoc_data_layout_sum(build->program, build->allocator, build->diag, &sum_bytes));
-  const bool is_large = sum_bytes >= BYOC_COMPOSE_WEIGHTS_MOST_BYTES;
-  if (*weights == BYOC_COMPOSE_WEIGHTS_INTERNAL && is_large && is_shared) *weights = BYOC_COMPOSE_WEIGHTS_APPENDED;
+  bool outside = false;
+  BYOC_RETURN_IF_ERROR(is_large(composing, &outside));
+  if (*weights == BYOC_COMPOSE_WEIGHTS_INTERNAL && outside && is_shared) *weights = BYOC_COMPOSE_WEIGHTS_APPENDED;
   if (*weights != BYOC_COMPOSE_WEIGHTS_AUTO) return BYOC_OK;
-  *weights = is_large ? BYOC_COMPOSE_WEIGHTS_EXTERNAL : BYOC_COMPOSE_WEIGHTS_INTERNAL;
+  *weights = outside ? BYOC_COMPOSE_WEIGHTS_EXTERNAL : BYOC_COMPOSE_WEIGHTS_INTERNAL;
   return BYOC_OK;
 }
 
-static byoc_status_t choose_weights_path(build_t *build) {
-  const char *output = build->options->output != NULL ? build->options->output : "model.so";
-  if (build->own_options.weights_path != NULL) return BYOC_OK;
+static byoc_status_t choose_weights_path(byoc_composing_t *composing, const char **path) {
+  const char *output = composing->options->output != NULL ? composing->options->output : "model.so";
+  if (*path != NULL) return BYOC_OK;
   if (byoc_file_is_special(output)) {
     byoc_status_t status =
-        byoc_diag_error(build->diag, BYOC_INVALID_ARGUMENT,
+        byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT,
                         "the weights have no place beside '%s', which is not a regular file", output);
-    byoc_diag_hint(build->diag, "name a file for them, or leave them in the artifact: --weights internal");
+    byoc_diag_hint(composing->diag, "name a file for them, or leave them in the artifact: --weights internal");
     return status;
   }
-  build->own_options.weights_path = byoc_compose_weights_path(output, byoc_arena_allocator(&build->arena));
-  return build->own_options.weights_path != NULL ? BYOC_OK : byoc_diag_out_of_memory(build->diag);
+  *path = byoc_compose_weights_path(output, byoc_arena_allocator(&composing->arena));
+  return *path != NULL ? BYOC_OK : byoc_diag_out_of_memory(composing->diag);
 }
 
-static byoc_status_t build_init(build_t *build) {
-  byoc_arena_init(&build->arena, build->allocator);
-  byoc_string_init(&build->runtime, build->allocator);
-  BYOC_RETURN_IF_ERROR(byoc_host_check_places(build->program, build->diag));
-  BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
-  static const char hasty_level[] = "-O1"; // the last -O on a command line counts
-  if (build->options->in_haste &&
-      !byoc_vector_push(&build->native.kernel, byoc_arena_allocator(&build->arena), hasty_level)) {
-    return byoc_diag_out_of_memory(build->diag);
+// Cannot fail, and allocates nothing.
+static void composing_init(byoc_composing_t *composing, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  *composing = (byoc_composing_t){.allocator = allocator, .diag = diag};
+  byoc_arena_init(&composing->arena, allocator);
+  byoc_string_init(&composing->runtime, allocator);
+  byoc_string_init(&composing->metadata, allocator);
+}
+
+static byoc_status_t list_entries(byoc_composing_t *composing, const byoc_compose_entry_t *entries, size_t count) {
+  composing->entries = BYOC_ARENA_ARRAY(&composing->arena, byoc_composing_entry_t, count);
+  composing->programs = BYOC_ARENA_ARRAY(&composing->arena, const byoc_host_program_t *, count);
+  if (composing->entries == NULL || composing->programs == NULL) return byoc_diag_out_of_memory(composing->diag);
+  for (size_t k = 0; k < count; k++) {
+    composing->entries[k] = (byoc_composing_entry_t){.program = entries[k].program, .options = entries[k].options};
+    byoc_text_map_init(&composing->entries[k].shared, composing->allocator);
+    composing->programs[k] = entries[k].program;
   }
-  BYOC_RETURN_IF_ERROR(decide_weights(build));
-  const byoc_compose_weights_t weights = build->options->weights;
-  if (weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL) BYOC_RETURN_IF_ERROR(choose_weights_path(build));
-  BYOC_RETURN_IF_ERROR(byoc_data_layout_create(build->program, weights != BYOC_COMPOSE_WEIGHTS_INTERNAL,
-                                               build->allocator, build->diag, &build->layout));
-  build->has_layout = true;
+  composing->entry_count = count;
+  composing->options = &composing->entries[0].options;
   return BYOC_OK;
 }
 
-static void build_deinit(build_t *build) {
-  for (size_t i = 0; i < build->objects.count; i++) {
-    byoc_free(build->allocator, (void *)(uintptr_t)build->objects.data[i].data);
+// All that is known before C is made.
+static byoc_status_t prepare(byoc_composing_t *composing) {
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    BYOC_RETURN_IF_ERROR(byoc_host_check_places(composing->programs[k], composing->diag));
   }
-  for (size_t i = 0; i < build->texts.count; i++) byoc_string_deinit(&build->texts.data[i]);
-  byoc_string_deinit(&build->runtime);
-  byoc_vector_deinit(&build->objects, build->allocator);
-  byoc_vector_deinit(&build->texts, build->allocator);
-  byoc_vector_deinit(&build->jobs, build->allocator);
-  if (build->has_layout) byoc_data_layout_deinit(&build->layout);
-  if (build->folder != NULL) (void)byoc_remove_tree(build->folder, NULL);
-  byoc_free(build->allocator, build->folder);
-  byoc_free(build->allocator, build->metadata);
-  byoc_arena_deinit(&build->arena);
+  BYOC_RETURN_IF_ERROR(
+      byoc_native_flags(composing->options->targets, &composing->arena, composing->diag, &composing->native));
+  static const char hasty_level[] = "-O1"; // the last -O on a command line counts
+  if (composing->options->in_haste &&
+      !byoc_vector_push(&composing->native.kernel, byoc_arena_allocator(&composing->arena), hasty_level)) {
+    return byoc_diag_out_of_memory(composing->diag);
+  }
+  byoc_compose_weights_t weights = composing->options->weights;
+  const char *path = composing->options->weights_path;
+  BYOC_RETURN_IF_ERROR(decide_weights(composing, &weights));
+  if (weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL) BYOC_RETURN_IF_ERROR(choose_weights_path(composing, &path));
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    composing->entries[k].options.weights = weights;
+    composing->entries[k].options.weights_path = path;
+  }
+  BYOC_RETURN_IF_ERROR(byoc_data_layout_create(composing->programs, composing->entry_count,
+                                               weights != BYOC_COMPOSE_WEIGHTS_INTERNAL, composing->allocator,
+                                               composing->diag, &composing->layout));
+  composing->has_layout = true;
+  return byoc_composing_share_kernels(composing);
+}
+
+static void composing_deinit(byoc_composing_t *composing) {
+  for (size_t i = 0; i < composing->objects.count; i++) {
+    byoc_free(composing->allocator, (void *)(uintptr_t)composing->objects.data[i].data);
+  }
+  for (size_t i = 0; i < composing->texts.count; i++) byoc_string_deinit(&composing->texts.data[i]);
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    byoc_vector_deinit(&composing->entries[k].kernels, composing->allocator);
+    byoc_map_deinit(&composing->entries[k].shared);
+  }
+  byoc_string_deinit(&composing->runtime);
+  byoc_string_deinit(&composing->metadata);
+  byoc_vector_deinit(&composing->shared_kernels, composing->allocator);
+  byoc_vector_deinit(&composing->objects, composing->allocator);
+  byoc_vector_deinit(&composing->texts, composing->allocator);
+  byoc_vector_deinit(&composing->jobs, composing->allocator);
+  if (composing->has_layout) byoc_data_layout_deinit(&composing->layout);
+  if (composing->folder != NULL) (void)byoc_remove_tree(composing->folder, NULL);
+  byoc_free(composing->allocator, composing->folder);
+  byoc_arena_deinit(&composing->arena);
 }
 
 // ---- texts ----
 
-static byoc_string_t *new_text(build_t *build) {
+static byoc_string_t *new_text(byoc_composing_t *composing) {
   byoc_string_t text;
-  byoc_string_init(&text, build->allocator);
-  if (!byoc_vector_push(&build->texts, build->allocator, text)) return NULL;
-  return &build->texts.data[build->texts.count - 1];
+  byoc_string_init(&text, composing->allocator);
+  if (!byoc_vector_push(&composing->texts, composing->allocator, text)) return NULL;
+  return &composing->texts.data[composing->texts.count - 1];
 }
 
-static byoc_status_t emit_host(build_t *build, byoc_string_t *out) {
-  BYOC_RETURN_IF_ERROR(byoc_compose_metadata(build->program, build->options, &build->layout, build->compiler_version,
-                                             build->allocator, build->diag, &build->metadata));
+// The metadata of the entry, behind those of the entries before it.
+static byoc_status_t add_metadata(byoc_composing_t *composing, byoc_composing_entry_t *entry) {
+  char *text = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_compose_metadata(entry->program, &entry->options, &composing->layout,
+                                             composing->compiler_version, composing->allocator, composing->diag,
+                                             &text));
+  entry->metadata = (byoc_host_c_metadata_t){.offset_bytes = composing->metadata.size, .size_bytes = strlen(text)};
+  byoc_string_append_bytes(&composing->metadata, text, entry->metadata.size_bytes + 1);
+  byoc_free(composing->allocator, text);
+  return composing->metadata.failed ? byoc_diag_out_of_memory(composing->diag) : BYOC_OK;
+}
+
+static byoc_status_t emit_host(byoc_composing_t *composing, byoc_composing_entry_t *entry, byoc_string_t *out) {
+  BYOC_RETURN_IF_ERROR(add_metadata(composing, entry));
   byoc_host_c_t host;
-  BYOC_RETURN_IF_ERROR(
-      byoc_host_c_init(build->program, build->options, &build->layout, build->allocator, build->diag, &host));
-  byoc_status_t status = byoc_host_c_emit(&host, build->metadata, out);
+  BYOC_RETURN_IF_ERROR(byoc_host_c_init(entry->program, &entry->options, &composing->layout, composing->allocator,
+                                        composing->diag, &host));
+  byoc_status_t status = byoc_host_c_emit(&host, &entry->metadata, out);
   byoc_host_c_deinit(&host);
   return status;
 }
 
-static byoc_status_t emit_kernels(build_t *build, size_t unit, byoc_string_t *out) {
-  size_t first = unit * BYOC_KERNELS_A_UNIT, count = build->program->kernels.count - first;
+// Unit `unit` of a list of kernels.
+static byoc_status_t emit_kernels(byoc_composing_t *composing, const byoc_loop_kernel_t *const *kernels, size_t all,
+                                  size_t unit, byoc_string_t *out) {
+  size_t first = unit * BYOC_KERNELS_A_UNIT, count = all - first;
   if (count > BYOC_KERNELS_A_UNIT) count = BYOC_KERNELS_A_UNIT;
-  byoc_status_t status = byoc_kernel_emit_c(build->program->kernels.data + first, count, out);
-  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(build->diag);
+  byoc_status_t status = byoc_kernel_emit_c(kernels + first, count, out);
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(composing->diag);
   if (status != BYOC_OK) {
-    return byoc_diag_error(build->diag, status, "the kernels from '%s' on cannot be emitted as C",
-                           build->program->kernels.data[first]->name);
+    return byoc_diag_error(composing->diag, status, "the kernels from '%s' on cannot be emitted as C",
+                           kernels[first]->name);
   }
   return BYOC_OK;
 }
 
 // ---- jobs ----
 
-static byoc_status_t add_job(build_t *build, const byoc_compile_job_t *job) {
-  if (!byoc_vector_push(&build->jobs, build->allocator, *job) ||
-      !byoc_vector_push(&build->objects, build->allocator, (byoc_bytes_t){0})) {
-    return byoc_diag_out_of_memory(build->diag);
+static byoc_status_t add_job(byoc_composing_t *composing, const byoc_compile_job_t *job) {
+  if (job->name == NULL || !byoc_vector_push(&composing->jobs, composing->allocator, *job) ||
+      !byoc_vector_push(&composing->objects, composing->allocator, (byoc_bytes_t){0})) {
+    return byoc_diag_out_of_memory(composing->diag);
   }
   return BYOC_OK;
 }
 
-static byoc_status_t add_jobs(build_t *build) {
+// "kernels", "_decode", 0 → "kernels_decode_0".
+static byoc_status_t add_kernel_jobs(byoc_composing_t *composing, const byoc_loop_kernel_t *const *kernels,
+                                     size_t count, const char *name) {
+  for (size_t i = 0; i < byoc_kernel_unit_count(count); i++) {
+    byoc_string_t *text = new_text(composing);
+    BYOC_RETURN_IF_ERROR(emit_kernels(composing, kernels, count, i, text));
+    const byoc_compile_job_t job = {.name = byoc_arena_format(&composing->arena, "%s_%zu", name, i),
+                                    .source = text->data,
+                                    .compiler = composing->native.compiler,
+                                    .flags = composing->native.kernel.data,
+                                    .flag_count = composing->native.kernel.count};
+    BYOC_RETURN_IF_ERROR(add_job(composing, &job));
+  }
+  return BYOC_OK;
+}
+
+// "host", or "host_decode" of several entries.
+static const char *name_of(byoc_composing_t *composing, const char *what, const byoc_composing_entry_t *entry) {
+  const byoc_compose_place_t *place = &entry->options.place;
+  if (place->count == 0) return what;
+  return byoc_arena_format(&composing->arena, "%s_%s", what, place->names[place->index]);
+}
+
+static byoc_status_t add_entry_jobs(byoc_composing_t *composing, byoc_composing_entry_t *entry) {
   // The glue of very long programs gains nothing from a better level, which would take twice the time.
   static const char *const host_flags[] = {"-O2"}, *const long_flags[] = {"-O1"};
-  const bool is_long = build->program->instruction_count > MOST_OPTIMISED;
-  const byoc_native_flags_t *native = &build->native;
-  size_t units = byoc_kernel_unit_count(build->program);
-  // Texts must not move, because jobs point into them.
-  if (!byoc_vector_reserve(&build->texts, build->allocator, units + 1)) return byoc_diag_out_of_memory(build->diag);
-  byoc_string_t *text = new_text(build);
-  BYOC_RETURN_IF_ERROR(emit_host(build, text));
-  byoc_compile_job_t host = {.name = "host",
-                             .source = text->data,
-                             .compiler = native->compiler,
-                             .flags = is_long ? long_flags : host_flags,
-                             .flag_count = 1};
-  BYOC_RETURN_IF_ERROR(add_job(build, &host));
-  for (size_t i = 0; i < units; i++) {
-    text = new_text(build);
-    BYOC_RETURN_IF_ERROR(emit_kernels(build, i, text));
-    byoc_compile_job_t job = {.name = byoc_arena_format(&build->arena, "kernels_%zu", i),
-                              .source = text->data,
-                              .compiler = native->compiler,
-                              .flags = native->kernel.data,
-                              .flag_count = native->kernel.count};
-    if (job.name == NULL) return byoc_diag_out_of_memory(build->diag);
-    BYOC_RETURN_IF_ERROR(add_job(build, &job));
-  }
-  for (size_t i = 0; i < build->program->libraries.count; i++) {
-    const byoc_runtime_module_t *module = build->program->libraries.data[i];
+  const bool is_long = entry->program->instruction_count > MOST_OPTIMISED;
+  const byoc_native_flags_t *native = &composing->native;
+  const char *kernels = name_of(composing, "kernels", entry);
+  if (kernels == NULL) return byoc_diag_out_of_memory(composing->diag);
+  entry->first_job = composing->jobs.count;
+  byoc_string_t *text = new_text(composing);
+  BYOC_RETURN_IF_ERROR(emit_host(composing, entry, text));
+  const byoc_compile_job_t host = {.name = name_of(composing, "host", entry),
+                                   .source = text->data,
+                                   .compiler = native->compiler,
+                                   .flags = is_long ? long_flags : host_flags,
+                                   .flag_count = 1};
+  BYOC_RETURN_IF_ERROR(add_job(composing, &host));
+  BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, entry->kernels.data, entry->kernels.count, kernels));
+  for (size_t i = 0; i < entry->program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = entry->program->libraries.data[i];
     if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE | BYOC_MODULE_SERIALISABLE)) continue;
-    byoc_compile_job_t job = {.name = module->name,
-                              .source = module->source,
-                              .compiler = module->compiler != NULL ? module->compiler : native->compiler,
-                              .flags = module->flags.data,
-                              .flag_count = module->flags.count};
-    BYOC_RETURN_IF_ERROR(add_job(build, &job));
+    const byoc_compile_job_t job = {.name = module->name,
+                                    .source = module->source,
+                                    .compiler = module->compiler != NULL ? module->compiler : native->compiler,
+                                    .flags = module->flags.data,
+                                    .flag_count = module->flags.count};
+    BYOC_RETURN_IF_ERROR(add_job(composing, &job));
   }
   return BYOC_OK;
 }
 
-static byoc_status_t compile(build_t *build) {
+static byoc_status_t add_jobs(byoc_composing_t *composing) {
+  // Texts must not move, because jobs point into them.
+  size_t text_count = composing->shared_unit_count;
+  for (size_t k = 0; k < composing->entry_count; k++) text_count += composing->entries[k].kernel_unit_count + 1;
+  if (!byoc_vector_reserve(&composing->texts, composing->allocator, text_count)) {
+    return byoc_diag_out_of_memory(composing->diag);
+  }
+  BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, (const byoc_loop_kernel_t *const *)composing->shared_kernels.data,
+                                       composing->shared_kernels.count, "kernels"));
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    BYOC_RETURN_IF_ERROR(add_entry_jobs(composing, &composing->entries[k]));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compile(byoc_composing_t *composing) {
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(
-      byoc_compile_all(build->jobs.data, build->jobs.count, 0, build->allocator, build->diag, build->objects.data));
-  byoc_log(BYOC_LOG_INFO, "compiled %zu translation units in %.2f s", build->jobs.count,
+  BYOC_RETURN_IF_ERROR(byoc_compile_all(composing->jobs.data, composing->jobs.count, 0, composing->allocator,
+                                        composing->diag, composing->objects.data));
+  byoc_log(BYOC_LOG_INFO, "compiled %zu translation units in %.2f s", composing->jobs.count,
            (double)(byoc_now_ns() - start_ns) / 1e9);
   return BYOC_OK;
 }
 
-// ---- link ----
-
-static byoc_status_t check_linkable(const byoc_runtime_module_t *module, byoc_diag_t *diag) {
-  if (byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE)) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "runtime module '%s' (%s) has no objects, and the program calls it",
-                         module->name, byoc_runtime_module_kind_name(module->kind));
-}
-
-static bool uses_driver(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
-  for (size_t i = 0; i < program->devices.count && module->kind == BYOC_RUNTIME_MODULE_DRIVER; i++) {
-    if (strcmp(program->devices.data[i]->driver, byoc_runtime_module_given_name(module)) == 0) return true;
-  }
-  return false;
-}
-
-// The one for this machine travels as an archive, those for others as sources.
-static byoc_status_t add_runtime(build_t *build, byoc_link_files_t *files) {
-  if (build->options->targets == NULL || build->options->targets->triple == NULL) {
-    return byoc_link_files_add_runtime(files, build->diag);
-  }
-  BYOC_RETURN_IF_ERROR(byoc_cross_runtime(build->native.compiler, build->allocator, build->diag, &build->runtime));
-  return byoc_link_files_add(files, build->runtime.data, build->runtime.size, build->diag);
-}
-
-// Objects in order: the host's, the kernels', then each library where it was produced, the engines, drivers, data and
-// runtime.
-static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
-  const byoc_host_program_t *program = build->program;
-  size_t job = 0, own = 1 + byoc_kernel_unit_count(program);
-  for (; job < own; job++) {
-    const byoc_bytes_t *object = &build->objects.data[job];
-    BYOC_RETURN_IF_ERROR(byoc_link_files_add(files, object->data, object->size_bytes, build->diag));
-  }
-  for (size_t i = 0; i < program->libraries.count; i++) {
-    const byoc_runtime_module_t *module = program->libraries.data[i];
-    BYOC_RETURN_IF_ERROR(check_linkable(module, build->diag));
-    if (byoc_runtime_module_has(module, BYOC_MODULE_SERIALISABLE)) { // compiled above
-      const byoc_bytes_t *object = &build->objects.data[job++];
-      BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_objects(module, object, 1, build->diag));
-      BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, object, build->diag));
-    } else {
-      BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, build->diag));
-      BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, NULL, build->diag));
-    }
-  }
-  for (size_t i = 0; i < program->engines.count; i++) {
-    const byoc_runtime_module_t *engine = program->engines.data[i].engine;
-    BYOC_RETURN_IF_ERROR(check_linkable(engine, build->diag));
-    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
-    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, NULL, build->diag));
-  }
-  for (size_t i = 0; program->module != NULL && i < program->module->runtime_modules.count; i++) {
-    const byoc_runtime_module_t *driver = program->module->runtime_modules.data[i];
-    if (!uses_driver(program, driver)) continue;
-    BYOC_RETURN_IF_ERROR(check_linkable(driver, build->diag));
-    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(driver, build->diag));
-    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, driver, NULL, build->diag));
-  }
-  static const char *const data_symbols[] = {"byoc_data", "byoc_metadata"};
-  BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", data_symbols, 2, build->diag));
-  const char *data = byoc_arena_format(&build->arena, "%s/data.o", build->folder);
-  if (data == NULL) return byoc_diag_out_of_memory(build->diag);
-  BYOC_RETURN_IF_ERROR(
-      byoc_data_object_write(&build->layout, build->metadata, &build->objects.data[0], data, build->diag));
-  BYOC_RETURN_IF_ERROR(add_runtime(build, files));
-  return byoc_link_files_write(files, program->module, build->diag);
-}
-
-static byoc_status_t link_artifact(build_t *build, const char *output) {
-  static const char *const exports[] = {"byoc_artifact_entry"};
-  byoc_link_files_t files;
-  byoc_link_files_init(&files, build->folder, build->allocator);
-  files.machine = build->native.machine;
-  int64_t start_ns = byoc_now_ns();
-  byoc_status_t status = lay_down(build, &files);
-  byoc_link_job_t job = {0};
-  byoc_libc_t libc = {0};
-  const bool is_shared = byoc_compose_form(build->options->output) == BYOC_COMPOSE_SHARED;
-  if (is_shared && !build->options->in_haste) byoc_libc_open(build->native.compiler, &libc);
-  if (status == BYOC_OK) {
-    job = (byoc_link_job_t){.output = output,
-                            .compiler = build->native.compiler,
-                            .files = files.paths.data,
-                            .file_count = files.paths.count,
-                            .names = files.names.data,
-                            .needed = files.needed.data,
-                            .needed_count = files.needed.count,
-                            .search = files.search.data,
-                            .search_count = files.search.count,
-                            .exports = exports,
-                            .export_count = 1,
-                            .needs_parts_of_libc = libc.is_whole,
-                            .has_build_id = true};
-    status = byoc_link_shared(&job, build->diag);
-    byoc_log(BYOC_LOG_INFO, "linked in %.2f s", (double)(byoc_now_ns() - start_ns) / 1e9);
-  }
-  if (status == BYOC_OK) {
-    status = byoc_compose_verify_linked(output, files.needed.data, files.needed.count, build->diag);
-  }
-  if (status == BYOC_OK && libc.is_whole) status = byoc_libc_lower_versions(&libc, output, build->diag);
-  byoc_libc_close(&libc);
-  if (status == BYOC_OK && !is_shared) {
-    status = byoc_compose_make_static(&job, build->options, build->allocator, build->diag);
-  } else if (status == BYOC_OK) {
-    if (build->options->weights == BYOC_COMPOSE_WEIGHTS_APPENDED && build->layout.weights.count > 0) {
-      status = byoc_weights_file_append(&build->layout, output, build->diag);
-    }
-    if (status == BYOC_OK) status = byoc_compose_seal(output, build->diag);
-  }
-  byoc_link_files_deinit(&files);
-  return status;
-}
-
 // ---- the whole ----
 
-static byoc_status_t compose_source(build_t *build) {
-  BYOC_RETURN_IF_ERROR(byoc_source_folder_check(build->program, build->diag));
-  if (build->options->weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
-      build->options->weights == BYOC_COMPOSE_WEIGHTS_APPENDED) {
-    return byoc_diag_error(build->diag, BYOC_INVALID_ARGUMENT, "C source holds its weights: --weights is for files");
+static byoc_status_t emit_header(const byoc_composing_t *composing, byoc_string_t *out) {
+  byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    entries[k] = (byoc_compose_entry_t){.program = composing->programs[k], .options = composing->entries[k].options};
   }
-  if (build->options->targets != NULL && build->options->targets->triple != NULL) {
-    return byoc_diag_error(build->diag, BYOC_INVALID_ARGUMENT, "C source is for any machine: leave out --triple");
+  return byoc_compose_emit_header(entries, composing->entry_count, out, composing->diag);
+}
+
+static byoc_status_t compose_source(byoc_composing_t *composing) {
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    BYOC_RETURN_IF_ERROR(byoc_source_folder_check(composing->programs[k], composing->diag));
   }
-  build->own_options = *build->options;
-  build->own_options.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL;
-  build->options = &build->own_options;
-  BYOC_RETURN_IF_ERROR(build_init(build));
-  BYOC_RETURN_IF_ERROR(add_jobs(build));
+  byoc_compose_weights_t *weights = &composing->entries[0].options.weights;
+  if (*weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL || *weights == BYOC_COMPOSE_WEIGHTS_APPENDED) {
+    return byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT,
+                           "C source holds its weights: --weights is for files");
+  }
+  if (composing->options->targets != NULL && composing->options->targets->triple != NULL) {
+    return byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT, "C source is for any machine: leave out --triple");
+  }
+  *weights = BYOC_COMPOSE_WEIGHTS_INTERNAL;
+  BYOC_RETURN_IF_ERROR(prepare(composing));
+  BYOC_RETURN_IF_ERROR(add_jobs(composing));
   byoc_string_t header;
-  byoc_string_init(&header, build->allocator);
-  byoc_status_t status = byoc_compose_emit_header(build->program, build->options, &header, build->diag);
-  const byoc_source_folder_t source = {.program = build->program,
-                                       .options = build->options,
-                                       .jobs = build->jobs.data,
-                                       .job_count = build->jobs.count,
-                                       .kernel_flags = build->native.kernel.data,
-                                       .kernel_flag_count = build->native.kernel.count,
-                                       .layout = &build->layout,
-                                       .metadata = build->metadata,
-                                       .header = &header};
-  if (status == BYOC_OK) status = byoc_source_folder_write(&source, build->allocator, build->diag);
+  byoc_string_init(&header, composing->allocator);
+  byoc_status_t status = emit_header(composing, &header);
+  if (status == BYOC_OK) status = byoc_source_folder_write(composing, &header);
   byoc_string_deinit(&header);
   return status;
 }
@@ -371,70 +312,89 @@ static void note_place_of_weights(const byoc_compose_options_t *options) {
   byoc_free(allocator, theirs);
 }
 
-static byoc_status_t compose_linked(build_t *build) {
-  const byoc_compose_options_t *options = build->options;
-  byoc_diag_t *diag = build->diag;
-  byoc_string_t header;
-  byoc_string_init(&header, build->allocator);
-  char *linked = NULL;
-  byoc_status_t status = byoc_file_check_place(options->output, diag);
-  if (status == BYOC_OK) status = build_init(build);
-  if (status == BYOC_OK) status = byoc_c_compiler_version(build->native.compiler, diag, &build->compiler_version);
-  if (status == BYOC_OK) status = add_jobs(build);
-  if (status == BYOC_OK) status = compile(build);
-  if (status == BYOC_OK) {
-    status = byoc_make_temporary_directory("byoc-compose", build->allocator, diag, &build->folder);
-  }
-  if (status == BYOC_OK) {
-    linked = byoc_path_join(build->allocator, build->folder, "model.so");
-    status = linked == NULL ? byoc_diag_out_of_memory(diag) : link_artifact(build, linked);
-  }
-  if (status == BYOC_OK && options->keep_header) {
-    status = byoc_compose_emit_header(build->program, options, &header, diag);
-  }
+static byoc_status_t add_weights(byoc_composing_t *composing, bool is_named, byoc_file_set_t *files) {
+  const byoc_compose_options_t *options = composing->options;
+  if (options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL || composing->layout.weights.count == 0) return BYOC_OK;
+  if (is_named) note_place_of_weights(options);
+  return byoc_weights_file_add(&composing->layout, options->weights_path, is_named, files, composing->diag);
+}
+
+static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_named_weights) {
+  const byoc_compose_options_t *options = composing->options;
+  byoc_diag_t *diag = composing->diag;
   byoc_file_set_t own_files = {0}, *files = options->files != NULL ? options->files : &own_files;
-  if (status == BYOC_OK && build->options->weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL &&
-      build->layout.weights.count > 0) {
-    if (options->weights_path != NULL) note_place_of_weights(options);
-    status =
-        byoc_weights_file_add(&build->layout, build->options->weights_path, options->weights_path != NULL, files, diag);
-  }
+  byoc_string_t header;
+  byoc_string_init(&header, composing->allocator);
+  char *linked = byoc_path_join(composing->allocator, composing->folder, "model.so");
+  byoc_status_t status = linked == NULL ? byoc_diag_out_of_memory(diag) : byoc_composing_link(composing, linked);
+  if (status == BYOC_OK && options->keep_header) status = emit_header(composing, &header);
+  if (status == BYOC_OK) status = add_weights(composing, has_named_weights, files);
   if (status == BYOC_OK) {
     status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, files,
-                                  build->allocator, diag);
+                                  composing->allocator, diag);
   }
   byoc_file_set_abandon(&own_files);
-  byoc_free(build->allocator, linked);
+  byoc_free(composing->allocator, linked);
   byoc_string_deinit(&header);
   return status;
 }
 
+static byoc_status_t compose_linked(byoc_composing_t *composing) {
+  const bool has_named_weights = composing->options->weights_path != NULL;
+  byoc_diag_t *diag = composing->diag;
+  BYOC_RETURN_IF_ERROR(byoc_file_check_place(composing->options->output, diag));
+  BYOC_RETURN_IF_ERROR(prepare(composing));
+  BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(composing->native.compiler, diag, &composing->compiler_version));
+  BYOC_RETURN_IF_ERROR(add_jobs(composing));
+  BYOC_RETURN_IF_ERROR(compile(composing));
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-compose", composing->allocator, diag, &composing->folder));
+  return link_and_install(composing, has_named_weights);
+}
+
+byoc_status_t byoc_compose_entries(const byoc_compose_entry_t *entries, size_t count, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag) {
+  const char *output = entries[0].options.output;
+  byoc_composing_t composing;
+  composing_init(&composing, allocator, diag);
+  byoc_status_t status = list_entries(&composing, entries, count);
+  if (status == BYOC_OK) {
+    status = byoc_compose_form(output) == BYOC_COMPOSE_SOURCE ? compose_source(&composing) : compose_linked(&composing);
+  }
+  composing_deinit(&composing);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "composing '%s'", output);
+}
+
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     byoc_allocator_t allocator, byoc_diag_t *diag) {
-  build_t build = {.program = program, .options = options, .allocator = allocator, .diag = diag};
-  byoc_status_t status =
-      byoc_compose_form(options->output) == BYOC_COMPOSE_SOURCE ? compose_source(&build) : compose_linked(&build);
-  build_deinit(&build);
-  if (status != BYOC_OK) return byoc_diag_context(diag, status, "composing '%s'", options->output);
-  return BYOC_OK;
+  const byoc_compose_entry_t entry = {.program = program, .options = *options};
+  return byoc_compose_entries(&entry, 1, allocator, diag);
+}
+
+static byoc_status_t emit_c(byoc_composing_t *composing, byoc_string_t *out) {
+  byoc_composing_entry_t *entry = &composing->entries[0];
+  const byoc_native_flags_t *native = &composing->native;
+  BYOC_RETURN_IF_ERROR(prepare(composing));
+  // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
+  const char *compiler = NULL;
+  if (byoc_c_compiler_find(native->compiler, NULL, &compiler) == BYOC_OK) {
+    BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(native->compiler, composing->diag, &composing->compiler_version));
+  }
+  byoc_string_append(out, "// ---- host.c ----\n");
+  BYOC_RETURN_IF_ERROR(emit_host(composing, entry, out));
+  for (size_t i = 0; i < entry->kernel_unit_count; i++) {
+    byoc_string_appendf(out, "\n// ---- kernels_%zu.c ----\n", i);
+    BYOC_RETURN_IF_ERROR(emit_kernels(composing, entry->kernels.data, entry->kernels.count, i, out));
+  }
+  return out->failed ? byoc_diag_out_of_memory(composing->diag) : BYOC_OK;
 }
 
 byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                   byoc_string_t *out, byoc_diag_t *diag) {
-  build_t build = {.program = program, .options = options, .allocator = out->allocator, .diag = diag};
-  byoc_status_t status = build_init(&build);
-  // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
-  const char *compiler = NULL;
-  if (status == BYOC_OK && byoc_c_compiler_find(build.native.compiler, NULL, &compiler) == BYOC_OK) {
-    status = byoc_c_compiler_version(build.native.compiler, diag, &build.compiler_version);
-  }
-  byoc_string_append(out, "// ---- host.c ----\n");
-  if (status == BYOC_OK) status = emit_host(&build, out);
-  for (size_t i = 0; i < byoc_kernel_unit_count(program) && status == BYOC_OK; i++) {
-    byoc_string_appendf(out, "\n// ---- kernels_%zu.c ----\n", i);
-    status = emit_kernels(&build, i, out);
-  }
-  build_deinit(&build);
-  if (status == BYOC_OK && out->failed) status = byoc_diag_out_of_memory(diag);
+  const byoc_compose_entry_t entry = {.program = program, .options = *options};
+  byoc_composing_t composing;
+  composing_init(&composing, out->allocator, diag);
+  byoc_status_t status = list_entries(&composing, &entry, 1);
+  if (status == BYOC_OK) status = emit_c(&composing, out);
+  composing_deinit(&composing);
   return status;
 }

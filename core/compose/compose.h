@@ -56,6 +56,16 @@ typedef enum byoc_compose_weights_t {
 } byoc_compose_weights_t;
 #define BYOC_COMPOSE_WEIGHTS_MOST_BYTES ((uint64_t)1536 << 20)
 
+// Which of several models in one artifact this is.
+typedef struct byoc_compose_place_t {
+  const char *const *names; // of all entries, in order
+  size_t count, index;      // count 0: it is the only one
+} byoc_compose_place_t;
+// The most entries of an artifact.
+#define BYOC_COMPOSE_MOST_ENTRIES 32
+// Bytes of an entry's name, with the NUL.
+#define BYOC_COMPOSE_ENTRY_BYTES 48
+
 typedef struct byoc_compose_options_t {
   const char *output; // path of the artifact; the header goes beside it (model.so → model.h)
   const char *model_name;
@@ -76,10 +86,22 @@ typedef struct byoc_compose_options_t {
   // stays. NULL: one of its own beside the artifact, model.so → model.weights.
   const char *weights_path;
   byoc_file_set_t *files; // appear together with the artifact and its header, or not at all; may be NULL
+  byoc_compose_place_t place;
 } byoc_compose_options_t;
+
+// A model that goes into an artifact.
+typedef struct byoc_compose_entry_t {
+  const byoc_host_program_t *program;
+  byoc_compose_options_t options;
+} byoc_compose_entry_t;
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     byoc_allocator_t allocator, byoc_diag_t *diag);
+// An artifact of several models, each with a place of its own. What belongs to the artifact (output, names, targets,
+// weights, files) is read from the options of the first one. Constants and kernels that several have, and what backends
+// handed back for several, are in it once.
+byoc_status_t byoc_compose_entries(const byoc_compose_entry_t *entries, size_t count, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag);
 // The C text of the host program and its kernels (--emit=c).
 byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                   byoc_string_t *out, byoc_diag_t *diag);
@@ -89,11 +111,12 @@ uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocat
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // Where the weights file goes if nobody names it: model.so → model.weights. NULL if out of memory.
 char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator);
-// Appends the generated header.
-byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
-                                       byoc_string_t *out, byoc_diag_t *diag);
+// Appends the generated header, with functions for each entry.
+byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size_t count, byoc_string_t *out,
+                                       byoc_diag_t *diag);
 
-// What the names of the header's functions begin with; `buffer` holds BYOC_COMPOSE_PREFIX_BYTES.
+// What the names of the header's functions begin with; those of an entry then have its name. `buffer` holds
+// BYOC_COMPOSE_PREFIX_BYTES.
 #define BYOC_COMPOSE_PREFIX_BYTES 112
 void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer);
 // What the entry of a static artifact is called behind that prefix.

@@ -91,7 +91,7 @@ static void fill(front_t *front, const Elf64_Ehdr *machine, uint64_t data_size_b
   head->symbols[SYMBOL_METADATA] = hidden_object(NAME(metadata), SECTION_METADATA, metadata_size_bytes);
 }
 
-byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const char *metadata,
+byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const byoc_bytes_t *metadata,
                                      const byoc_bytes_t *machine, const char *path, byoc_diag_t *diag) {
   Elf64_Ehdr header = {0};
   if (machine->size_bytes >= sizeof(header)) memcpy(&header, machine->data, sizeof(header));
@@ -101,8 +101,7 @@ byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const cha
                            "the compiler's objects are not 64-bit little-endian ELF: there is no artifact for it");
   }
   front_t front;
-  size_t metadata_size_bytes = strlen(metadata) + 1;
-  fill(&front, &header, layout->size_bytes + 1, metadata_size_bytes);
+  fill(&front, &header, layout->size_bytes + 1, metadata->size_bytes);
   BYOC_VECTOR(byoc_bytes_t) parts = {0};
   if (!byoc_vector_reserve(&parts, layout->allocator, byoc_data_layout_part_count(layout) + 3)) {
     return byoc_diag_out_of_memory(diag);
@@ -111,7 +110,7 @@ byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const cha
   byoc_data_layout_list(layout, parts.data + parts.count);
   parts.count += byoc_data_layout_part_count(layout);
   parts.data[parts.count++] = (byoc_bytes_t){"", 1};
-  parts.data[parts.count++] = (byoc_bytes_t){metadata, metadata_size_bytes};
+  parts.data[parts.count++] = *metadata;
   byoc_status_t status = byoc_file_write_parts(path, parts.data, parts.count, diag);
   byoc_vector_deinit(&parts, layout->allocator);
   return status;

@@ -5,8 +5,9 @@
 
 #include "core/compose/layout.h"
 
-// Writes an object that defines byoc_data and byoc_metadata, for the machine that the object `machine` is for.
-byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const char *metadata,
+// Writes an object that defines byoc_data and byoc_metadata (texts, each with its NUL), for the machine that the object
+// `machine` is for.
+byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const byoc_bytes_t *metadata,
                                      const byoc_bytes_t *machine, const char *path, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_DATA_OBJECT_H_

@@ -479,7 +479,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   return status;
 }
 
-byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out) {
+byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const byoc_host_c_metadata_t *metadata, byoc_string_t *out) {
   emit_head(host, out);
   byoc_host_c_emit_tables(host, out);
   BYOC_RETURN_IF_ERROR(emit_run(host, out));

@@ -107,11 +107,19 @@ static inline const char *byoc_host_c_table_words(const byoc_host_c_t *host) {
 void byoc_host_c_emit_weight_data(const byoc_host_c_t *host, byoc_string_t *out);
 void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out);
 
+// Where the entry's text lies among the metadata.
+typedef struct byoc_host_c_metadata_t {
+  size_t offset_bytes, size_bytes; // without the NUL
+} byoc_host_c_metadata_t;
+
+// The name of the table of an entry behind the first one; a printf format.
+#define BYOC_HOST_C_TABLE "byoc_entry_%zu"
+
 // The tables: tensors, calls, engines, inputs and outputs, the model, the entry. Failures go into host->status.
 void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out);
-void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
+void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *metadata, byoc_string_t *out);
 // The whole file.
-byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
+byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const byoc_host_c_metadata_t *metadata, byoc_string_t *out);
 
 // host_c_trace.c: what a traced artifact tells of its instructions. Nothing is printed for others.
 void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
@@ -177,12 +185,5 @@ void byoc_host_c_comment(byoc_string_t *out, const char *text);
 byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     const byoc_data_layout_t *layout, const char *compiler_version,
                                     byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);
-
-// Kernels are spread over several translation units, which compile at the same time. Their size is fixed: the bytes
-// must not depend on the machine.
-#define BYOC_KERNELS_A_UNIT 8
-static inline size_t byoc_kernel_unit_count(const byoc_host_program_t *program) {
-  return (program->kernels.count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;
-}
 
 #endif // BYOC_CORE_COMPOSE_HOST_C_H_

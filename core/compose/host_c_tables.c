@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The constant tables of the generated file.
+#include <stdio.h>
 #include <string.h>
 
 #include "core/compose/host_c.h"
@@ -381,10 +382,41 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_deinit(&rest);
 }
 
-void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out) {
+// The exported function, which gives the first entry's table, and that by which it finds the others'.
+static void emit_function(const byoc_compose_place_t *place, byoc_string_t *out) {
+  if (place->index > 0) return;
+  byoc_string_append(out, "// The one symbol that the artifact exports.\n"
+                          "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
+                          "byoc_artifact_entry(uint32_t abi_version) {\n"
+                          "  return abi_version >= 1 && abi_version <= BYOC_ARTIFACT_ABI ? &HOST_ARTIFACT : 0;\n}\n");
+}
+
+// The table of an entry is known to the other ones.
+static void emit_declarations(const byoc_compose_place_t *place, byoc_string_t *out) {
+  if (place->count == 0) {
+    byoc_string_append(out, "#define HOST_ARTIFACT host_artifact\nstatic const byoc_artifact_t host_artifact;\n");
+    return;
+  }
+  byoc_string_appendf(out, "#define HOST_ARTIFACT " BYOC_HOST_C_TABLE "\n", place->index);
+  for (size_t i = 0; i < place->count; i++) {
+    byoc_string_appendf(
+        out, "extern __attribute__((visibility(\"hidden\"))) const byoc_artifact_t " BYOC_HOST_C_TABLE "; // ", i);
+    byoc_host_c_comment(out, place->names[i]);
+    byoc_string_append(out, "\n");
+  }
+  byoc_string_append(out, "static const byoc_artifact_t *const host_entries[] = {");
+  for (size_t i = 0; i < place->count; i++) {
+    byoc_string_appendf(out, "%s&" BYOC_HOST_C_TABLE, i > 0 ? ", " : "", i);
+  }
+  byoc_string_append(out, "};\n");
+}
+
+void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *metadata, byoc_string_t *out) {
+  const byoc_compose_place_t *place = &host->options->place;
   const byoc_host_program_t *program = host->program;
-  byoc_string_append(out, "static const byoc_artifact_t host_artifact;\nstatic const byoc_model_t host_model = {\n"
-                          "    .artifact = &host_artifact,\n    .cpu_features = ");
+  emit_declarations(place, out);
+  byoc_string_append(out, "static const byoc_model_t host_model = {\n"
+                          "    .artifact = &HOST_ARTIFACT,\n    .cpu_features = ");
   byoc_string_append_c_quoted(out, host->options->cpu_features != NULL ? host->options->cpu_features : "");
   byoc_string_appendf(out,
                       ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .is_static = %d,\n%s"
@@ -416,17 +448,20 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                           "  return byoc_model_check(&host_model, message, size);\n}\n\n"
                           "static int32_t host_create(const byoc_context_options_t *options, byoc_context_t "
                           "**out_context) {\n  return byoc_model_create(&host_model, options, out_context);\n}\n\n");
-  byoc_string_append(out, "static const byoc_artifact_t host_artifact = {\n"
+  char offset[32] = "";
+  if (metadata->offset_bytes > 0) snprintf(offset, sizeof(offset), " + %zu", metadata->offset_bytes);
+  byoc_string_append(out, place->count == 0 ? "static " : "");
+  byoc_string_append(out, "const byoc_artifact_t HOST_ARTIFACT = {\n"
                           "    .struct_size = sizeof(byoc_artifact_t),\n    .abi_version = BYOC_ARTIFACT_ABI,\n"
                           "    .model_name = ");
   byoc_string_append_c_quoted(out, host->options->model_name);
   byoc_string_appendf(out,
                       ",\n    .input_count = %zu,\n    .output_count = %zu,\n    .inputs = host_inputs,\n"
                       "    .outputs = host_outputs,\n    .workspace_size_bytes = %llu,\n"
-                      "    .constants_size_bytes = %llu,\n    .metadata = byoc_metadata,\n"
+                      "    .constants_size_bytes = %llu,\n    .metadata = byoc_metadata%s,\n"
                       "    .metadata_size_bytes = %zu,\n",
                       program->inputs.count, program->outputs.count, (unsigned long long)program->workspace_size_bytes,
-                      (unsigned long long)host->layout->constants_size_bytes, strlen(metadata));
+                      (unsigned long long)host->layout->constants_size_bytes, offset, metadata->size_bytes);
   byoc_string_appendf(out, "    .run = %s,\n", program->is_dynamic ? "byoc_model_refuse_run" : "host_run");
   byoc_string_append(out, "    .check = host_check,\n    .create = host_create,\n"
                           "    .destroy = byoc_model_destroy,\n    .last_error = byoc_model_last_error,\n");
@@ -440,9 +475,11 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                       program->is_dynamic, (unsigned long long)host->signature);
   if (host->options->trace) byoc_string_append(out, "    .trace = byoc_model_trace,\n");
   if (host->options->profile) byoc_string_append(out, "    .profile_arguments = byoc_model_profile_arguments,\n");
+  if (place->count > 0) {
+    byoc_string_append(out, "    .entry = ");
+    byoc_string_append_c_quoted(out, place->names[place->index]);
+    byoc_string_appendf(out, ",\n    .entries = host_entries,\n    .entry_count = %zu,\n", place->count);
+  }
   byoc_string_append(out, "};\n\n");
-  byoc_string_append(out, "// The one symbol that the artifact exports.\n"
-                          "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
-                          "byoc_artifact_entry(uint32_t abi_version) {\n"
-                          "  return abi_version >= 1 && abi_version <= BYOC_ARTIFACT_ABI ? &host_artifact : 0;\n}\n");
+  emit_function(place, out);
 }

@@ -45,10 +45,11 @@ void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append_bytes(out, host->weight_uses.data, host->weight_uses.size);
   if (host->weight_uses.failed) out->failed = true;
   byoc_string_append(out, host->weight_use_count == 0 ? "    {0},\n};\n" : "};\n");
-  byoc_string_append(out, "static const byoc_model_weights_t host_weights_file = {");
+  byoc_string_append(out, "static byoc_model_weights_state_t host_weights_state;\n"
+                          "static const byoc_model_weights_t host_weights_file = {");
   const bool is_file = host->options->weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL;
   if (is_file) byoc_string_append_c_quoted(out, byoc_path_base(host->options->weights_path));
   if (!is_file) byoc_string_append(out, "0");
-  byoc_string_appendf(out, ", %zu, %zu, host_weights_wanted, host_weights, host_weight_uses};\n\n",
+  byoc_string_appendf(out, ", %zu, %zu, host_weights_wanted, host_weights, host_weight_uses, &host_weights_state};\n\n",
                       layout->weights.count, host->weight_use_count);
 }

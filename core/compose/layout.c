@@ -32,8 +32,10 @@ static piece_key_t piece_key(const void *data, size_t size_bytes) {
 
 void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes) {
   layout->touched_bytes += size_bytes;
-  if (layout->touched_bytes < TOUCHED_BYTES || layout->module == NULL) return;
-  byoc_graph_module_forget_pages(layout->module);
+  if (layout->touched_bytes < TOUCHED_BYTES) return;
+  for (size_t i = 0; i < layout->program_count; i++) {
+    if (layout->programs[i]->module != NULL) byoc_graph_module_forget_pages(layout->programs[i]->module);
+  }
   layout->touched_bytes = 0;
 }
 
@@ -152,30 +154,39 @@ static byoc_status_t add_code(byoc_data_layout_t *layout, const byoc_host_progra
   return BYOC_OK;
 }
 
-byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, bool is_external, byoc_allocator_t allocator,
-                                      byoc_diag_t *diag, byoc_data_layout_t *out_layout) {
+static byoc_status_t add_constants(byoc_data_layout_t *layout, const byoc_host_program_t *program, byoc_diag_t *diag) {
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = byoc_host_instruction_following(at)) {
+    BYOC_RETURN_IF_ERROR(add_operands(layout, at, diag));
+  }
+  for (size_t i = 0; i < program->engines.count; i++) {
+    BYOC_RETURN_IF_ERROR(add_engine_constants(layout, &program->engines.data[i], diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_others(byoc_data_layout_t *layout, const byoc_host_program_t *program, byoc_diag_t *diag) {
+  for (size_t i = 0; i < program->engines.count; i++) {
+    BYOC_RETURN_IF_ERROR(add_engine_texts(layout, &program->engines.data[i], diag));
+  }
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = byoc_host_instruction_following(at)) {
+    BYOC_RETURN_IF_ERROR(add_code(layout, program, at, diag));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs, size_t count, bool is_external,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag, byoc_data_layout_t *out_layout) {
   byoc_data_layout_t *layout = out_layout;
-  *layout = (byoc_data_layout_t){.allocator = allocator, .module = program->module, .is_external = is_external};
+  *layout = (byoc_data_layout_t){
+      .allocator = allocator, .programs = programs, .program_count = count, .is_external = is_external};
   byoc_text_map_init(&layout->by_piece, allocator);
   byoc_text_map_init(&layout->by_content, allocator);
   byoc_arena_init(&layout->arena, allocator);
   byoc_status_t status = BYOC_OK;
-  for (const byoc_host_instruction_t *at = program->body.first; at != NULL && status == BYOC_OK;
-       at = byoc_host_instruction_following(at)) {
-    status = add_operands(layout, at, diag);
-  }
-  for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
-    status = add_engine_constants(layout, &program->engines.data[i], diag);
-  }
+  for (size_t i = 0; i < count && status == BYOC_OK; i++) status = add_constants(layout, programs[i], diag);
   layout->constants_size_bytes += layout->size_bytes;
   layout->constant_count = layout->entries.count;
-  for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
-    status = add_engine_texts(layout, &program->engines.data[i], diag);
-  }
-  for (const byoc_host_instruction_t *at = program->body.first; at != NULL && status == BYOC_OK;
-       at = byoc_host_instruction_following(at)) {
-    status = add_code(layout, program, at, diag);
-  }
+  for (size_t i = 0; i < count && status == BYOC_OK; i++) status = add_others(layout, programs[i], diag);
   if (status != BYOC_OK) byoc_data_layout_deinit(layout);
   return status;
 }
@@ -194,25 +205,31 @@ static bool sum_up(byoc_map_t *seen, const void *data, uint64_t size_bytes, uint
   return byoc_pointer_map_put(seen, data, seen);
 }
 
-byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                   uint64_t *out_bytes) {
-  byoc_map_t seen;
+static bool sum_up_program(byoc_map_t *seen, const byoc_host_program_t *program, uint64_t *sum) {
   bool ok = true;
-  *out_bytes = 0;
-  byoc_pointer_map_init(&seen, allocator);
   for (size_t i = 0; i < program->buffers.count; i++) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
-    if (is_laid_out(buffer)) ok = ok && sum_up(&seen, buffer->data, buffer->size_bytes, out_bytes);
+    if (is_laid_out(buffer)) ok = ok && sum_up(seen, buffer->data, buffer->size_bytes, sum);
   }
   for (size_t i = 0; i < program->engines.count; i++) {
     for (size_t f = 0; f < program->engines.data[i].functions.count; f++) {
       const byoc_runtime_module_t *function = program->engines.data[i].functions.data[f];
       for (size_t c = 0; c < function->constants.count; c++) {
         const byoc_bound_constant_t *constant = &function->constants.data[c];
-        ok = ok && sum_up(&seen, constant->data, constant->size_bytes, out_bytes);
+        ok = ok && sum_up(seen, constant->data, constant->size_bytes, sum);
       }
     }
   }
+  return ok;
+}
+
+byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *const *programs, size_t count, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, uint64_t *out_bytes) {
+  byoc_map_t seen;
+  bool ok = true;
+  *out_bytes = 0;
+  byoc_pointer_map_init(&seen, allocator);
+  for (size_t i = 0; i < count; i++) ok = ok && sum_up_program(&seen, programs[i], out_bytes);
   byoc_map_deinit(&seen);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -25,7 +25,8 @@ typedef struct byoc_data_entry_t {
 
 typedef struct byoc_data_layout_t {
   byoc_allocator_t allocator;
-  const byoc_graph_module_t *module;        // the program's; may be NULL
+  const byoc_host_program_t *const *programs;
+  size_t program_count;
   uint64_t touched_bytes;                   // of its constants, since their pages were forgotten
   BYOC_VECTOR(byoc_data_entry_t *) entries; // of the section, in order of offset
   BYOC_VECTOR(byoc_data_entry_t *) weights; // constants that lie outside, in order of first use
@@ -38,13 +39,13 @@ typedef struct byoc_data_layout_t {
   bool is_external;              // tensors lie outside
 } byoc_data_layout_t;
 
-// Lays out the constants that the program's instructions use, then its engines' constants, texts and blobs, and the
-// code of its devices.
-byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, bool is_external, byoc_allocator_t allocator,
-                                      byoc_diag_t *diag, byoc_data_layout_t *out_layout);
-// The bytes of the constants of the program, each place counted once.
-byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                   uint64_t *out_bytes);
+// Lays out the constants that the programs' instructions use, then their engines' constants, texts and blobs, and the
+// code of their devices. The array outlives the layout.
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs, size_t count, bool is_external,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag, byoc_data_layout_t *out_layout);
+// The bytes of the constants of the programs, each place counted once.
+byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *const *programs, size_t count, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, uint64_t *out_bytes);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 // The entry of a piece of data that the program holds; NULL if it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);

@@ -74,11 +74,17 @@ byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, si
   return add_file(files, NULL, "an object of the program", data, size_bytes, diag);
 }
 
-byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
-                                       size_t symbol_count, byoc_diag_t *diag) {
+byoc_status_t byoc_link_files_reserve(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
+                                      byoc_diag_t *diag) {
   for (size_t i = 0; i < symbol_count; i++) {
     if (!byoc_vector_push(&files->reserved, files->arena.allocator, symbols[i])) return byoc_diag_out_of_memory(diag);
   }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
+                                       size_t symbol_count, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_link_files_reserve(files, symbols, symbol_count, diag));
   return add_file(files, NULL, name, NULL, 0, diag);
 }
 

@@ -45,6 +45,9 @@ byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, si
 // Lists a file of the program itself that is in the folder already, with the symbols that it defines.
 byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
                                        size_t symbol_count, byoc_diag_t *diag);
+// Names that no file may take from whoever has them.
+byoc_status_t byoc_link_files_reserve(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
+                                      byoc_diag_t *diag);
 // Lists the files of a library or an engine, and what it needs from outside; before them goes the object that its C
 // source was compiled into (NULL: there is none). BYOC_ALREADY_EXISTS if two modules without files list one symbol: a
 // process finds only one of them.

@@ -236,11 +236,11 @@ static json_t *modules_json(const byoc_host_program_t *program) {
   return NULL;
 }
 
-// The sizes that the model has variants for; NULL if out of memory.
-static json_t *variants_json(const char *const *variants, size_t count) {
+// NULL if out of memory.
+static json_t *texts_json(const char *const *texts, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; array != NULL && i < count; i++) {
-    if (json_array_append_new(array, byoc_json_text(variants[i])) == 0) continue;
+    if (json_array_append_new(array, byoc_json_text(texts[i])) == 0) continue;
     json_decref(array);
     return NULL;
   }
@@ -291,10 +291,13 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   const byoc_target_t *native = byoc_target_list_native(options->targets);
   const byoc_machine_t machine = native != NULL ? native->machine : byoc_machine_host();
   const char *triple = options->targets != NULL ? options->targets->triple : NULL;
+  const byoc_compose_place_t *place = &options->place;
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
             set(root, "model", byoc_json_text(options->model_name)) &&
+            (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
+                                   set(root, "entries", texts_json(place->names, place->count)))) &&
             set(root, "machine", json_string(byoc_machine_name(machine))) &&
             (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
             set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
@@ -309,7 +312,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "constants", constants_json(layout)) && set(root, "modules", modules_json(program)) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)))) &&
-            (variant_count == 0 || set(root, "variants", variants_json(variants, variant_count))) &&
+            (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
             (devices == NULL || set(root, "devices", json_incref(devices))) &&
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||

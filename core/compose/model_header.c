@@ -10,10 +10,12 @@
 #include "core/compose/tool.h"
 
 typedef struct names_t {
-  char prefix[BYOC_COMPOSE_PREFIX_BYTES]; // "mnist", from the header's name
-  char upper[128];                        // "MNIST"
-  const char **arguments;                 // inputs, then outputs: C identifiers
-  const char **macros;                    // the same in capitals
+  const char *entry;                                                 // NULL: the only one
+  char file[BYOC_COMPOSE_PREFIX_BYTES];                              // "mnist", from the header's name
+  char prefix[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES]; // the same, or "mnist_decode" of an entry
+  char upper[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES];  // "MNIST"
+  const char **arguments;                                            // inputs, then outputs: C identifiers
+  const char **macros;                                               // the same in capitals
 } names_t;
 
 // Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and what the functions use
@@ -88,7 +90,11 @@ void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer) {
 
 static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                 byoc_arena_t *arena, names_t *out_names) {
-  byoc_compose_prefix(options, out_names->prefix);
+  const byoc_compose_place_t *place = &options->place;
+  out_names->entry = place->count > 0 ? place->names[place->index] : NULL;
+  byoc_compose_prefix(options, out_names->file);
+  snprintf(out_names->prefix, sizeof(out_names->prefix), "%s%s%s", out_names->file, place->count > 0 ? "_" : "",
+           place->count > 0 ? out_names->entry : "");
   to_upper(out_names->prefix, out_names->upper, sizeof(out_names->upper));
   size_t count = program->inputs.count + program->outputs.count;
   out_names->arguments = BYOC_ARENA_ARRAY(arena, const char *, count);
@@ -171,12 +177,13 @@ static void emit_macros(const byoc_host_program_t *program, const names_t *names
   }
 }
 
-// Replaces $ by the prefix and @ by the prefix in capitals.
+// Replaces $ by the prefix, @ by the prefix in capitals and ~ by the prefix without the entry's name.
 static void emit_template(const char *text, const names_t *names, byoc_string_t *out) {
   for (const char *at = text; *at != '\0'; at++) {
     if (*at == '$') byoc_string_append(out, names->prefix);
     if (*at == '@') byoc_string_append(out, names->upper);
-    if (*at != '$' && *at != '@') byoc_string_append_bytes(out, at, 1);
+    if (*at == '~') byoc_string_append(out, names->file);
+    if (*at != '$' && *at != '@' && *at != '~') byoc_string_append_bytes(out, at, 1);
   }
 }
 
@@ -202,17 +209,34 @@ static const char unload_text[] = "static inline void $_unload($_model_t *model)
                                   "}\n"
                                   "\n";
 
-static const char matches_text[] =
+static const char refuse_text[] =
     "static inline int32_t $_refuse($_model_t *model, int32_t status, const char *reason, const char *detail) {\n"
     "  (void)snprintf(model->message, sizeof(model->message), \"%s%s\", reason, detail);\n"
     "  $_unload(model);\n"
     "  return status;\n"
     "}\n"
-    "\n"
-    "// Is the artifact the one that this header belongs to?\n"
-    "static inline int $_matches(const byoc_artifact_t *artifact) {\n"
-    "  if (artifact->struct_size < offsetof(byoc_artifact_t, signature_hash) + sizeof(uint64_t)) return 0;\n"
-    "  return artifact->signature_hash == @_SIGNATURE && strcmp(artifact->model_name, @_NAME) == 0;\n"
+    "\n";
+
+static const char choose_text[] =
+    "// Takes the entry that these functions are for, of those that the artifact has.\n"
+    "static inline int $_choose($_model_t *model) {\n"
+    "  const byoc_artifact_t *first = model->artifact;\n"
+    "  uint32_t i;\n"
+    "  if (first->struct_size < offsetof(byoc_artifact_t, entry_count) + sizeof(uint32_t)) return 0;\n"
+    "  for (i = 0; i < first->entry_count; ++i) {\n"
+    "    model->artifact = first->entries[i];\n"
+    "    if (strcmp(model->artifact->entry, @_ENTRY) == 0) return 1;\n"
+    "  }\n"
+    "  return 0;\n"
+    "}\n"
+    "\n";
+
+static const char matches_begin_text[] = "// Is the artifact the one that this header belongs to?\n"
+                                         "static inline int $_matches($_model_t *model) {\n";
+static const char matches_choose_text[] = "  if (!$_choose(model)) return 0;\n";
+static const char matches_end_text[] =
+    "  if (model->artifact->struct_size < offsetof(byoc_artifact_t, signature_hash) + sizeof(uint64_t)) return 0;\n"
+    "  return model->artifact->signature_hash == @_SIGNATURE && strcmp(model->artifact->model_name, @_NAME) == 0;\n"
     "}\n"
     "\n";
 
@@ -238,7 +262,7 @@ static const char load_text[] =
     "  memcpy(&entry, &symbol, sizeof(entry));\n"
     "  model->artifact = entry(BYOC_ARTIFACT_ABI);\n"
     "  if (model->artifact == NULL) return $_refuse(model, BYOC_VERSION, path, \" was made by an older byoc\");\n"
-    "  if (!$_matches(model->artifact)) {\n"
+    "  if (!$_matches(model)) {\n"
     "    return $_refuse(model, BYOC_INVALID_ARGUMENT, path,\n"
     "                    \" is another model, or another version of it, than this header is for\");\n"
     "  }\n"
@@ -254,7 +278,7 @@ static const char static_unload_text[] = "static inline void $_unload($_model_t 
                                          "\n";
 
 static const char static_load_text[] =
-    "const byoc_artifact_t *$" BYOC_COMPOSE_STATIC_ENTRY "(uint32_t abi_version);\n"
+    "const byoc_artifact_t *~" BYOC_COMPOSE_STATIC_ENTRY "(uint32_t abi_version);\n"
     "\n"
     "// Checks that the artifact in this program is the one that the header is for, and that this processor can run "
     "it.\n"
@@ -265,11 +289,11 @@ static const char static_load_text[] =
     "  int32_t status;\n"
     "  (void)path;\n"
     "  memset(model, 0, sizeof(*model));\n"
-    "  model->artifact = $" BYOC_COMPOSE_STATIC_ENTRY "(BYOC_ARTIFACT_ABI);\n"
+    "  model->artifact = ~" BYOC_COMPOSE_STATIC_ENTRY "(BYOC_ARTIFACT_ABI);\n"
     "  if (model->artifact == NULL) {\n"
     "    return $_refuse(model, BYOC_VERSION, \"the artifact in this program was made by an older byoc\", \"\");\n"
     "  }\n"
-    "  if (!$_matches(model->artifact)) {\n"
+    "  if (!$_matches(model)) {\n"
     "    return $_refuse(model, BYOC_INVALID_ARGUMENT, \"the artifact in this program is another model, or another \"\n"
     "                    \"version of it, than this header is for\", \"\");\n"
     "  }\n"
@@ -447,19 +471,8 @@ static void emit_public_header(const char *path, byoc_string_t *out) {
   byoc_string_append(out, "\n");
 }
 
-byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
-                                       byoc_string_t *out, byoc_diag_t *diag) {
-  names_t names;
-  byoc_arena_t arena;
-  byoc_arena_init(&arena, out->allocator);
-  if (make_names(program, options, &arena, &names) != BYOC_OK) {
-    byoc_arena_deinit(&arena);
-    return byoc_diag_out_of_memory(diag);
-  }
-  const bool is_static = options->output != NULL && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED;
-  size_t inputs = program->inputs.count, outputs = program->outputs.count;
-  uint64_t signature = byoc_compose_signature(program, out->allocator);
-  if (signature == 0) out->failed = true;
+// What stands in the header once, above all functions.
+static void emit_top(const byoc_compose_options_t *options, const names_t *names, bool is_static, byoc_string_t *out) {
   byoc_string_append(out, "// Typed functions for the model ");
   byoc_string_append_c_quoted(out, options->model_name);
   byoc_string_appendf(out,
@@ -468,36 +481,73 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
                       byoc_compose_is_source(options->output) ? "the library that the Makefile beside it builds and -lm"
                       : is_static                             ? "the artifact, -lm and -lpthread"
                                                               : "-ldl");
-  emit_example(&names, options->output, out);
+  emit_example(names, options->output, out);
+  char upper[BYOC_COMPOSE_PREFIX_BYTES];
+  to_upper(names->file, upper, sizeof(upper));
   byoc_string_appendf(out,
                       "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n%s#include <stddef.h>\n"
                       "#include <stdio.h>\n#include <string.h>\n\n",
-                      names.upper, names.upper, is_static ? "" : "#include <dlfcn.h>\n");
+                      upper, upper, is_static ? "" : "#include <dlfcn.h>\n");
   for (size_t i = 0; i < sizeof(public_headers) / sizeof(public_headers[0]); i++) {
     if (is_static && strcmp(public_headers[i], "byoc/verify.h") == 0) continue; // there is no file to check
     emit_public_header(public_headers[i], out);
   }
-  byoc_string_append(out, "// What follows belongs to this model.\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-  byoc_string_appendf(out, "#define %s_NAME ", names.upper);
-  byoc_string_append_c_quoted(out, options->model_name);
-  byoc_string_appendf(out, "\n#define %s_INPUTS %zuu\n#define %s_OUTPUTS %zuu\n", names.upper, inputs, names.upper,
-                      outputs);
-  emit_macros(program, &names, out);
+}
+
+// The functions of one entry.
+static byoc_status_t emit_functions(const byoc_compose_entry_t *entry, const names_t *names, bool is_static,
+                                    byoc_string_t *out) {
+  const byoc_host_program_t *program = entry->program;
+  const uint64_t signature = byoc_compose_signature(program, out->allocator);
+  if (signature == 0) out->failed = true;
+  byoc_string_append(out, "// What follows belongs to this model");
+  if (names->entry != NULL) byoc_string_appendf(out, "'s entry '%s'", names->entry);
+  byoc_string_appendf(out, ".\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define %s_NAME ", names->upper);
+  byoc_string_append_c_quoted(out, entry->options.model_name);
+  if (names->entry != NULL) byoc_string_appendf(out, "\n#define %s_ENTRY \"%s\"", names->upper, names->entry);
+  byoc_string_appendf(out, "\n#define %s_INPUTS %zuu\n#define %s_OUTPUTS %zuu\n", names->upper, program->inputs.count,
+                      names->upper, program->outputs.count);
+  emit_macros(program, names, out);
   byoc_string_appendf(out,
                       "// Of names, types and dimensions of all inputs and outputs.\n"
                       "#define %s_SIGNATURE UINT64_C(0x%016llx)\n",
-                      names.upper, (unsigned long long)signature);
-  emit_template(types_text, &names, out);
-  emit_template(is_static ? static_unload_text : unload_text, &names, out);
-  emit_template(matches_text, &names, out);
-  emit_template(is_static ? static_load_text : load_text, &names, out);
-  emit_template(context_text, &names, out);
+                      names->upper, (unsigned long long)signature);
+  emit_template(types_text, names, out);
+  emit_template(is_static ? static_unload_text : unload_text, names, out);
+  emit_template(refuse_text, names, out);
+  if (names->entry != NULL) emit_template(choose_text, names, out);
+  emit_template(matches_begin_text, names, out);
+  if (names->entry != NULL) emit_template(matches_choose_text, names, out);
+  emit_template(matches_end_text, names, out);
+  emit_template(is_static ? static_load_text : load_text, names, out);
+  emit_template(context_text, names, out);
   if (program->is_dynamic) {
-    emit_run_dynamic(program, &names, out);
+    emit_run_dynamic(program, names, out);
   } else {
-    emit_run(program, &names, out);
+    emit_run(program, names, out);
   }
-  byoc_string_appendf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif // %s_MODEL_H_\n", names.upper);
-  byoc_arena_deinit(&arena);
-  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  byoc_string_append(out, "\n#ifdef __cplusplus\n}\n#endif\n");
+  return out->failed ? BYOC_OUT_OF_MEMORY : BYOC_OK;
+}
+
+byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size_t count, byoc_string_t *out,
+                                       byoc_diag_t *diag) {
+  const byoc_compose_options_t *options = &entries[0].options;
+  const bool is_static = options->output != NULL && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED;
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < count && status == BYOC_OK; k++) {
+    names_t names;
+    byoc_arena_t arena;
+    byoc_arena_init(&arena, out->allocator);
+    status = make_names(entries[k].program, &entries[k].options, &arena, &names);
+    if (status == BYOC_OK && k == 0) emit_top(options, &names, is_static, out);
+    if (status == BYOC_OK && k > 0) byoc_string_append(out, "\n");
+    if (status == BYOC_OK) status = emit_functions(&entries[k], &names, is_static, out);
+    byoc_arena_deinit(&arena);
+  }
+  char prefix[BYOC_COMPOSE_PREFIX_BYTES];
+  byoc_compose_prefix(options, prefix);
+  to_upper(prefix, prefix, sizeof(prefix));
+  byoc_string_appendf(out, "#endif // %s_MODEL_H_\n", prefix);
+  return status == BYOC_OK && !out->failed ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -3,6 +3,7 @@
 // with its headers, and a Makefile.
 #include "core/compose/source_folder.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/file.h"
@@ -21,13 +22,18 @@ enum { LINE_BYTES = 24 };
   extern const unsigned long long byoc_embed_source_##name##_size;
 TEMPLATES(TEMPLATE_EXTERN)
 
+enum { JOB_NAME_BYTES = 100 };
+
 typedef struct writer_t {
-  const byoc_source_folder_t *source;
+  const byoc_composing_t *composing;
+  const byoc_string_t *header;
   const char *folder; // where the files go
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
   char prefix[BYOC_COMPOSE_PREFIX_BYTES];
-  byoc_string_t text; // of the file that is made
+  byoc_string_t text;                // of the file that is made
+  byoc_map_t taken;                  // names of the jobs' files
+  char (*job_names)[JOB_NAME_BYTES]; // of the jobs' files, without .c
 } writer_t;
 
 // ---- what can be C ----
@@ -77,14 +83,48 @@ static byoc_status_t write_text(writer_t *w, const char *path) {
 
 // ---- sources ----
 
+// The names of the jobs' files: those of backends may be long, and several entries may have the same.
+static byoc_status_t name_jobs(writer_t *w) {
+  for (size_t i = 0; i < w->composing->jobs.count; i++) {
+    char *name = w->job_names[i], whole[1024];
+    byoc_make_identifier(w->composing->jobs.data[i].name, whole, sizeof(whole));
+    snprintf(name, JOB_NAME_BYTES, "%.*s", JOB_NAME_BYTES - 12, whole);
+    const size_t length = strlen(name);
+    for (int number = 2; byoc_text_map_find(&w->taken, name) != NULL; number++) {
+      snprintf(name + length, JOB_NAME_BYTES - length, "_%d", number);
+    }
+    if (!byoc_text_map_put(&w->taken, name, w)) return byoc_diag_out_of_memory(w->diag);
+  }
+  return BYOC_OK;
+}
+
+// The entry that a job belongs to; NULL: it is shared.
+static const byoc_composing_entry_t *entry_of(const writer_t *w, size_t job) {
+  const byoc_composing_entry_t *found = NULL;
+  for (size_t k = 0; k < w->composing->entry_count; k++) {
+    if (w->composing->entries[k].first_job <= job) found = &w->composing->entries[k];
+  }
+  return found;
+}
+
 // host.c, kernels_0.c, ..., and what backends wrote: NAME.c.
-static byoc_status_t write_job(writer_t *w, const byoc_compile_job_t *job) {
-  char name[100], path[120];
-  byoc_make_identifier(job->name, name, sizeof(name));
-  snprintf(path, sizeof(path), "%s.c", name);
-  byoc_string_append(&w->text, "#include \"names.h\"\n\n");
+static byoc_status_t write_job(writer_t *w, size_t index) {
+  const byoc_compile_job_t *job = &w->composing->jobs.data[index];
+  const byoc_composing_entry_t *entry = entry_of(w, index);
+  char path[JOB_NAME_BYTES + 4], names[BYOC_SOURCE_NAMES_BYTES] = "names.h";
+  if (entry != NULL) byoc_source_names_file(&entry->options.place, names);
+  snprintf(path, sizeof(path), "%s.c", w->job_names[index]);
+  byoc_string_appendf(&w->text, "#include \"%s\"\n\n", names);
   if (job->preamble != NULL) byoc_string_append(&w->text, job->preamble);
   byoc_string_append(&w->text, job->source);
+  return write_text(w, path);
+}
+
+static byoc_status_t write_names_of_entry(writer_t *w, const byoc_composing_entry_t *entry) {
+  char name[BYOC_SOURCE_NAMES_BYTES], path[BYOC_SOURCE_NAMES_BYTES + 8];
+  byoc_source_names_file(&entry->options.place, name);
+  snprintf(path, sizeof(path), "include/%s", name);
+  byoc_source_emit_entry_names(entry, w->prefix, &w->text);
   return write_text(w, path);
 }
 
@@ -144,13 +184,17 @@ static byoc_status_t write_runtime_file(writer_t *w, const byoc_embedded_header_
 }
 
 static byoc_status_t write_runtime(writer_t *w) {
-  const bool has_texts = strstr(w->source->jobs[0].source, "byoc_text_") != NULL;
+  bool has_texts = false;
+  for (size_t k = 0; k < w->composing->entry_count; k++) {
+    const byoc_compile_job_t *host = &w->composing->jobs.data[w->composing->entries[k].first_job];
+    has_texts = has_texts || strstr(host->source, "byoc_text_") != NULL;
+  }
   BYOC_VECTOR(byoc_embedded_header_t) files = {0};
   if (!byoc_vector_reserve(&files, w->allocator, byoc_runtime_file_count + byoc_embedded_header_count)) {
     return byoc_diag_out_of_memory(w->diag);
   }
   for (size_t i = 0; i < byoc_runtime_file_count; i++) files.data[files.count++] = byoc_runtime_file(i);
-  byoc_source_emit_names(w->source->program, w->prefix, files.data, files.count, &w->text);
+  byoc_source_emit_names(w->composing, w->prefix, files.data, files.count, &w->text);
   byoc_status_t status = write_text(w, "include/names.h");
   // The public headers too; those of the runtime are in both lists.
   for (size_t i = 0; i < byoc_embedded_header_count; i++) files.data[files.count++] = byoc_embedded_header(i);
@@ -176,7 +220,7 @@ static void begin_array(writer_t *w, const char *type, const char *name) {
 
 // Larger ones are a file that the assembler takes in.
 static byoc_status_t write_data(writer_t *w) {
-  const byoc_data_layout_t *layout = w->source->layout;
+  const byoc_data_layout_t *layout = &w->composing->layout;
   const size_t count = byoc_data_layout_part_count(layout);
   BYOC_VECTOR(byoc_bytes_t) parts = {0};
   if (!byoc_vector_reserve(&parts, w->allocator, count + 1)) return byoc_diag_out_of_memory(w->diag);
@@ -208,7 +252,7 @@ static byoc_status_t write_data(writer_t *w) {
 static byoc_status_t write_metadata(writer_t *w) {
   size_t column = 0;
   begin_array(w, "const char", "byoc_metadata");
-  print_bytes(w->source->metadata, strlen(w->source->metadata) + 1, &column, &w->text);
+  print_bytes(w->composing->metadata.data, w->composing->metadata.size, &column, &w->text);
   byoc_string_append(&w->text, "\n};\n");
   return write_text(w, "metadata.c");
 }
@@ -220,17 +264,17 @@ static void append_flags(const char *const *flags, size_t count, byoc_string_t *
 }
 
 static void fill_in(writer_t *w, const char *word, size_t size) {
-  const byoc_source_folder_t *source = w->source;
+  const byoc_native_flags_t *native = &w->composing->native;
   const struct {
     const char *word, *value;
-  } words[] = {{"prefix", w->prefix}, {"version", BYOC_VERSION_TEXT}, {"level", source->kernel_flags[0]}};
+  } words[] = {{"prefix", w->prefix}, {"version", BYOC_VERSION_TEXT}, {"level", native->kernel.data[0]}};
   for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
     if (strlen(words[i].word) == size && memcmp(words[i].word, word, size) == 0) {
       byoc_string_append(&w->text, words[i].value);
       return;
     }
   }
-  append_flags(source->kernel_flags + 1, source->kernel_flag_count - 1, &w->text); // @flags@
+  append_flags(native->kernel.data + 1, native->kernel.count - 1, &w->text); // @flags@
 }
 
 // Words between two @ stand for what belongs to this model.
@@ -247,12 +291,12 @@ static void append_template(writer_t *w, const char *text) {
 
 static byoc_status_t write_makefile(writer_t *w) {
   append_template(w, byoc_embed_source_makefile);
-  for (size_t i = 0; i < w->source->job_count; i++) {
-    const byoc_compile_job_t *job = &w->source->jobs[i];
-    if (job->flags == w->source->kernel_flags || i == 0 || job->flag_count == 0) continue;
-    char name[100];
-    byoc_make_identifier(job->name, name, sizeof(name));
-    byoc_string_appendf(&w->text, "\n# What the backend asks for.\n%s.o: KNOWN += ", name);
+  for (size_t i = 0; i < w->composing->jobs.count; i++) {
+    const byoc_compile_job_t *job = &w->composing->jobs.data[i];
+    const byoc_composing_entry_t *entry = entry_of(w, i);
+    const bool is_ours = entry == NULL || i <= entry->first_job + entry->kernel_unit_count;
+    if (is_ours || job->flag_count == 0) continue;
+    byoc_string_appendf(&w->text, "\n# What the backend asks for.\n%s.o: KNOWN += ", w->job_names[i]);
     append_flags(job->flags, job->flag_count, &w->text);
     byoc_string_append(&w->text, "\n");
   }
@@ -264,14 +308,18 @@ static byoc_status_t write_makefile(writer_t *w) {
 static byoc_status_t write_files(writer_t *w) {
   char header[BYOC_COMPOSE_PREFIX_BYTES + 4];
   snprintf(header, sizeof(header), "%s.h", w->prefix);
-  for (size_t i = 0; i < w->source->job_count; i++) BYOC_RETURN_IF_ERROR(write_job(w, &w->source->jobs[i]));
+  BYOC_RETURN_IF_ERROR(name_jobs(w));
+  for (size_t i = 0; i < w->composing->jobs.count; i++) BYOC_RETURN_IF_ERROR(write_job(w, i));
+  for (size_t k = 0; k < w->composing->entry_count; k++) {
+    BYOC_RETURN_IF_ERROR(write_names_of_entry(w, &w->composing->entries[k]));
+  }
   BYOC_RETURN_IF_ERROR(write_data(w));
   BYOC_RETURN_IF_ERROR(write_metadata(w));
   BYOC_RETURN_IF_ERROR(write_runtime(w));
   BYOC_RETURN_IF_ERROR(write_makefile(w));
   append_template(w, byoc_embed_source_readme);
   BYOC_RETURN_IF_ERROR(write_text(w, "README.md"));
-  byoc_string_append_bytes(&w->text, w->source->header->data, w->source->header->size);
+  byoc_string_append_bytes(&w->text, w->header->data, w->header->size);
   return write_text(w, header);
 }
 
@@ -295,19 +343,24 @@ static byoc_status_t check_place(const char *path, byoc_allocator_t allocator, b
   return status;
 }
 
-byoc_status_t byoc_source_folder_write(const byoc_source_folder_t *source, byoc_allocator_t allocator,
-                                       byoc_diag_t *diag) {
-  const char *output = source->options->output;
-  BYOC_RETURN_IF_ERROR(check_place(output, allocator, diag));
+byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const byoc_string_t *header) {
+  const byoc_compose_options_t *options = composing->options;
+  const byoc_allocator_t allocator = composing->allocator;
+  byoc_diag_t *diag = composing->diag;
+  BYOC_RETURN_IF_ERROR(check_place(options->output, allocator, diag));
   char *folder = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_folder_begin(output, allocator, diag, &folder));
-  writer_t w = {.source = source, .folder = folder, .allocator = allocator, .diag = diag};
-  byoc_compose_prefix(source->options, w.prefix);
+  BYOC_RETURN_IF_ERROR(byoc_folder_begin(options->output, allocator, diag, &folder));
+  writer_t w = {.composing = composing, .header = header, .folder = folder, .allocator = allocator, .diag = diag};
+  byoc_compose_prefix(options, w.prefix);
   byoc_string_init(&w.text, allocator);
-  byoc_status_t status = write_files(&w);
+  byoc_text_map_init(&w.taken, allocator);
+  w.job_names = byoc_allocate(allocator, composing->jobs.count, sizeof(*w.job_names));
+  byoc_status_t status = w.job_names != NULL ? write_files(&w) : byoc_diag_out_of_memory(diag);
+  byoc_free(allocator, w.job_names);
+  byoc_map_deinit(&w.taken);
   byoc_string_deinit(&w.text);
-  if (status == BYOC_OK && source->options->files != NULL) status = byoc_file_set_commit(source->options->files, diag);
-  if (status == BYOC_OK) status = byoc_folder_install(folder, output, diag);
+  if (status == BYOC_OK && options->files != NULL) status = byoc_file_set_commit(options->files, diag);
+  if (status == BYOC_OK) status = byoc_folder_install(folder, options->output, diag);
   if (status != BYOC_OK) (void)byoc_remove_tree(folder, NULL);
   byoc_free(allocator, folder);
   return status;

@@ -3,11 +3,11 @@
 #include "core/compose/source_names.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "byoc/artifact.h"
 #include "core/base/map.h"
-#include "core/compose/compose.h"
 
 typedef struct names_t {
   byoc_map_t seen;
@@ -46,19 +46,15 @@ static void add_functions(names_t *names, const char *text, size_t size) {
   }
 }
 
-static void add_modules(names_t *names, const byoc_host_program_t *program) {
-  for (size_t i = 0; i < program->kernels.count; i++) add(names, program->kernels.data[i]->name);
-  for (size_t i = 0; i < program->libraries.count; i++) {
-    const byoc_runtime_module_t *module = program->libraries.data[i];
-    for (size_t k = 0; k < module->symbols.count; k++) add(names, module->symbols.data[k]);
-    if (module->setup_symbol != NULL) add(names, module->setup_symbol);
-  }
+static void begin(const char *prefix, byoc_string_t *out, names_t *names) {
+  *names = (names_t){.prefix = prefix, .out = out};
+  byoc_text_map_init(&names->seen, out->allocator);
 }
 
-void byoc_source_emit_names(const byoc_host_program_t *program, const char *prefix, const byoc_embedded_header_t *files,
+void byoc_source_emit_names(const byoc_composing_t *composing, const char *prefix, const byoc_embedded_header_t *files,
                             size_t file_count, byoc_string_t *out) {
-  names_t names = {.prefix = prefix, .out = out};
-  byoc_text_map_init(&names.seen, out->allocator);
+  names_t names;
+  begin(prefix, out, &names);
   byoc_string_appendf(out,
                       BYOC_SOURCE_MARK " Each file includes this one first.\n"
                                        "#ifndef BYOC_NAMES_H_\n#define BYOC_NAMES_H_\n\n"
@@ -70,8 +66,44 @@ void byoc_source_emit_names(const byoc_host_program_t *program, const char *pref
                       prefix);
   static const char *const own[] = {BYOC_ARTIFACT_ENTRY, "byoc_data", "byoc_metadata"};
   for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) add(&names, own[i]);
-  add_modules(&names, program);
+  for (size_t k = 0; k < composing->options->place.count; k++) {
+    char table[48];
+    snprintf(table, sizeof(table), BYOC_HOST_C_TABLE, k);
+    add(&names, table);
+  }
+  for (size_t i = 0; i < composing->shared_kernels.count; i++) add(&names, composing->shared_kernels.data[i]->name);
   for (size_t i = 0; i < file_count; i++) add_functions(&names, (const char *)files[i].data, files[i].size_bytes);
   byoc_string_append(out, "\nenum { BYOC_NAMES = 1 }; // a file may have nothing else\n\n#endif // BYOC_NAMES_H_\n");
+  byoc_map_deinit(&names.seen);
+}
+
+void byoc_source_names_file(const byoc_compose_place_t *place, char *buffer) {
+  const char *name = place->count > 0 ? place->names[place->index] : "model";
+  snprintf(buffer, BYOC_SOURCE_NAMES_BYTES, "names_%s.h", name);
+}
+
+void byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const char *prefix, byoc_string_t *out) {
+  const byoc_compose_place_t *place = &entry->options.place;
+  char own[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES + 2];
+  snprintf(own, sizeof(own), "%s%s%s", prefix, place->count > 0 ? "__" : "",
+           place->count > 0 ? place->names[place->index] : "");
+  names_t names;
+  begin(own, out, &names);
+  byoc_string_append(out, BYOC_SOURCE_MARK " The model's own files include this one first, and with it the headers of "
+                                           "the system that they need:\n// what follows may be words in them.\n"
+                                           "#ifndef BYOC_NAMES_OF_MODEL_H_\n#define BYOC_NAMES_OF_MODEL_H_\n\n"
+                                           "#include \"names.h\"\n\n#include <math.h>\n#include <stdint.h>\n"
+                                           "#include <string.h>\n\n");
+  for (size_t i = 0; i < entry->kernels.count; i++) add(&names, entry->kernels.data[i]->name);
+  for (size_t i = 0; i < entry->shared.count; i++) {
+    const byoc_map_entry_t *kernel = &entry->shared.entries[i];
+    byoc_string_appendf(out, "#define %s %s\n", kernel->text, (const char *)kernel->value);
+  }
+  for (size_t i = 0; i < entry->program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = entry->program->libraries.data[i];
+    for (size_t k = 0; k < module->symbols.count; k++) add(&names, module->symbols.data[k]);
+    if (module->setup_symbol != NULL) add(&names, module->setup_symbol);
+  }
+  byoc_string_append(out, "\n#endif // BYOC_NAMES_OF_MODEL_H_\n");
   byoc_map_deinit(&names.seen);
 }

@@ -101,7 +101,14 @@ static byoc_status_t read_view(const char *path, byoc_diag_t *diag, byoc_artifac
     return status;
   }
   BYOC_RETURN_IF_ERROR(check_seal(path, view, diag));
-  return byoc_artifact_metadata_find(view->data, view->size_bytes, path, diag, &file->elf, &file->metadata);
+  BYOC_RETURN_IF_ERROR(
+      byoc_artifact_metadata_find(view->data, view->size_bytes, path, diag, &file->elf, &file->metadata));
+  const uint8_t *text = NULL;
+  size_t text_bytes = 0;
+  BYOC_RETURN_IF_ERROR(byoc_elf_find_section(&file->elf, BYOC_ARTIFACT_METADATA_SECTION, diag, &text, &text_bytes));
+  while (text_bytes > 0 && text[text_bytes - 1] != 0) text_bytes--; // whole texts only
+  file->metadata_end = (const char *)text + text_bytes;
+  return BYOC_OK;
 }
 
 byoc_status_t byoc_artifact_file_open(const char *path, byoc_diag_t *diag, byoc_artifact_file_t *out_file) {

@@ -10,7 +10,8 @@
 typedef struct byoc_artifact_file_t {
   byoc_file_view_t view;
   byoc_elf_t elf;
-  const char *metadata; // JSON; lies in `view`
+  const char *metadata; // JSON; lies in `view`. Those of further entries follow, each behind the NUL of the one before
+  const char *metadata_end;
 } byoc_artifact_file_t;
 
 // Opens an artifact for any machine and processor. Checks that the file is a shared object with an artifact's entry,

@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/base/machine.h"
+#include "core/base/string.h"
 #include "core/runtime/artifact_file.h"
 
 static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
@@ -90,6 +91,31 @@ byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loade
   }
   *out_artifact = artifact;
   return BYOC_OK;
+}
+
+byoc_status_t byoc_artifact_choose(byoc_loaded_artifact_t *artifact, const char *entry, byoc_diag_t *diag) {
+  const byoc_artifact_t *first = artifact->table;
+  const bool has_entries = first->struct_size >= offsetof(byoc_artifact_t, entry_count) + sizeof(first->entry_count) &&
+                           first->entry_count > 0;
+  if (entry == NULL) return BYOC_OK;
+  if (!has_entries) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the artifact has one model, and no entry '%s'", entry);
+  }
+  byoc_string_t names;
+  byoc_string_init(&names, byoc_allocator_system());
+  for (uint32_t i = 0; i < first->entry_count; i++) {
+    artifact->table = first->entries[i];
+    if (strcmp(artifact->table->entry, entry) == 0) break;
+    byoc_string_appendf(&names, "%s%s", i > 0 ? ", " : "", artifact->table->entry);
+    artifact->table = first;
+  }
+  byoc_status_t status = BYOC_OK;
+  if (first->entry == NULL || artifact->table->entry == NULL || strcmp(artifact->table->entry, entry) != 0) {
+    status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the artifact has no entry '%s'; it has %s", entry,
+                             names.failed ? "others" : names.data);
+  }
+  byoc_string_deinit(&names);
+  return status;
 }
 
 void byoc_artifact_unload(byoc_loaded_artifact_t *artifact) {

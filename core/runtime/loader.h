@@ -18,6 +18,9 @@ typedef struct byoc_loaded_artifact_t {
 // opens it, then checks its ABI version, struct size and CPU features. Every refusal says which check failed and what
 // to do.
 byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact);
+// Takes the entry of that name, of those that the artifact has; NULL: stays with the first, or the only one.
+// BYOC_INVALID_ARGUMENT if there is none, with the names that there are.
+byoc_status_t byoc_artifact_choose(byoc_loaded_artifact_t *artifact, const char *entry, byoc_diag_t *diag);
 void byoc_artifact_unload(byoc_loaded_artifact_t *artifact);
 
 #endif // BYOC_CORE_RUNTIME_LOADER_H_

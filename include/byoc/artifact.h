@@ -258,6 +258,14 @@ typedef struct byoc_artifact_t {
   // but all have their shapes, which live until the next run, and the message gives the sizes needed and given.
   int32_t (*run_with)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                       const byoc_run_options_t *options);
+  // An artifact may hold several models, its entries (byoc build --entry), each with inputs, outputs and contexts of
+  // its own; they share weights and code. `entry` is the name of the one that this table is of, and `entries` has the
+  // tables of all `entry_count`, in the order of the build; byoc_artifact_entry returns the first one. NULL, NULL and 0
+  // if there is only one. Since minor 5.
+  const char *entry;
+  const struct byoc_artifact_t *const *entries;
+  uint32_t entry_count;
+  uint32_t reserved_entries; // 0
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

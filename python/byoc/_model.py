@@ -107,14 +107,30 @@ class _Library:
             raise Error(message.value.decode(errors="replace"), status)
 
 
+def _entries(first: native.byoc_artifact_t) -> Dict[str, native.byoc_artifact_t]:
+    """The tables of an artifact of several models, by name; none if it has one."""
+    pointer = ctypes.POINTER(native.byoc_artifact_t)
+    tables = [ctypes.cast(first.entries[i], pointer).contents for i in range(first.entry_count)]
+    return {table.entry.decode(): table for table in tables}
+
+
 class Model:
     """A loaded artifact. Any thread may use it; each gets a context of its own from `run`."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], *, folder: Optional[str] = None) -> None:
-        """`folder`: a temporary one that the file is in, removed with the model."""
+    def __init__(
+        self, path: Union[str, "os.PathLike[str]"], *, entry: Optional[str] = None, folder: Optional[str] = None
+    ) -> None:
+        """`entry`: one of several models in the artifact; the first by default. `folder`: a temporary one that the
+        file is in, removed with the model."""
         self._library = _Library(os.path.realpath(os.fspath(path)), folder)
-        self._table = self._library.table
+        entries = _entries(self._library.table)
+        if entry is not None and entry not in entries:
+            names = ", ".join(entries) or "one model"
+            raise Error(f"the artifact has no entry '{entry}'; it has {names}", 1)
+        self._table = entries[entry] if entry is not None else self._library.table
         self.path = self._library.path
+        self.entry: Optional[str] = self._table.entry.decode() if self._table.entry else None
+        self.entries: List[str] = list(entries)
         self.name: str = self._table.model_name.decode()
         self.inputs = _infos(self._table.inputs, self._table.input_kinds, self._table.input_count)
         self.outputs = _infos(self._table.outputs, self._table.output_kinds, self._table.output_count)
@@ -361,6 +377,6 @@ def _front(given: Any, shape: Tuple[int, ...]) -> Any:
     return given.reshape(-1)[:count].reshape(shape)
 
 
-def load(path: Union[str, "os.PathLike[str]"]) -> Model:
-    """Loads an artifact. It needs neither libbyoc nor a compiler."""
-    return Model(path)
+def load(path: Union[str, "os.PathLike[str]"], *, entry: Optional[str] = None) -> Model:
+    """Loads an artifact. It needs neither libbyoc nor a compiler. `entry`: one of several models in it."""
+    return Model(path, entry=entry)

@@ -119,6 +119,10 @@ class byoc_artifact_t(Structure):
         ("profile_arguments", CFUNCTYPE(c_int32, c_void_p, _arguments, _arguments, PROFILE_SINK, c_void_p)),
         ("outputs_over", POINTER(c_int32)),
         ("run_with", CFUNCTYPE(c_int32, c_void_p, _arguments, _arguments, POINTER(byoc_run_options_t))),
+        ("entry", c_char_p),
+        ("entries", POINTER(c_void_p)),  # each a byoc_artifact_t
+        ("entry_count", c_uint32),
+        ("reserved_entries", c_uint32),
     ]
 
 

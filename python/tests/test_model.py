@@ -3,6 +3,8 @@
 
 import gc
 import os
+import shutil
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -67,6 +69,22 @@ class Static(InFolder):
         os.remove(self.path("two.weights"))
         with self.assertRaisesRegex(byoc.Error, "the weights file '.*two.weights' cannot be read"):
             byoc.load(self.path("two.so"))(x)
+
+    @unittest.skipIf(shutil.which("byoc") is None, "the command byoc is not in PATH")
+    def test_18_7_several_models_in_one_artifact(self):
+        for name, rows in (("two", 2), ("five", 5)):
+            with open(self.path(f"{name}.onnx"), "wb") as file:
+                file.write(linear(rows))
+        words = ["--entry", "two=two.onnx", "--entry", "five=five.onnx", "-t", "c", "-o", "both.so"]
+        subprocess.run(["byoc", "build", *words], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        first, five = byoc.load(self.path("both.so")), byoc.load(self.path("both.so"), entry="five")
+        self.assertEqual((first.entry, five.entry, five.entries), ("two", "five", ["two", "five"]))
+        x = array(5, 4)
+        np.testing.assert_array_equal(five(x)[:2], self.model(x[:2]))
+        np.testing.assert_array_equal(first(x[:2]), self.model(x[:2]))
+        with self.assertRaisesRegex(byoc.Error, "no entry 'three'; it has two, five"):
+            byoc.load(self.path("both.so"), entry="three")
+        self.assertEqual(self.model.entries, [])
 
     @unittest.skipIf(onnxruntime is None, "this python has no onnxruntime")
     def test_against_onnxruntime(self):

@@ -93,12 +93,13 @@ void fuzz_evaluate(const byoc_build_t *build) {
 
 static void print(const byoc_build_t *build) {
   const byoc_compose_options_t output = {.output = "fuzz.so", .model_name = "fuzz"};
+  const byoc_compose_entry_t entry = {.program = build->result.program, .options = output};
   byoc_diag_t diag = {0};
   byoc_string_t text;
   byoc_string_init(&text, fuzz_allocator());
   fuzz_check_ok(byoc_host_text_check(build->result.program, &diag), &diag, "the text of the host program");
   fuzz_check(byoc_build_emit_c(build, &output, &text, &diag), &diag);
-  fuzz_check(byoc_compose_emit_header(build->result.program, &output, &text, &diag), &diag);
+  fuzz_check(byoc_compose_emit_header(&entry, 1, &text, &diag), &diag);
   byoc_string_deinit(&text);
 }
 

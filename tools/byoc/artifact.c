@@ -99,9 +99,10 @@ void byoc_artifact_run_end_context(const byoc_artifact_run_t *run, byoc_context_
   byoc_foreign_leave(&outer);
 }
 
-static byoc_status_t open_run(const char *path, const byoc_context_options_t *options, byoc_diag_t *diag,
-                              byoc_artifact_run_t *run) {
+static byoc_status_t open_run(const char *path, const char *entry, const byoc_context_options_t *options,
+                              byoc_diag_t *diag, byoc_artifact_run_t *run) {
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &run->artifact));
+  BYOC_RETURN_IF_ERROR(byoc_artifact_choose(&run->artifact, entry, diag));
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_context(run, options, diag, &run->context));
   const byoc_artifact_t *table = run->artifact.table;
   const char *note = table->last_error(run->context); // which plan runs, if there are two
@@ -112,16 +113,17 @@ static byoc_status_t open_run(const char *path, const byoc_context_options_t *op
   return fill_ports(&run->outputs, table->outputs, knows ? table->output_kinds : NULL, table->output_count, diag);
 }
 
-byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
+byoc_status_t byoc_artifact_run_open(const char *path, const char *entry, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run) {
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
-  return byoc_artifact_run_open_with(path, NULL, &options, diag, run);
+  return byoc_artifact_run_open_with(path, entry, NULL, &options, diag, run);
 }
 
-byoc_status_t byoc_artifact_run_open_with(const char *path, const char *model, const byoc_context_options_t *options,
-                                          byoc_diag_t *diag, byoc_artifact_run_t *run) {
+byoc_status_t byoc_artifact_run_open_with(const char *path, const char *entry, const char *model,
+                                          const byoc_context_options_t *options, byoc_diag_t *diag,
+                                          byoc_artifact_run_t *run) {
   *run = (byoc_artifact_run_t){.kind = model != NULL ? "model" : "artifact", .name = model != NULL ? model : path};
-  byoc_status_t status = open_run(path, options, diag, run);
+  byoc_status_t status = open_run(path, entry, options, diag, run);
   if (status != BYOC_OK) byoc_artifact_run_close(run);
   return status;
 }

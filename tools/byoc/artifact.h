@@ -16,12 +16,18 @@ typedef struct byoc_artifact_run_t {
 } byoc_artifact_run_t;
 
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
-byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
+// `entry` of an artifact of several models; NULL: the first, or the only one.
+byoc_status_t byoc_artifact_run_open(const char *path, const char *entry, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
 // The same with all options of a context. `model`: what the user calls it, where the artifact is a temporary one; NULL:
 // it is the user's.
-byoc_status_t byoc_artifact_run_open_with(const char *path, const char *model, const byoc_context_options_t *options,
-                                          byoc_diag_t *diag, byoc_artifact_run_t *run);
+byoc_status_t byoc_artifact_run_open_with(const char *path, const char *entry, const char *model,
+                                          const byoc_context_options_t *options, byoc_diag_t *diag,
+                                          byoc_artifact_run_t *run);
+
+// For commands that take an artifact.
+#define BYOC_ENTRY_ROW(variable, what)                                                                                 \
+  { "entry", 0, BYOC_OPT_TEXT, &(variable), "NAME", what " of an artifact of several models (default: the first)" }
 // One more context of the loaded artifact, to be ended before the run is closed.
 byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
                                         byoc_diag_t *diag, byoc_context_t **out_context);

@@ -11,7 +11,7 @@
 #include "core/base/statistics.h"
 
 typedef struct bench_options_t {
-  const char *artifact;
+  const char *artifact, *entry;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool json;
   byoc_text_items_t inputs, dims;
@@ -48,7 +48,8 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   }
   byoc_artifact_run_t run;
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
+  BYOC_RETURN_IF_ERROR(
+      byoc_artifact_run_open(options->artifact, options->entry, (int32_t)options->thread_count, diag, &run));
   // A program that loads the artifact checks its file only if it is asked to.
   result->load_ms = milliseconds_since(start_ns) - (double)run.artifact.check_ns / 1e6;
   result->threads = (int32_t)options->thread_count;
@@ -93,6 +94,7 @@ int byoc_main_bench(int argc, char **argv) {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
+      BYOC_ENTRY_ROW(options.entry, "time this one"),
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};

@@ -2,6 +2,7 @@
 // byoc build: compiles a model into an artifact.
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "command.h"
@@ -19,6 +20,7 @@ typedef struct build_options_t {
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require, *weights;
   bool profile, huge_pages, constants;
+  byoc_text_items_t entries; // instead of the model
 } build_options_t;
 
 // Text goes to -o if it is given, otherwise to standard output.
@@ -180,49 +182,173 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
-                           byoc_diag_t *diag) {
-  char name[128], header_name[128], output[160];
-  byoc_model_name(options->model, name, sizeof(name));
-  if (options->name != NULL) snprintf(name, sizeof(name), "%s", options->name);
-  snprintf(output, sizeof(output), "%s.so", name);
-  byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
+// What an artifact is called, and what is called after it.
+typedef struct build_names_t {
+  char model[128], header[128], output[160];
+} build_names_t;
+
+static void choose_names(const build_options_t *options, build_names_t *names) {
+  // Several models are called after the artifact.
+  byoc_model_name(options->model != NULL ? options->model : options->output, names->model, sizeof(names->model));
+  if (options->name != NULL) snprintf(names->model, sizeof(names->model), "%s", options->name);
+  snprintf(names->output, sizeof(names->output), "%s.so", names->model);
+  byoc_model_name(options->output ? options->output : names->output, names->header, sizeof(names->header));
+}
+
+// Checks what can be checked before any work.
+static byoc_status_t check_options(const build_options_t *options, const byoc_compose_options_t *compose,
+                                   byoc_diag_t *diag) {
   if (options->session.shard == NULL && (options->session.rank_count > 0 || options->session.rank > 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--rank and --ranks go with --shard");
   }
-  BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--name", options->name, sizeof(name), diag));
+  BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--name", options->name, sizeof(((build_names_t *)0)->model), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
   }
-  byoc_compose_options_t compose = {
-      // With --emit=c, -o names a file for the C of a shared object, not the folder that -o model.c is otherwise.
-      .output = options->output != NULL && options->emit == NULL ? options->output : output,
-      .model_name = name,
-      .header_name = options->name != NULL ? name : header_name,
-      .profile = options->profile,
-      .keep_header = true,
-      .huge_pages = options->huge_pages,
-      .files = files,
-  };
-  BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
-  BYOC_RETURN_IF_ERROR(check_outputs(options, &compose, diag));
-  if (options->emit == NULL && options->output != NULL)
-    BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
+  BYOC_RETURN_IF_ERROR(check_outputs(options, compose, diag));
+  return options->emit == NULL && options->output != NULL ? check_artifact_name(options->output, diag) : BYOC_OK;
+}
+
+// *out_is_host: it was a host program, in which nothing is placed.
+static byoc_status_t open_and_compile(byoc_session_t *session, const build_options_t *options, const char *model,
+                                      bool *out_is_host, byoc_diag_t *diag) {
   byoc_session_options_t session_options = options->session;
   session_options.as_source = options->emit == NULL && byoc_compose_is_source(options->output);
   BYOC_RETURN_IF_ERROR(byoc_session_open(&session_options, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
   if (options->require != NULL)
     BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->setup.targets, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->model, diag));
-  const bool is_host = session->setup.build.result.program != NULL; // it was read, and nothing is placed
-  bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
-  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
-  BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, files, diag));
-  if (options->emit != NULL) return emit(session, options, &compose, diag);
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->setup.build, &compose, diag));
-  return print_summary(session, is_host, compose.output, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, model, diag));
+  *out_is_host = session->setup.build.result.program != NULL;
+  const bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
+  return byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag);
+}
+
+static byoc_status_t build_model(byoc_session_t *session, const build_options_t *options,
+                                 const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  bool is_host = false;
+  BYOC_RETURN_IF_ERROR(open_and_compile(session, options, options->model, &is_host, diag));
+  BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
+  if (options->emit != NULL) return emit(session, options, compose, diag);
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->setup.build, compose, diag));
+  return print_summary(session, is_host, compose->output, diag);
+}
+
+// ---- several models ----
+
+// NAME=MODEL.
+typedef struct entry_option_t {
+  char name[BYOC_COMPOSE_ENTRY_BYTES];
+  const char *model;
+} entry_option_t;
+
+static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+                                entry_option_t *entries) {
+  const char *item = items->items[index], *equals = strchr(item, '=');
+  entry_option_t *entry = &entries[index];
+  if (equals == NULL || equals == item || equals[1] == '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--entry takes NAME=MODEL, a name and a file, not '%s'", item);
+  }
+  snprintf(entry->name, sizeof(entry->name), "%.*s", (int)(equals - item), item);
+  entry->model = equals + 1;
+  if ((size_t)(equals - item) >= sizeof(entry->name)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the entry's name '%.*s' is longer than %zu bytes",
+                           (int)(equals - item), item, sizeof(entry->name) - 1);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--entry", entry->name, sizeof(entry->name), diag));
+  for (size_t i = 0; i < index; ++i) {
+    if (strcasecmp(entries[i].name, entry->name) != 0) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "there are two entries '%s': their names must differ, and not in capitals alone",
+                           entry->name);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_entries(const build_options_t *options, byoc_diag_t *diag) {
+  const struct {
+    const char *name;
+    bool is_given;
+  } alone[] = {
+      {"emit", options->emit != NULL}, {"save-plan", options->save_plan != NULL}, {"html", options->html != NULL}};
+  for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i) {
+    if (!alone[i].is_given) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is for one model: build that entry alone", alone[i].name);
+  }
+  if (options->output == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with --entry the artifact has no name of its own: give -o");
+  }
+  if (options->entries.count <= BYOC_COMPOSE_MOST_ENTRIES) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu entries are given, and an artifact has at most %d",
+                         options->entries.count, BYOC_COMPOSE_MOST_ENTRIES);
+}
+
+// Prints what was made: one line of the whole, and one for each entry.
+static byoc_status_t print_entries(const byoc_session_t *sessions, const entry_option_t *entries, size_t count,
+                                   const char *output, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_print("%s: %.1f MiB, %zu entries\n", output, size_of(output) / 1048576.0, count);
+  for (size_t k = 0; k < count; ++k) {
+    byoc_string_appendf(&text, "%s: ", entries[k].name);
+    byoc_setup_format_placement(&sessions[k].setup, &text);
+    byoc_string_append(&text, "\n");
+    byoc_session_format_unusable(&sessions[k], &text);
+  }
+  byoc_status_t status = byoc_print_text(&text, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static byoc_status_t build_entries(const build_options_t *options, const byoc_compose_options_t *compose,
+                                   byoc_diag_t *diag) {
+  const size_t count = options->entries.count;
+  entry_option_t entries[BYOC_COMPOSE_MOST_ENTRIES];
+  byoc_session_t sessions[BYOC_COMPOSE_MOST_ENTRIES] = {0};
+  const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  byoc_status_t status = BYOC_OK;
+  const byoc_output_t outputs[] = {{"-o", byoc_compose_is_source(compose->output) ? NULL : compose->output}};
+  for (size_t k = 0; k < count; ++k) {
+    BYOC_RETURN_IF_ERROR(read_entry(&options->entries, k, diag, entries));
+    BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, 1, entries[k].model, diag));
+  }
+  for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
+    bool is_host = false;
+    status = open_and_compile(&sessions[k], options, entries[k].model, &is_host, diag);
+    if (status == BYOC_OK && options->require != NULL) {
+      status = byoc_require_placed(options->require, &sessions[k].setup.build.result.plan, diag);
+    }
+    if (status != BYOC_OK) (void)byoc_diag_context(diag, status, "the entry '%s'", entries[k].name);
+    builds[k] = &sessions[k].setup.build;
+    names[k] = entries[k].name;
+  }
+  if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, count, compose, diag);
+  if (status == BYOC_OK) status = print_entries(sessions, entries, count, compose->output, diag);
+  for (size_t k = 0; k < count; ++k) byoc_session_close(&sessions[k]);
+  return status;
+}
+
+static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
+                           byoc_diag_t *diag) {
+  build_names_t names;
+  if (options->entries.count > 0) BYOC_RETURN_IF_ERROR(check_entries(options, diag));
+  choose_names(options, &names);
+  byoc_compose_options_t compose = {
+      // With --emit=c, -o names a file for the C of a shared object, not the folder that -o model.c is otherwise.
+      .output = options->output != NULL && options->emit == NULL ? options->output : names.output,
+      .model_name = names.model,
+      .header_name = options->name != NULL ? names.model : names.header,
+      .profile = options->profile,
+      .keep_header = true,
+      .huge_pages = options->huge_pages,
+      .files = files,
+  };
+  BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
+  BYOC_RETURN_IF_ERROR(check_options(options, &compose, diag));
+  return options->entries.count > 0 ? build_entries(options, &compose, diag)
+                                    : build_model(session, options, &compose, diag);
 }
 
 int byoc_main_build(int argc, char **argv) {
@@ -233,6 +359,8 @@ int byoc_main_build(int argc, char **argv) {
        "(default: MODEL.so here)"},
       {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
        "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
+      {"entry", 0, BYOC_OPT_LIST, &options.entries, "NAME=MODEL",
+       "a model of an artifact of several, instead of MODEL; once for each"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       {"triple", 0, BYOC_OPT_TEXT, &options.session.triple, "TRIPLE",
        "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, x86_64-linux-musl (default: this one)"},
@@ -266,9 +394,10 @@ int byoc_main_build(int argc, char **argv) {
   static const char *const operands[] = {"a model: an .onnx file, or a .byoc or .host text", NULL};
   const byoc_usage_t usage = {
       .command = "byoc build",
-      .synopsis = "MODEL [-o OUT] [--target TARGETS] [options]",
+      .synopsis = "MODEL|--entry NAME=MODEL... [-o OUT] [--target TARGETS] [options]",
       .summary = "compile a model into one shared object",
       .operands = operands,
+      .instead = &options.entries,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
@@ -277,6 +406,8 @@ int byoc_main_build(int argc, char **argv) {
           "model.a and model.o are linked into programs, which then need no dlopen; several may stand in one.\n"
           "model.c is a folder with a Makefile that any C11 compiler builds; by default it has target 'c' alone, for\n"
           "any processor.\n"
+          "With --entry, several models share the weights and the code of one artifact: each has inputs, outputs and\n"
+          "contexts of its own, and is chosen by its name when it runs.\n"
           "byoc targets lists the targets and their options.\n"
           "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
           "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
@@ -292,7 +423,9 @@ int byoc_main_build(int argc, char **argv) {
     options.session.cost_threads = options.session.thread_count;
     status = build(&session, &options, &files, &diag);
     byoc_file_set_abandon(&files);
-    if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
+    if (status != BYOC_OK) {
+      byoc_diag_context(&diag, status, "building %s", options.model != NULL ? options.model : options.output);
+    }
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

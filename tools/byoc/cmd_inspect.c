@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "artifact.h"
 #include "command.h"
 #include "core/ir/attribute_names.h"
 #include "core/runtime/artifact_file.h"
@@ -14,7 +15,7 @@
 
 typedef struct inspect_options_t {
   byoc_session_options_t session;
-  const char *file;
+  const char *file, *entry;
   bool json, coverage;
 } inspect_options_t;
 
@@ -109,6 +110,7 @@ int byoc_main_inspect(int argc, char **argv) {
   inspect_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
+      BYOC_ENTRY_ROW(options.entry, "show this one"),
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
       {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",
        "which operators an ONNX model uses, and which are missing"},
@@ -117,7 +119,7 @@ int byoc_main_inspect(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc inspect",
-      .synopsis = "ARTIFACT|MODEL [--json] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
+      .synopsis = "ARTIFACT|MODEL [--json] [--entry NAME] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
       .summary = "show what is inside an artifact or a model",
       .operands = operands,
       .rows = rows,
@@ -132,11 +134,14 @@ int byoc_main_inspect(int argc, char **argv) {
     if (is_artifact && options.session.dims.count > 0) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }
+    if (!is_artifact && options.entry != NULL) {
+      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--entry is for artifacts; this is a model");
+    }
     if (is_artifact && options.coverage) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--coverage is for models; this is an artifact");
     }
     if (status == BYOC_OK && is_artifact) {
-      status = byoc_inspect_artifact(options.file, options.json, &diag);
+      status = byoc_inspect_artifact(options.file, options.entry, options.json, &diag);
     } else if (status == BYOC_OK && options.coverage) {
       status = byoc_inspect_coverage(&session, &options.session, options.file, options.json, &diag);
     } else if (status == BYOC_OK) {

@@ -7,7 +7,7 @@
 #include "profile.h"
 
 typedef struct profile_options_t {
-  const char *artifact, *json, *trace, *html;
+  const char *artifact, *entry, *json, *trace, *html;
   byoc_text_items_t inputs, dims;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool best;
@@ -52,7 +52,8 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
     status = byoc_profile_pool_create((int32_t)options->thread_count, diag, &request.pool);
     if (status == BYOC_OK) chosen.pool = byoc_profile_pool_table(request.pool);
   }
-  if (status == BYOC_OK) status = byoc_artifact_run_open_with(options->artifact, NULL, &chosen, diag, &run);
+  if (status == BYOC_OK)
+    status = byoc_artifact_run_open_with(options->artifact, options->entry, NULL, &chosen, diag, &run);
   if (status == BYOC_OK && request.pool != NULL) {
     status = byoc_artifact_run_context(&run, &one_thread, diag, &request.alone);
   }
@@ -79,6 +80,7 @@ int byoc_main_profile(int argc, char **argv) {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
+      BYOC_ENTRY_ROW(options.entry, "time this one"),
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
       {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},

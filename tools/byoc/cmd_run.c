@@ -18,7 +18,7 @@
 typedef struct run_options_t {
   byoc_session_options_t session;
   byoc_text_items_t inputs, expected, dumps;
-  const char *file, *output_directory;
+  const char *file, *entry, *output_directory;
   const char *trace;            // a file, or "-"; NULL: none
   int64_t seed, max_iterations; // 0: no limit
   int64_t top;                  // largest elements to print; 0: none
@@ -99,7 +99,8 @@ static byoc_status_t run_artifact(const char *path, const char *model, const run
                                           .thread_count = (int32_t)options->session.thread_count,
                                           .communicator = options->communicator,
                                           .max_iterations = (uint64_t)options->max_iterations};
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_with(path, model, &context, diag, &run));
+  BYOC_RETURN_IF_ERROR(
+      byoc_artifact_run_open_with(path, model != NULL ? NULL : options->entry, model, &context, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) {
     const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
@@ -194,7 +195,10 @@ static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_d
       {"--trace", options->trace != NULL && strcmp(options->trace, "-") != 0 ? options->trace : NULL}};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->file, diag));
   options->session.trace = is_traced(options);
-  if (!byoc_artifact_is_meant(options->file)) return run_model(session, options, diag);
+  if (!byoc_artifact_is_meant(options->file)) {
+    if (options->entry == NULL) return run_model(session, options, diag);
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--entry is for artifacts; this is a model");
+  }
   if (options->session.verbose) byoc_log_set_level(BYOC_LOG_INFO);
   BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "an artifact", diag));
   if (options->evaluate) {
@@ -305,6 +309,7 @@ int byoc_main_run(int argc, char **argv) {
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
+      BYOC_ENTRY_ROW(options.entry, "run this one"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
       {"max-iterations", 0, BYOC_OPT_COUNT, &options.max_iterations, "N",

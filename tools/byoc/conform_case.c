@@ -148,7 +148,7 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
   byoc_artifact_run_t run = {0};
   if (status == BYOC_OK) {
     c->stage = "run";
-    status = byoc_artifact_run_open(artifact.path, 1, diag, &run);
+    status = byoc_artifact_run_open(artifact.path, NULL, 1, diag, &run);
   }
   if (status == BYOC_OK) {
     const byoc_artifact_t *table = run.artifact.table;

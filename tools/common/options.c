@@ -181,7 +181,12 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
       BYOC_RETURN_IF_ERROR(add_operand(usage, word, operands, &count, wanted, diag));
     }
   }
-  if (count == wanted) return BYOC_OK;
+  const bool has_instead = usage->instead != NULL && usage->instead->count > 0;
+  if (has_instead && count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes either the word '%s' or '%s' by an option, not both",
+                           usage->command, operands[0], usage->instead->items[0]);
+  }
+  if (count == wanted || has_instead) return BYOC_OK;
   byoc_status_t status =
       byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s needs %s", usage->command, usage->operands[count]);
   byoc_diag_hint(diag, "usage: %s %s", usage->command, usage->synopsis);

@@ -45,6 +45,7 @@ typedef struct byoc_usage_t {
   const char *summary;
   const char *const *operands;      // help of each operand, for the message when one is missing; NULL-terminated
   byoc_text_items_t *more_operands; // takes the operands and all words after them too; NULL: no further words
+  const byoc_text_items_t *instead; // a BYOC_OPT_LIST: where it is given, there are no operands; NULL: none
   const byoc_option_row_t *rows;
   size_t row_count;
   const char *more; // further text for --help; may be NULL

@@ -25,15 +25,13 @@
 // The one mapping of this artifact in this process.
 static struct {
   pthread_mutex_t mutex;
-  void *data; // NULL: not open yet
-  size_t size_bytes;
-  bool is_verified;
+  byoc_weights_view_t view; // data NULL: not open yet
 } opened = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 // When the artifact is unloaded.
 __attribute__((destructor)) static void unmap(void) {
-  if (opened.data != NULL) (void)munmap(opened.data, opened.size_bytes);
-  opened.data = NULL;
+  if (opened.view.data != NULL) (void)munmap((void *)(uintptr_t)opened.view.data, (size_t)opened.view.size_bytes);
+  opened.view = (byoc_weights_view_t){0};
 }
 
 static int32_t refuse(int32_t status, const char *path, const char *what, char *message, uint64_t size) {
@@ -150,20 +148,26 @@ static int32_t open_file(const byoc_model_weights_t *weights, const char *path, 
   byoc_weights_view_t view;
   int32_t status = weights->file != NULL ? map(path, message, size, &view) : map_appended(message, size, &view);
   if (status != BYOC_OK) return status;
-  status = look_up(weights, &view, path, message, size);
-  if (status != BYOC_OK) {
-    (void)munmap((void *)(uintptr_t)view.data, (size_t)view.size_bytes);
-    return status;
-  }
   // If they cannot be moved, they stay where they are.
   if (huge_pages) (void)byoc_model_move_to_huge_pages(view.data, view.size_bytes);
+  opened.view = view;
+  return BYOC_OK;
+}
+
+static int32_t fill(const byoc_model_weights_t *weights, const char *path, int verify, char *message, uint64_t size) {
+  byoc_model_weights_state_t *state = weights->state;
+  int32_t status = state->is_filled ? BYOC_OK : look_up(weights, &opened.view, path, message, size);
+  if (status == BYOC_OK && verify && !state->is_verified) {
+    status = verify_contents(weights, path, message, size);
+    state->is_verified = status == BYOC_OK;
+  }
+  if (status != BYOC_OK || state->is_filled) return status;
   for (uint32_t i = 0; i < weights->use_count; i++) {
     const byoc_model_weight_use_t *use = &weights->uses[i];
     const void *place = weights->data[use->weight] + use->offset_bytes;
     memcpy(use->pointer, &place, sizeof(place)); // of a pointer to whatever type
   }
-  opened.data = (void *)(uintptr_t)view.data;
-  opened.size_bytes = (size_t)view.size_bytes;
+  state->is_filled = 1;
   return BYOC_OK;
 }
 
@@ -181,11 +185,10 @@ int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char 
     path = beside;
   }
   (void)pthread_mutex_lock(&opened.mutex);
-  int32_t status = opened.data == NULL ? open_file(weights, path, huge_pages, message, size) : BYOC_OK;
-  if (status == BYOC_OK && verify && !opened.is_verified) {
-    status = verify_contents(weights, path, message, size);
-    opened.is_verified = status == BYOC_OK;
-  }
+  const bool is_first = opened.view.data == NULL;
+  int32_t status = is_first ? open_file(weights, path, huge_pages, message, size) : BYOC_OK;
+  if (status == BYOC_OK) status = fill(weights, path, verify, message, size);
+  if (status != BYOC_OK && is_first) unmap(); // nobody uses it: the next call looks at the file as it is then
   (void)pthread_mutex_unlock(&opened.mutex);
   return status;
 }

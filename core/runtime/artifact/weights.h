@@ -72,18 +72,25 @@ typedef struct byoc_model_weight_use_t {
   uint64_t offset_bytes;
 } byoc_model_weight_use_t;
 
+// What the process has done for one entry of the artifact.
+typedef struct byoc_model_weights_state_t {
+  int is_filled, is_verified;
+} byoc_model_weights_state_t;
+
 typedef struct byoc_model_weights_t {
   const char *file; // its name, beside the artifact; NULL: it is appended to that
   uint32_t weight_count, use_count;
   const byoc_model_weight_t *weights;
   const uint8_t **data; // where each lies, once the file is open; generated code reads it
   const byoc_model_weight_use_t *uses;
+  byoc_model_weights_state_t *state; // zeros at first
 } byoc_model_weights_t;
 
-// Maps the file and fills in every pointer, once in a process: all contexts share them until the artifact is unloaded.
-// `path` (NULL: $BYOC_WEIGHTS, else beside the artifact; where `is_static`, beside the program) and `huge_pages` count
-// when it is opened; one that is appended has its place. With `verify` the content of every weight is checked against
-// its hash. On failure `message` says why, and a later call tries again.
+// Maps the file, once in a process, and fills in every pointer, once for each entry of the artifact: all contexts share
+// them until the artifact is unloaded. `path` (NULL: $BYOC_WEIGHTS, else beside the artifact; where `is_static`, beside
+// the program) and `huge_pages` count when it is opened; one that is appended has its place. With `verify` the content
+// of every weight is checked against its hash. On failure `message` says why; a later call tries again, and looks at
+// the file anew unless an earlier call has succeeded with this one.
 int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char *path, int is_static, int huge_pages,
                                 int verify, char *message, uint64_t size);
 

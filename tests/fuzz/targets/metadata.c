@@ -38,7 +38,7 @@ static void inspect(const char *text, size_t size) {
   const char *path = fuzz_file(carrier, carrier_size);
   fuzz_check_ok(byoc_compose_seal(path, &diag), &diag, "sealing");
   for (int as_json = 0; as_json < 2; ++as_json) {
-    fuzz_check(byoc_inspect_artifact(path, as_json != 0, &diag), &diag);
+    fuzz_check(byoc_inspect_artifact(path, NULL, as_json != 0, &diag), &diag);
     byoc_diag_clear(&diag);
   }
 }

@@ -36,10 +36,11 @@ static void pieces_that_start_at_one_place(void **state) {
                                        {.data = both, .size_bytes = 2}};
   const size_t count = sizeof(constants) / sizeof(constants[0]);
   fixture_t fixture;
+  const byoc_host_program_t *const programs[] = {&fixture.program};
   byoc_data_layout_t layout;
   byoc_diag_t diag = {0};
   fixture_init(&fixture, constants, count);
-  byoc_test_ok(byoc_data_layout_create(&fixture.program, false, byoc_allocator_system(), &diag, &layout), &diag);
+  byoc_test_ok(byoc_data_layout_create(programs, 1, false, byoc_allocator_system(), &diag, &layout), &diag);
   assert_int_equal(layout.constant_count, 3);
   for (size_t i = 0; i < count; ++i) {
     const byoc_data_entry_t *entry = byoc_data_layout_find(&layout, constants[i].data, constants[i].size_bytes);
@@ -62,16 +63,17 @@ static void engine_constants_that_were_not_laid_out(void **state) {
   byoc_bound_constant_t constants[] = {{.type = type, .data = weights, .size_bytes = sizeof(weights)}};
   const byoc_compose_options_t options = {.model_name = "model", .cpu_features = ""};
   fixture_t fixture;
+  const byoc_host_program_t *const programs[] = {&fixture.program};
   byoc_data_layout_t layout;
   byoc_host_c_t host;
   byoc_string_t text;
   byoc_diag_t diag = {0};
   fixture_init(&fixture, constants, 0);
-  byoc_test_ok(byoc_data_layout_create(&fixture.program, false, allocator, &diag, &layout), &diag);
+  byoc_test_ok(byoc_data_layout_create(programs, 1, false, allocator, &diag, &layout), &diag);
   fixture_init(&fixture, constants, 1);
   byoc_test_ok(byoc_host_c_init(&fixture.program, &options, &layout, allocator, &diag, &host), &diag);
   byoc_string_init(&text, allocator);
-  byoc_test_error(byoc_host_c_emit(&host, "{}", &text), BYOC_INTERNAL, &diag,
+  byoc_test_error(byoc_host_c_emit(&host, &(byoc_host_c_metadata_t){.size_bytes = 2}, &text), BYOC_INTERNAL, &diag,
                   "data of 'function' (4 bytes) was not laid out");
   byoc_string_deinit(&text);
   byoc_host_c_deinit(&host);

@@ -85,7 +85,8 @@ static const char *hash_of(int which, char hash[HASH_SIZE]) {
   byoc_test_ok(byoc_runtime_module_create(BYOC_RUNTIME_MODULE_STATIC_LIBRARY, "m", "t", system, &diag, &module), &diag);
   const char *what = give(module, which);
   assert_true(byoc_vector_push(&program->libraries, system, module));
-  byoc_test_ok(byoc_data_layout_create(program, false, system, &diag, &layout), &diag);
+  byoc_test_ok(byoc_data_layout_create((const byoc_host_program_t *const[]){program}, 1, false, system, &diag, &layout),
+               &diag);
   const byoc_compose_options_t options = {.model_name = "model"};
   byoc_test_ok(byoc_compose_metadata(program, &options, &layout, NULL, system, &diag, &text), &diag);
   json_t *root = json_loads(text, 0, NULL);

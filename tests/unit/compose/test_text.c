@@ -198,10 +198,10 @@ static void test_header_names(void **state) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     byoc_diag_t diag = {0};
     byoc_host_program_t *program = program_of(cases[i].names, cases[i].count, cases[i].is_dynamic);
-    byoc_compose_options_t options = {.model_name = "byoc 7\"\\\n"};
+    const byoc_compose_entry_t entry = {.program = program, .options = {.model_name = "byoc 7\"\\\n"}};
     byoc_string_t text;
     byoc_string_init(&text, byoc_allocator_system());
-    byoc_test_ok(byoc_compose_emit_header(program, &options, &text, &diag), &diag);
+    byoc_test_ok(byoc_compose_emit_header(&entry, 1, &text, &diag), &diag);
     if (strstr(text.data, cases[i].parameters) == NULL) fail_msg("'%s' is not in\n%s", cases[i].parameters, text.data);
     assert_non_null(strstr(text.data, "static inline int32_t model_byoc_7____run("));
     assert_null(strstr(text.data, "#include \"")); // nothing of byoc's

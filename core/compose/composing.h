@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one composition holds, from its programs to a linked file in a temporary folder. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_COMPOSING_H_
+#define BYOC_CORE_COMPOSE_COMPOSING_H_
+
+#include "core/compose/compiler.h"
+#include "core/compose/compose.h"
+#include "core/compose/host_c.h"
+#include "core/compose/layout.h"
+#include "core/compose/link_files.h"
+#include "core/compose/native.h"
+
+// A model of the artifact.
+typedef struct byoc_composing_entry_t {
+  const byoc_host_program_t *program;
+  byoc_compose_options_t options;                  // completed: with the way and the path of the weights
+  BYOC_VECTOR(const byoc_loop_kernel_t *) kernels; // that no other entry has
+  byoc_map_t shared;                               // name of a kernel → its name where several entries share it
+  size_t first_job;                                // the host's; then those of its kernels and of backends' sources
+  size_t kernel_unit_count;
+  byoc_host_c_metadata_t metadata;
+} byoc_composing_entry_t;
+
+typedef struct byoc_composing_t {
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_arena_t arena;
+  byoc_composing_entry_t *entries;
+  size_t entry_count;
+  const byoc_compose_options_t *options; // of the first entry
+  const byoc_host_program_t **programs;  // of the entries
+  byoc_native_flags_t native;
+  const char *compiler_version;
+  byoc_data_layout_t layout;
+  bool has_layout;
+  byoc_string_t metadata; // of all entries, each with its NUL
+  char *folder;
+  BYOC_VECTOR(byoc_loop_kernel_t *) shared_kernels; // of several entries
+  size_t shared_unit_count;
+  BYOC_VECTOR(byoc_compile_job_t) jobs; // units of shared kernels; by entry: host, kernels, the backends' C sources
+  BYOC_VECTOR(byoc_bytes_t) objects;    // parallel to jobs
+  BYOC_VECTOR(byoc_string_t) texts;     // of the sources made here
+  byoc_string_t runtime;                // the archive, if it was made here
+} byoc_composing_t;
+
+// Kernels are spread over several translation units, which compile at the same time. Their size is fixed: the bytes
+// must not depend on the machine.
+#define BYOC_KERNELS_A_UNIT 8
+static inline size_t byoc_kernel_unit_count(size_t kernel_count) {
+  return (kernel_count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;
+}
+
+// shared_kernels.c: fills in what each entry has alone and what several share: kernels that are the same but for their
+// names.
+byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing);
+
+// link_artifact.c: links the objects at `output`, as the form of the artifact wants it.
+byoc_status_t byoc_composing_link(byoc_composing_t *composing, const char *output);
+
+// What the final link gets.
+typedef struct byoc_joined_t {
+  byoc_allocator_t allocator;
+  BYOC_VECTOR(const char *) paths;
+  BYOC_VECTOR(const char *) names; // parallel to paths: what messages call them by; NULL: by the path
+} byoc_joined_t;
+
+// join.c: makes one object of what each entry has alone, in which its names begin with the entry's, so that several may
+// be linked into one file. What several entries have is taken once. `files` has the written files of each entry.
+byoc_status_t byoc_composing_join(byoc_composing_t *composing, const byoc_link_files_t *files,
+                                  byoc_joined_t *out_joined);
+void byoc_joined_deinit(byoc_joined_t *joined); // accepts one that is all zeros
+
+#endif // BYOC_CORE_COMPOSE_COMPOSING_H_
