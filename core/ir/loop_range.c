@@ -194,34 +194,6 @@ static bool is_quotient_of(const byoc_loop_expr_t *quotient, const byoc_loop_exp
          !__builtin_mul_overflow(x->op.operands[1]->number.i, m->number.i, &product) && product == divisor->number.i;
 }
 
-// k * (x mod m) + k * m * (x floordiv m) → k * x
-static bool sum_recombine_once(sum_t *sum) {
-  for (int i = 0; i < sum->count; ++i) {
-    const byoc_loop_expr_t *rest = sum->terms[i].atom;
-    if (!is_op(rest, BYOC_LOOP_OP_MOD)) continue;
-    const byoc_loop_expr_t *x = rest->op.operands[0], *m = rest->op.operands[1];
-    for (int j = 0; j < sum->count; ++j) {
-      const byoc_loop_expr_t *other = sum->terms[j].atom;
-      int64_t expected;
-      if (m->kind == BYOC_LOOP_CONST) {
-        if (__builtin_mul_overflow(sum->terms[i].factor, m->number.i, &expected)) continue;
-      } else { // the term is floordiv(x, m) * m with a run-time m
-        if (!is_op(other, BYOC_LOOP_OP_MUL) || !byoc_loop_expr_equal(other->op.operands[1], m)) continue;
-        other = other->op.operands[0], expected = sum->terms[i].factor;
-      }
-      if (i == j || sum->terms[j].factor != expected || !is_quotient_of(other, x, m)) continue;
-      int64_t factor = sum->terms[i].factor;
-      int first = i < j ? i : j, second = i < j ? j : i;
-      memmove(&sum->terms[second], &sum->terms[second + 1], sizeof(term_t) * (size_t)(sum->count - second - 1));
-      memmove(&sum->terms[first], &sum->terms[first + 1], sizeof(term_t) * (size_t)(sum->count - first - 2));
-      sum->count -= 2;
-      sum_add(sum, x, factor);
-      return true;
-    }
-  }
-  return false;
-}
-
 static const byoc_loop_expr_t *raw_scale(byoc_loop_builder_t *builder, const byoc_loop_expr_t *atom, int64_t factor) {
   if (factor == 1) return atom;
   return byoc_loop_raw_op(builder, BYOC_LOOP_OP_MUL, BYOC_DTYPE_I64, atom, byoc_loop_int(builder, factor));
@@ -256,12 +228,61 @@ static const byoc_loop_expr_t *sum_build(byoc_loop_builder_t *builder, const sum
                           byoc_loop_int(builder, negative ? -sum->constant : sum->constant));
 }
 
+static void sum_remove(sum_t *sum, int i) {
+  memmove(&sum->terms[i], &sum->terms[i + 1], sizeof(term_t) * (size_t)(sum->count - i - 1));
+  --sum->count;
+}
+
+// If `product` is (s + x floordiv m) * m for a run-time m, *out_left becomes s * m, or NULL where s is 0.
+static bool is_multiple_of_quotient(byoc_loop_builder_t *builder, const byoc_loop_expr_t *product,
+                                    const byoc_loop_expr_t *x, const byoc_loop_expr_t *m,
+                                    const byoc_loop_expr_t **out_left) {
+  *out_left = NULL;
+  if (!is_op(product, BYOC_LOOP_OP_MUL) || !byoc_loop_expr_equal(product->op.operands[1], m)) return false;
+  sum_t sum = {.count = 0};
+  sum_add(&sum, product->op.operands[0], 1);
+  for (int i = 0; i < sum.count && !sum.failed; ++i) {
+    if (sum.terms[i].factor != 1 || !is_quotient_of(sum.terms[i].atom, x, m)) continue;
+    sum_remove(&sum, i);
+    if (sum.count > 0 || sum.constant != 0) {
+      *out_left = byoc_loop_binary(builder, BYOC_LOOP_OP_MUL, sum_build(builder, &sum), m);
+    }
+    return true;
+  }
+  return false;
+}
+
+// k * (x mod m) + k * m * (x floordiv m) → k * x, and with a run-time m
+// k * (x mod m) + k * (s + x floordiv m) * m → k * x + k * s * m
+static bool sum_recombine_once(byoc_loop_builder_t *builder, sum_t *sum) {
+  for (int i = 0; i < sum->count; ++i) {
+    const byoc_loop_expr_t *rest = sum->terms[i].atom;
+    if (!is_op(rest, BYOC_LOOP_OP_MOD)) continue;
+    const byoc_loop_expr_t *x = rest->op.operands[0], *m = rest->op.operands[1], *left = NULL;
+    const bool is_known = m->kind == BYOC_LOOP_CONST;
+    const int64_t factor = sum->terms[i].factor;
+    int64_t expected = factor;
+    if (is_known && __builtin_mul_overflow(factor, m->number.i, &expected)) continue;
+    for (int j = 0; j < sum->count; ++j) {
+      const byoc_loop_expr_t *other = sum->terms[j].atom;
+      if (i == j || sum->terms[j].factor != expected) continue;
+      if (!(is_known ? is_quotient_of(other, x, m) : is_multiple_of_quotient(builder, other, x, m, &left))) continue;
+      sum_remove(sum, i < j ? j : i);
+      sum_remove(sum, i < j ? i : j);
+      if (left != NULL) sum_add(sum, left, factor);
+      sum_add(sum, x, factor);
+      return true;
+    }
+  }
+  return false;
+}
+
 const byoc_loop_expr_t *byoc_loop_simplify_sum(byoc_loop_builder_t *builder, const byoc_loop_expr_t *a,
                                                const byoc_loop_expr_t *b, bool subtract) {
   sum_t sum = {.count = 0};
   sum_add(&sum, a, 1);
   sum_add(&sum, b, subtract ? -1 : 1);
-  while (!sum.failed && sum_recombine_once(&sum)) {}
+  while (!sum.failed && sum_recombine_once(builder, &sum)) {}
   if (sum.failed)
     return byoc_loop_raw_op(builder, subtract ? BYOC_LOOP_OP_SUB : BYOC_LOOP_OP_ADD, BYOC_DTYPE_I64, a, b);
   return sum_build(builder, &sum);

@@ -11,6 +11,12 @@ static bool covers(const byoc_type_t *operand, const byoc_type_t *space, int32_t
   return d >= 0 && byoc_dim_equal(operand->dims[d], space->dims[axis]);
 }
 
+// Does the operand surely have the full extent of the axis, or one element there? An open dimension may be either.
+static bool is_settled(const byoc_type_t *operand, const byoc_type_t *space, int32_t axis) {
+  int32_t d = axis - (space->rank - operand->rank);
+  return d < 0 || byoc_dim_is_constant(operand->dims[d]) || byoc_dim_equal(operand->dims[d], space->dims[axis]);
+}
+
 // May the axes `axis` and `axis` + 1 be walked as one? Yes, if every operand has both or neither.
 static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32_t axis) {
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
@@ -26,6 +32,7 @@ static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32
       if (type->rank > space->rank) return false;
       if (type->rank < space->rank && !(op->traits & BYOC_OP_BROADCASTS)) return false;
       if (covers(type, space, axis) != covers(type, space, axis + 1)) return false;
+      if (!is_settled(type, space, axis) || !is_settled(type, space, axis + 1)) return false;
     }
   }
   return true;
@@ -33,12 +40,11 @@ static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32
 
 static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, byoc_walk_t *walk) {
   byoc_loop_builder_t *builder = byoc_lower_builder(lower);
-  bool is_static = byoc_type_is_static(space);
   for (int32_t axis = 0; axis < space->rank; ++axis) {
     if (byoc_dim_is_constant(space->dims[axis]) && space->dims[axis].constant == 1) continue;
     const byoc_loop_expr_t *extent = byoc_loop_dim(builder, space->dims[axis]);
     int32_t previous = walk->count - 1;
-    bool merge = previous >= 0 && is_static;
+    bool merge = previous >= 0;
     for (int32_t a = previous >= 0 ? walk->last[previous] : 0; merge && a < axis; ++a)
       merge = mergeable(lower, space, a);
     if (merge) {

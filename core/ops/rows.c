@@ -104,7 +104,7 @@ static void clear(byoc_rows_t *rows, const byoc_loop_buffer_t *buffer, int64_t c
 // The folded dimensions at the end of the row, walked by one loop if they are contiguous in the operand.
 static int32_t first_of_run(const byoc_rows_t *rows) {
   int32_t first = rows->last_over;
-  while (rows->is_dense && first > 0 && rows->over[first - 1] && byoc_type_is_static(rows->type)) --first;
+  while (rows->is_dense && first > 0 && rows->over[first - 1]) --first;
   return first;
 }
 

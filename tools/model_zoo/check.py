@@ -11,11 +11,15 @@ import sys
 TOLERANCES = {"vision": "1e-4", "detection": "2e-3"}
 
 
+def tolerance(kind):
+    return TOLERANCES.get(kind.removeprefix("dynamo_"), "1e-5")
+
+
 def conform(arguments, root, names, words):
     """Returns KIND/NAME -> "passed" or why not, of the cases with these names."""
     outcomes = {}
     for kind in sorted({name.split("/")[0] for name in names}):
-        outcomes.update(conform_kind(arguments, root / kind, names, [*words, "--atol", TOLERANCES.get(kind.removeprefix("dynamo_"), "1e-5")]))
+        outcomes.update(conform_kind(arguments, root / kind, names, [*words, "--atol", tolerance(kind)]))
     return outcomes
 
 

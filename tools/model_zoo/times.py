@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times the cases: an artifact beside ONNX Runtime, one thread each, in turns on the inputs of the case."""
-import json
+"""Times the cases: an artifact beside ONNX Runtime, in one process, one thread each, in turns on the inputs of the case.
+
+Times are those of the processor, so that a busy machine hardly changes them."""
+import concurrent.futures
+import csv
+import multiprocessing
 import statistics
 import subprocess
+import sys
 import time
 
 import numpy
@@ -10,81 +15,113 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-ROUNDS = 5
-TURN_S = 0.25  # of one contestant
-MOST_RUNS = 2000
-# Below this, ONNX Runtime's time is that of calling it from Python.
+from . import check
+
+ROUNDS = 3
+TURN_S = 0.05  # of one contestant
+# Below this, the time is that of calling from Python.
 LEAST_MS = 0.05
+COLUMNS = ("model", "agrees", "byoc_ms", "onnxruntime_ms", "ratio")
 
 
-def race(arguments, root, name, work):
-    """Returns (milliseconds of byoc, of ONNX Runtime, median of the ratios over the rounds), or why there is none."""
-    work.mkdir(parents=True, exist_ok=True)
-    model, artifact = root / name / "model.onnx", work / "timed.so"
-    data = root / name / "test_data_set_0"
+def race(folder, artifact, tolerance):
+    """Returns whether the results agree, the milliseconds of byoc and of ONNX Runtime, and the median of the ratios."""
+    import byoc
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    feeds, words = {}, []
-    for i, port in enumerate(session.get_inputs()):
-        value = numpy_helper.to_array(onnx.load_tensor(str(data / f"input_{i}.pb")))
-        if value.dtype == object:
-            return "texts are not timed"
-        numpy.save(work / f"{i}.npy", value)
-        feeds[port.name] = value
-        words += ["--input", f"{port.name}={work / f'{i}.npy'}"]
-    built = command(arguments, "build", model, "-o", artifact, "--target", arguments.targets[-1], "--plan", "greedy")
-    if built.returncode != 0:
-        return f"not built: {built.stderr.strip()[:200]}"
-    bench = ["bench", artifact, *words, "--warm-up", "1", "--json", "--runs"]
-    once = json.loads(command(arguments, *bench, 1).stdout or "{}").get("median_ms")
-    if once is None:
-        return "the artifact does not run"
-    run_count = max(1, min(MOST_RUNS, int(TURN_S * 1e3 / max(once, 1e-3))))
-    pairs = []
-    session.run(None, feeds)
-    for _ in range(ROUNDS):
-        mine = json.loads(command(arguments, *bench, run_count).stdout)["min_ms"]
-        pairs.append((mine, fastest(session, feeds)))
-    mine, theirs = (statistics.median(pair[i] for pair in pairs) for i in (0, 1))
-    return mine, theirs, statistics.median(one / other for one, other in pairs)
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    context = byoc.load(artifact).context(threads=1)
+    data = folder / "test_data_set_0"
+    values = [numpy_helper.to_array(onnx.load_tensor(str(data / f"input_{i}.pb")))
+              for i in range(len(session.get_inputs()))]
+    feeds = {port.name: value for port, value in zip(session.get_inputs(), values)}
+    theirs = session.run(None, feeds)
+    agrees = agree(context.run(*values), theirs, tolerance)
+    rounds = [(fastest(lambda: context.run(*values)), fastest(lambda: session.run(None, feeds))) for _ in range(ROUNDS)]
+    byoc_ms, onnxruntime_ms = (statistics.median(of_one) for of_one in zip(*rounds))
+    return agrees, byoc_ms, onnxruntime_ms, statistics.median(mine / other for mine, other in rounds)
 
 
-def fastest(session, feeds):
+def agree(mine, theirs, tolerance):
+    """Are outputs equal but for rounding? Maps and sequences are left to `byoc conform`."""
+    for one, other in zip(mine.values(), theirs):
+        if isinstance(other, numpy.ndarray) and (one.shape != other.shape or (
+                other.dtype.kind in "fc" and not numpy.allclose(one, other, 1e-3, tolerance, equal_nan=True))):
+            return False
+    return True
+
+
+def fastest(run):
     """The fastest run of a turn: other load on the machine only adds to it."""
-    best, end = float("inf"), time.perf_counter() + TURN_S
+    best, end = float("inf"), time.thread_time() + TURN_S
     while True:
-        begin = time.perf_counter()
-        session.run(None, feeds)
-        now = time.perf_counter()
+        begin = time.thread_time()
+        run()
+        now = time.thread_time()
         best = min(best, (now - begin) * 1e3)
         if now > end:
             return best
 
 
-def command(arguments, *words):
-    return subprocess.run([str(word) for word in (arguments.programs / "byoc", *words)], capture_output=True, text=True)
+def measure(arguments, root, name, artifact):
+    """Builds the model and races it in a process of its own. Returns race's results, or why there are none."""
+    folder = root / name
+    built = subprocess.run([str(arguments.programs / "byoc"), "build", str(folder / "model.onnx"), "-o", str(artifact),
+                            "--target", arguments.targets[-1], "--plan", "greedy"], capture_output=True, text=True)
+    if built.returncode != 0:
+        return f"not built: {' '.join(built.stderr.split())[:300]}"
+    fork = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as child:
+        try:
+            return child.submit(race, folder, artifact, float(check.tolerance(name.split("/")[0]))).result()
+        except Exception as error:  # of the artifact, of ONNX Runtime, or of a process that died
+            return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
 def table(arguments, root, names):
-    """Writes times.csv as it goes, and prints the slowest models at the end. Returns how many are slower than asked."""
-    rows = []
-    with (arguments.output / "times.csv").open("w") as file:
-        file.write("model,byoc_ms,onnxruntime_ms,ratio\n")
-        for name in names:
-            found = race(arguments, root, name, arguments.output / "work")
-            if isinstance(found, str):
-                print(f"not timed: {name}: {found}", flush=True)
-                continue
-            file.write(f"{name},{found[0]:.4f},{found[1]:.4f},{found[2]:.3f}\n")
-            file.flush()
-            rows.append((name, *found))
+    """Writes times.csv as it goes: rows of models that are not timed now stay. Prints the slowest models.
+    Returns how many are slower than asked, or failed."""
+    sys.path.insert(0, str(arguments.repository / "python"))
+    path, work = arguments.output / "times.csv", arguments.output / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    rows = read(path)
+    for name in names:
+        found = measure(arguments, root, name, work / "timed.so")
+        if isinstance(found, str):
+            rows[name] = (found, "", "", "")
+            print(f"FAILED {name}: {found}", flush=True)
+        else:
+            rows[name] = ("yes" if found[0] else "no", *(f"{number:.4f}" for number in found[1:]))
+        write(path, rows)
+    return report(arguments, {name: rows[name] for name in names}, path)
+
+
+def read(path):
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        return {row[0]: tuple(row[1:]) for row in list(csv.reader(file))[1:]}
+
+
+def write(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows((name, *rows[name]) for name in sorted(rows))
+
+
+def report(arguments, rows, path):
+    timed = {name: tuple(map(float, row[1:])) for name, row in rows.items() if row[0] in ("yes", "no")}
+    slow = {name: row for name, row in timed.items() if row[2] > arguments.times and row[1] >= LEAST_MS}
+    wrong = [name for name, row in rows.items() if row[0] == "no"]
     print()
-    slow = [row for row in rows if row[3] > arguments.times and row[2] >= LEAST_MS]
-    for name, mine, theirs, ratio in sorted(slow, key=lambda row: -row[3]):
+    for name in wrong:
+        print(f"WRONG {name}")
+    for name, (mine, theirs, ratio) in sorted(slow.items(), key=lambda item: -item[1][2]):
         print(f"SLOWER {name}: {mine:.3f} ms, ONNX Runtime {theirs:.3f} ms, ratio {ratio:.2f}")
-    if rows:
-        print(f"{len(rows)} models timed, median ratio {statistics.median(row[3] for row in rows):.2f}, {len(slow)} above "
-              f"{arguments.times}; see {arguments.output / 'times.csv'}")
-    return len(slow)
+    failed = len(rows) - len(timed) + len(wrong)
+    if timed:
+        print(f"{len(timed)} models timed, median ratio {statistics.median(row[2] for row in timed.values()):.2f}, "
+              f"{len(slow)} above {arguments.times}, {failed} failed; see {path}")
+    return len(slow) + failed

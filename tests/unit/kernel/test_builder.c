@@ -88,6 +88,15 @@ static void run_time_extents_divide_out(void **state) {
   expect(&f, OP(FLOORDIV, flat, n), "i0");
   expect(&f, OP(MOD, flat, n), "k3");
   expect(&f, OP(ADD, OP(MUL, OP(FLOORDIV, f.i, n), n), OP(MOD, f.i, n)), "i0");
+  // What was split by two run-time sizes is joined again by the index of a tensor that has more in front of them.
+  const byoc_loop_expr_t *m = byoc_loop_dim(b, byoc_dim_symbol(&f.arena, "M", &failed));
+  const byoc_loop_expr_t *quotient = OP(FLOORDIV, f.i, n), *rest = OP(MOD, f.i, n);
+  expect(&f, OP(ADD, OP(MUL, OP(ADD, OP(MUL, k, m), quotient), n), rest), "k3 * dim(\"M\") * dim(\"N\") + i0");
+  const byoc_loop_expr_t *middle = OP(ADD, OP(MUL, OP(FLOORDIV, quotient, m), m), OP(MOD, quotient, m));
+  expect(&f, OP(ADD, OP(MUL, middle, n), rest), "i0");
+  expect(&f, OP(ADD, OP(MUL, OP(ADD, quotient, INT(3)), n), rest), "dim(\"N\") * 3 + i0");
+  expect(&f, OP(ADD, OP(MUL, OP(ADD, quotient, quotient), n), rest),
+         "floordiv(i0, dim(\"N\")) * 2 * dim(\"N\") + mod(i0, dim(\"N\"))");
   assert_false(b->failed);
   end(&f);
 }
