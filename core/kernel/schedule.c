@@ -4,20 +4,25 @@
 
 #include "core/kernel/transposed.h"
 
-// Does the operand have the full extent of an axis of the iteration space? Operators that do not follow NumPy's rules
-// (BatchNormalization's channel vectors) are matched by extent; a wrong guess only costs speed.
-static bool covers(const byoc_type_t *operand, const byoc_type_t *space, int32_t axis) {
-  int32_t d = axis - (space->rank - operand->rank);
-  return d >= 0 && byoc_dim_equal(operand->dims[d], space->dims[axis]);
+// The operand's dimension along an axis of the iteration space; -1 if it has none there. BatchNormalization's vectors
+// have one element for each channel.
+static int32_t dim_along(const byoc_node_t *node, uint32_t operand, const byoc_type_t *space, int32_t axis) {
+  if (operand > 0 && byoc_node_is(node, "", "BatchNormalization")) return axis == 1 ? 0 : -1;
+  return axis - (space->rank - node->operands[operand]->type->rank);
 }
 
-// Does the operand surely have the full extent of the axis, or one element there? An open dimension may be either.
-static bool is_settled(const byoc_type_t *operand, const byoc_type_t *space, int32_t axis) {
-  int32_t d = axis - (space->rank - operand->rank);
-  return d < 0 || byoc_dim_is_constant(operand->dims[d]) || byoc_dim_equal(operand->dims[d], space->dims[axis]);
+typedef enum extent_t { EXTENT_ONE, EXTENT_FULL, EXTENT_OPEN } extent_t;
+
+// How much of an axis of the iteration space the operand has. An open dimension may be either one element or all.
+static extent_t extent_along(const byoc_node_t *node, uint32_t operand, const byoc_type_t *space, int32_t axis) {
+  const int32_t d = dim_along(node, operand, space, axis);
+  if (d < 0) return EXTENT_ONE;
+  const byoc_dim_t dim = node->operands[operand]->type->dims[d];
+  if (byoc_dim_equal(dim, space->dims[axis])) return EXTENT_FULL;
+  return byoc_dim_is_constant(dim) && dim.constant == 1 ? EXTENT_ONE : EXTENT_OPEN;
 }
 
-// May the axes `axis` and `axis` + 1 be walked as one? Yes, if every operand has both or neither.
+// May the axes `axis` and `axis` + 1 be walked as one? Yes, if every operand surely has both or neither.
 static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32_t axis) {
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
     const byoc_op_t *op = byoc_op_of(node);
@@ -31,8 +36,8 @@ static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32
       if (!type || byoc_type_element_count(type) == 1) continue;
       if (type->rank > space->rank) return false;
       if (type->rank < space->rank && !(op->traits & BYOC_OP_BROADCASTS)) return false;
-      if (covers(type, space, axis) != covers(type, space, axis + 1)) return false;
-      if (!is_settled(type, space, axis) || !is_settled(type, space, axis + 1)) return false;
+      const extent_t one = extent_along(node, i, space, axis), other = extent_along(node, i, space, axis + 1);
+      if (one != other || one == EXTENT_OPEN) return false;
     }
   }
   return true;
