@@ -171,6 +171,8 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   const char *symbol = host->engine_symbols.data[engine];
   unsigned function = instruction->engine_function;
   byoc_host_c_indent(host, out);
+  byoc_string_append(out, "byoc_model_rest(context);\n");
+  byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = ");
   if (host->options->profile && !host->options->steps_only) {
     byoc_string_appendf(out,

@@ -131,6 +131,9 @@ uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL
 void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
+// In front of a run of an engine, whose library may have threads of its own: workers that wait for a loop of this
+// context sleep until there is one, and leave their processors to those threads.
+void byoc_model_rest(byoc_context_t *context);
 // Calls an engine under a profile; reports each node if the engine can.
 int32_t byoc_model_profile_engine(byoc_context_t *context, uint32_t engine, uint32_t function, const byoc_call_t *call,
                                   byoc_profile_sink_t sink, void *argument);

@@ -49,6 +49,7 @@ static struct {
   atomic_uint worker_count;   // read without the lock by the thread that runs a loop
   atomic_bool stopping;
   atomic_uint spin_turns;
+  atomic_uint resting; // another library's threads need the processors
   // The running loop, owned by the thread that set `busy`. Others read it between taking a share and their decrement of
   // pending.
   _Alignas(64) atomic_uint busy; // RISC-V exchanges words, and bytes only by a library
@@ -130,6 +131,7 @@ static void await_ticket(worker_t *worker) {
     unsigned turns = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed);
     unsigned seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
     for (unsigned i = 0; i < turns && seen % 2 == 0; i++) {
+      if (atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0) break;
       pause_briefly();
       seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
     }
@@ -183,6 +185,9 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
     body(argument, 0, count, 0);
     return;
   }
+  if (atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0) {
+    atomic_store_explicit(&pool.resting, 0, memory_order_relaxed);
+  }
   pool.job = (job_t){.body = body, .argument = argument, .count = count, .shares = (int32_t)shares};
   atomic_store_explicit(&pool.pending, (unsigned)shares - 1, memory_order_relaxed);
   atomic_store_explicit(&pool.offered, (unsigned)shares - 1, memory_order_relaxed);
@@ -191,6 +196,10 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
   help();
   await_workers();
   atomic_store_explicit(&pool.busy, 0, memory_order_release);
+}
+
+void byoc_model_pool_rest(void) {
+  atomic_store_explicit(&pool.resting, 1, memory_order_relaxed);
 }
 
 // Workers leave signals to the threads of the program.

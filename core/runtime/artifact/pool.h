@@ -4,9 +4,9 @@
 //
 // A loop is split statically into one share per thread; the caller runs the first share. Who has ended its share runs
 // those that their threads have not begun, so that a thread without a processor costs its part and no more. Which
-// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep. One loop runs at a time: a
-// context that finds the pool busy runs its loop on its own thread (it neither waits nor fails, and uses the processor
-// that it already has).
+// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep; they sleep at once where an
+// engine is about to run, whose library may have threads of its own. One loop runs at a time: a context that finds the
+// pool busy runs its loop on its own thread (it neither waits nor fails, and uses the processor that it already has).
 //
 // A child process has none of the threads. Contexts that it creates start others; those that it inherited use the
 // threads that there are.
@@ -34,5 +34,8 @@ void byoc_model_pool_release(void);
 uint32_t byoc_model_fork_generation(void);
 // The contract of byoc_runtime_t.parallel_for, over at most `thread_count` threads.
 void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+
+// Workers that wait sleep at once, until the next loop.
+void byoc_model_pool_rest(void);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_POOL_H_

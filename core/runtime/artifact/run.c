@@ -384,6 +384,10 @@ static void report_node(void *self, const char *node, uint64_t duration_ns) {
   nodes->sink(nodes->argument, name, duration_ns);
 }
 
+void byoc_model_rest(byoc_context_t *shared) {
+  if (((const byoc_model_context_t *)shared)->pool_acquired) byoc_model_pool_rest();
+}
+
 int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint32_t function, const byoc_call_t *call,
                                   byoc_profile_sink_t sink, void *argument) {
   const byoc_engine_t *table = ((const byoc_model_context_t *)shared)->model->engines[engine].table;

@@ -30,7 +30,7 @@ static void test_c_text(void **state) {
       "  // Mul 'mul'\n  status = demo_scale(&calls[1]);\n  STEP_END(1);\n",
       "int32_t demo_add(int32_t, float, int64_t, double, void *, void *, void *);\n",
       "for (int64_t turn = 0; turn < 2 && status == BYOC_OK; ++turn) status = demo_add(2, 1.0f, 1, 0.0, ",
-      "status = demo_engine.run(context->instances[0], 0, &calls[2]);\n",
+      "byoc_model_rest(context);\n  status = demo_engine.run(context->instances[0], 0, &calls[2]);\n",
       "memcpy((uint8_t *)outputs[0], workspace",
       "tensors[0].data = (uint8_t *)inputs[0]; // x/in:0\n",
       "// ---- kernels_0.c ----\n",

@@ -69,6 +69,24 @@ static void test_sleeping_workers_wake(void **state) {
   byoc_model_pool_release();
 }
 
+// Workers that would poll for hours sleep when they are told that others need the processors, and wake for a loop.
+static void test_19_5_waiting_workers_rest(void **state) {
+  (void)state;
+  byoc_model_pool_set_spin(UINT32_MAX - 1);
+  assert_int_equal(byoc_model_pool_acquire(2), 2);
+  for (int i = 0; i < 20; i++) {
+    loop_t loop = {.slow = true};
+    byoc_model_pool_run(2, body, &loop, 2, 1);
+    check(&loop, 2);
+    assert_int_equal(loop.workers, 3);
+    assert_int_equal(atomic_load(&pool.resting), 0);
+    byoc_model_pool_rest();
+    while (atomic_load(&pool.workers[0].sleeping) == 0) usleep(100);
+  }
+  byoc_model_pool_release();
+  byoc_model_pool_set_spin(USUAL_TURNS);
+}
+
 static void *run_loops(void *self) {
   int *wrong = self;
   for (int i = 0; i < 300; i++) {
@@ -145,9 +163,13 @@ static void test_19_3_shares_of_absent_threads_are_run(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_covers_every_iteration), cmocka_unit_test(test_sleeping_workers_wake),
-      cmocka_unit_test(test_callers_at_once),        cmocka_unit_test(test_threads_end_with_the_last_user),
-      cmocka_unit_test(test_nesting_does_not_hang),  cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
+      cmocka_unit_test(test_covers_every_iteration),
+      cmocka_unit_test(test_sleeping_workers_wake),
+      cmocka_unit_test(test_19_5_waiting_workers_rest),
+      cmocka_unit_test(test_callers_at_once),
+      cmocka_unit_test(test_threads_end_with_the_last_user),
+      cmocka_unit_test(test_nesting_does_not_hang),
+      cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
