@@ -61,6 +61,12 @@ byoc_status_t byoc_file_check_place(const char *path, byoc_diag_t *diag) {
   if (path == NULL || path[0] == '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output's name is empty");
   }
+  if (strcmp(path, "-") == 0) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'-' is no file, and this goes into a file only");
+    byoc_diag_hint(diag, "name a file; one that is called - is ./-");
+    return status;
+  }
   if (byoc_is_directory(path)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is a folder", path);
   }

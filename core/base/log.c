@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool line_drawn;     // a progress line is on the terminal
 static FILE *_Atomic given; // NULL: standard error
 
-static const int64_t show_after_ns = 1000000000;
+static const int64_t show_after_ns = 500000000;
 static const int64_t redraw_after_ns = 100000000;
 
 void byoc_log_set_level(byoc_log_level_t level) {
@@ -113,6 +113,34 @@ static void write_cut(const char *line, size_t width) {
   }
 }
 
+static void draw_line(const char *line) {
+  pthread_mutex_lock(&lock);
+  fputs("\r\033[K", log_stream());
+  write_cut(line, (size_t)terminal_width() - 1);
+  fflush(log_stream());
+  line_drawn = true;
+  pthread_mutex_unlock(&lock);
+}
+
+// True if somebody may be looking: not with --quiet, and not where the output goes into a file.
+static bool has_spectator(void) {
+  return atomic_load(&current_level) >= BYOC_LOG_WARNING && isatty(fileno(log_stream()));
+}
+
+void byoc_progress_show(const char *line) {
+  const byoc_task_t *task = byoc_task_current();
+  if ((task == NULL || task->progress == NULL) && has_spectator()) draw_line(line);
+}
+
+void byoc_progress_wipe(void) {
+  pthread_mutex_lock(&lock);
+  if (line_drawn) {
+    wipe_line();
+    fflush(log_stream());
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail) {
   progress->done = done;
   const byoc_task_t *task = byoc_task_current();
@@ -120,7 +148,7 @@ void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *det
     task->progress(task->self, progress->title, done, progress->total, detail);
     return;
   }
-  if (atomic_load(&current_level) < BYOC_LOG_WARNING || !isatty(fileno(log_stream()))) return;
+  if (!has_spectator()) return;
   int64_t now = byoc_now_ns();
   if (now - progress->start_ns < show_after_ns) return;
   if (progress->drawn && now - progress->drawn_ns < redraw_after_ns) return;
@@ -131,21 +159,12 @@ void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *det
   }
   size_t used = strlen(line);
   if (detail != NULL) snprintf(line + used, sizeof(line) - used, " %s", detail);
-  pthread_mutex_lock(&lock);
-  fputs("\r\033[K", log_stream());
-  write_cut(line, (size_t)terminal_width() - 1);
-  fflush(log_stream());
-  line_drawn = true;
-  pthread_mutex_unlock(&lock);
+  draw_line(line);
   progress->drawn = true;
   progress->drawn_ns = now;
 }
 
 void byoc_progress_end(byoc_progress_t *progress) {
-  if (!progress->drawn) return;
-  pthread_mutex_lock(&lock);
-  wipe_line();
-  fflush(log_stream());
-  pthread_mutex_unlock(&lock);
+  if (progress->drawn) byoc_progress_wipe();
   progress->drawn = false;
 }

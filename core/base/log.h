@@ -20,8 +20,9 @@ void byoc_log_set_stream(FILE *stream);
 byoc_log_level_t byoc_log_level(void);
 void byoc_log(byoc_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Progress of one long task. It is shown on a terminal once the task has run for a second, redrawn at most ten times
-// per second, and wiped by _end. Nothing is printed if standard error is not a terminal. A `total` of 0 means unknown.
+// Progress of one long task. It is shown on a terminal once the task has run for half a second, redrawn at most ten
+// times per second, and wiped by _end. Nothing is printed if standard error is not a terminal. A `total` of 0 means
+// unknown.
 typedef struct byoc_progress_t {
   const char *title;
   int64_t done, total;
@@ -31,6 +32,10 @@ typedef struct byoc_progress_t {
 void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t total);
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail);
 void byoc_progress_end(byoc_progress_t *progress);
+
+// Shows on a terminal, at once, what is done now, until another line takes its place or is wiped.
+void byoc_progress_show(const char *line);
+void byoc_progress_wipe(void);
 
 // Monotonic clock in nanoseconds.
 int64_t byoc_now_ns(void);

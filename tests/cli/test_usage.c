@@ -44,6 +44,23 @@ static void test_other_forms_are_refused(void **state) {
   byoc_test_printed("--help takes man or options, not 'roff'");
 }
 
+// "-" is standard output for what prints text, and no file for the rest.
+static void test_18_a_dash_is_standard_output(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && byoc opt lenet.onnx > plain.byoc && "
+                     "byoc opt lenet.onnx -o - | cmp - plain.byoc && "
+                     "byoc build lenet.onnx -t c --emit=host > plain.host && "
+                     "byoc build lenet.onnx -t c --emit=host -o - | cmp - plain.host && test ! -e -");
+  static const char *const refused[] = {"byoc build lenet.onnx -o -",       "byoc build lenet.onnx --save-plan=-",
+                                        "byoc explain lenet.onnx --html -", "byoc profile lenet.so --json -",
+                                        "byoc-modelgen lenet -o -",         "byoc costs export -"};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    byoc_test_shell(2, "%s", refused[i]);
+    byoc_test_printed("'-' is no file, and this goes into a file only");
+  }
+  byoc_test_shell(0, "test ! -e - && byoc-modelgen lenet -o ./-.onnx");
+}
+
 static void test_bash_completes(void **state) {
   (void)state;
   byoc_test_shell(0, BASH_COMPLETION
@@ -55,9 +72,8 @@ static void test_bash_completes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_forms_tell_the_same),
-      cmocka_unit_test(test_manual_pages_are_roff),
-      cmocka_unit_test(test_other_forms_are_refused),
+      cmocka_unit_test(test_forms_tell_the_same),     cmocka_unit_test(test_manual_pages_are_roff),
+      cmocka_unit_test(test_other_forms_are_refused), cmocka_unit_test(test_18_a_dash_is_standard_output),
       cmocka_unit_test(test_bash_completes),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "core/base/file_set.h"
+#include "core/base/log.h"
 #include "core/build/outputs.h"
 #include "core/build/weights.h"
 #include "core/hostir/text.h"
@@ -231,7 +232,7 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
   BYOC_RETURN_IF_ERROR(open_and_compile(session, options, options->model, &is_host, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->setup.build, compose, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
   return print_summary(session, is_host, compose->output, diag);
 }
 
@@ -325,6 +326,7 @@ static byoc_status_t build_entries(const build_options_t *options, const byoc_co
     names[k] = entries[k].name;
   }
   if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, count, compose, diag);
+  byoc_progress_wipe();
   if (status == BYOC_OK) status = print_entries(sessions, entries, count, compose->output, diag);
   for (size_t k = 0; k < count; ++k) byoc_session_close(&sessions[k]);
   return status;
@@ -352,7 +354,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
 }
 
 int byoc_main_build(int argc, char **argv) {
-  build_options_t options = {.session = {.installed_by_default = true}};
+  build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
        "the shared object, or by its ending a static library (.a), an object (.o) or a folder of C source (.c) "
@@ -421,6 +423,7 @@ int byoc_main_build(int argc, char **argv) {
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
     options.session.cost_threads = options.session.thread_count;
+    if (options.emit != NULL && byoc_option_is_stdout(options.output)) options.output = NULL;
     status = build(&session, &options, &files, &diag);
     byoc_file_set_abandon(&files);
     if (status != BYOC_OK) {

@@ -80,7 +80,7 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
 }
 
 int byoc_main_explain(int argc, char **argv) {
-  explain_options_t options = {.session = {.installed_by_default = true}};
+  explain_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}};
   const byoc_option_row_t rows[] = {
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),

@@ -125,7 +125,7 @@ int byoc_main_opt(int argc, char **argv) {
   opt_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default: standard output)"},
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default, and -: standard output)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "print all data of constants, so that the text reads back; without it those of over 256 bytes print as "
        "'elided'. With -o, those of host programs go into FILE.data"},
@@ -150,6 +150,7 @@ int byoc_main_opt(int argc, char **argv) {
   bool done = false;
   if (status == BYOC_OK) status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
   if (status == BYOC_OK && !done) {
+    if (byoc_option_is_stdout(options.output)) options.output = NULL;
     status = opt(&session, &options, &diag);
     byoc_session_close(&session);
   }

@@ -120,7 +120,7 @@ static byoc_status_t run_artifact(const char *path, const char *model, const run
 
 static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   byoc_build_temporary_t artifact;
-  BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&session->setup.build, diag, &artifact));
+  BYOC_RETURN_IF_ERROR(byoc_session_compose_temporary(session, diag, &artifact));
   byoc_status_t status = run_artifact(artifact.path, options->file, options, diag);
   byoc_build_temporary_remove(&artifact);
   return status;
@@ -181,6 +181,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
 
 static byoc_status_t run_model(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   run_options_t bound = *options;
+  bound.session.shows_steps = true;
   bound.session.installed_by_default = !options->evaluate; // the evaluator is for where there is no compiler
   BYOC_RETURN_IF_ERROR(byoc_session_open(&bound.session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));

@@ -144,7 +144,7 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
 
 static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
   byoc_build_temporary_t artifact;
-  byoc_status_t status = byoc_build_compose_temporary(&c->session.setup.build, diag, &artifact);
+  byoc_status_t status = byoc_session_compose_temporary(&c->session, diag, &artifact);
   byoc_artifact_run_t run = {0};
   if (status == BYOC_OK) {
     c->stage = "run";

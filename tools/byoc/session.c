@@ -52,6 +52,22 @@ static byoc_status_t read_aliases(byoc_session_t *session, const byoc_text_items
   return BYOC_OK;
 }
 
+static bool show_step(void *self, const char *step) {
+  (void)self;
+  static const struct {
+    const char *step, *line;
+  } lines[] = {{"read", "reading the model"},
+               {"simplify", "simplifying the model"},
+               {"place", "placing operators among targets"},
+               {"generate", "generating the targets' code"},
+               {"lower", "lowering what is left to loops"},
+               {"compose", "compiling and linking"}};
+  for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+    if (strcmp(lines[i].step, step) == 0) byoc_progress_show(lines[i].line);
+  }
+  return true;
+}
+
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
   *session = (byoc_session_t){.allocator = byoc_allocator_system()};
   byoc_arena_init(&session->texts, session->allocator);
@@ -80,6 +96,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .shard = options->shard,
                                              .rank = options->rank,
                                              .rank_count = options->rank_count};
+  if (options->shows_steps) session->settings.watcher.begin = show_step;
   BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   BYOC_RETURN_IF_ERROR(read_dims(session, &options->dims, diag));
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
@@ -136,11 +153,28 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, byoc_diag_t *diag) {
 }
 
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const char *path, byoc_diag_t *diag) {
-  return byoc_setup_read_file(&session->setup, &session->settings, path, diag);
+  const byoc_status_t status = byoc_setup_read_file(&session->setup, &session->settings, path, diag);
+  byoc_progress_wipe();
+  return status;
 }
 
 byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag) {
-  return byoc_setup_compile(&session->setup, extent, diag);
+  const byoc_status_t status = byoc_setup_compile(&session->setup, extent, diag);
+  byoc_progress_wipe();
+  return status;
+}
+
+byoc_status_t byoc_session_compose(byoc_session_t *session, const byoc_compose_options_t *output, byoc_diag_t *diag) {
+  const byoc_status_t status = byoc_build_compose(&session->setup.build, output, diag);
+  byoc_progress_wipe();
+  return status;
+}
+
+byoc_status_t byoc_session_compose_temporary(byoc_session_t *session, byoc_diag_t *diag,
+                                             byoc_build_temporary_t *out_temporary) {
+  const byoc_status_t status = byoc_build_compose_temporary(&session->setup.build, diag, out_temporary);
+  byoc_progress_wipe();
+  return status;
 }
 
 // ---- what was left out ----

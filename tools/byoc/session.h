@@ -20,6 +20,7 @@ typedef struct byoc_session_options_t {
   int64_t cost_threads;                 // threads that costs are measured with; 0: 1
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool installed_by_default;            // without --target: what is installed (core/build/setup.h) instead of "c"
+  bool shows_steps;                     // on a terminal: which step of a build goes on
   bool greedy_by_default;               // for subcommands that are not about speed
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
@@ -112,6 +113,9 @@ byoc_status_t byoc_session_parse_targets(byoc_session_t *session, byoc_diag_t *d
 byoc_status_t byoc_session_begin(byoc_session_t *session, byoc_diag_t *diag);
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag);
+byoc_status_t byoc_session_compose(byoc_session_t *session, const byoc_compose_options_t *output, byoc_diag_t *diag);
+byoc_status_t byoc_session_compose_temporary(byoc_session_t *session, byoc_diag_t *diag,
+                                             byoc_build_temporary_t *out_temporary);
 // One line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
 void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out);
 #endif // BYOC_TOOLS_BYOC_SESSION_H_

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/base/diag.h"
 
@@ -56,5 +57,10 @@ typedef struct byoc_usage_t {
 // tools/common/usage.h. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);
+
+// True for the word that stands for standard output in the options of commands that print text.
+static inline bool byoc_option_is_stdout(const char *output) {
+  return output != NULL && strcmp(output, "-") == 0;
+}
 
 #endif // BYOC_TOOLS_COMMON_OPTIONS_H_

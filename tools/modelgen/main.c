@@ -131,6 +131,7 @@ static byoc_status_t settle(const modelgen_model_t *model, const arguments_t *ar
   if (arguments->output == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "say where to write %s: -o %s.onnx", model->name, model->name);
   }
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_file_check_place(arguments->output, diag), "-o");
   gen->random = (uint64_t)arguments->seed;
   BYOC_RETURN_IF_ERROR(settle_count(model, "batch", true, arguments->batch, 1, MOST_OF_AN_OPTION, &gen->batch, diag));
   BYOC_RETURN_IF_ERROR(settle_count(model, "layers", (model->takes & TAKES_LAYERS) != 0, arguments->layers,

@@ -138,6 +138,27 @@ static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
   assert_string_equal(text, "\r\033[Ktuning 0/10 detail\r\033[K"); // once: ten steps took less than a redraw
 }
 
+static void show_steps(void) {
+  byoc_progress_show("reading");
+  byoc_progress_t progress;
+  byoc_progress_begin(&progress, "tuning", 10);
+  byoc_progress_step(&progress, 1, NULL);
+  progress.start_ns -= 600000000; // as if it had begun more than half a second ago
+  byoc_progress_step(&progress, 2, NULL);
+  byoc_progress_end(&progress);
+  byoc_progress_show("linking");
+  byoc_log(BYOC_LOG_WARNING, "w");
+  byoc_progress_wipe(); // there is nothing left of it
+}
+
+// A step is shown at once, work within it after half a second; whatever comes next takes its place.
+static void steps_are_shown_at_once(void **state) {
+  (void)state;
+  char text[512];
+  if (!captured_on_a_terminal(show_steps, 0, text, sizeof text)) skip();
+  assert_string_equal(text, "\r\033[Kreading\r\033[Ktuning 2/10\r\033[K\r\033[Klinking\r\033[Kwarning: w\r\n");
+}
+
 static void show_long_progress(void) {
   char title[301] = "";
   memset(title, 'x', sizeof title - 1);
@@ -202,6 +223,7 @@ int main(void) {
       cmocka_unit_test(refused_caches_are_told_once),
       cmocka_unit_test(no_progress_without_a_terminal),
       cmocka_unit_test(progress_on_a_terminal_is_drawn_and_wiped),
+      cmocka_unit_test(steps_are_shown_at_once),
       cmocka_unit_test(progress_fits_the_terminal),
       cmocka_unit_test(lines_stay_whole),
       cmocka_unit_test(clock_moves_on),
