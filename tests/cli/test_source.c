@@ -76,6 +76,17 @@ static void test_18_5_source_by_others(void **state) {
   }
 }
 
+// Issue 18: make tried flags with -o /dev/null, which tcc removes and writes anew; for root, /dev/null was a file then.
+static void test_18_5_make_writes_here_only(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "printf '#!/bin/sh\\nfor word; do case $word in /dev/null) [ \"$before\" = -c ] || exit 9;; esac; "
+                  "before=$word; done\\necho \"$@\" >> asked.txt\\nexec cc \"$@\"\\n' > careful && chmod +x careful && "
+                  "make -s -C twice.c clean && make -s -C twice.c CC=$PWD/careful CFLAGS=-O0");
+  byoc_test_shell(0, "grep -c -- '-fno-math-errno.* -c host.c' twice.c/asked.txt && ! ls twice.c/known* && "
+                     "rm twice.c/asked.txt");
+}
+
 // Machines of other kinds, whose programs qemu runs.
 static void test_18_5_source_for_other_machines(void **state) {
   (void)state;
@@ -163,10 +174,11 @@ static void test_18_5_source_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_5_source_of_two_models),       cmocka_unit_test(test_18_5_source_by_clang_with_threads),
-      cmocka_unit_test(test_18_5_source_by_others),           cmocka_unit_test(test_18_5_source_for_other_machines),
-      cmocka_unit_test(test_18_5_source_with_texts),          cmocka_unit_test(test_18_5_source_names_and_bytes),
-      cmocka_unit_test(test_18_5_source_with_many_constants), cmocka_unit_test(test_18_5_source_refusals),
+      cmocka_unit_test(test_18_5_source_of_two_models),      cmocka_unit_test(test_18_5_source_by_clang_with_threads),
+      cmocka_unit_test(test_18_5_source_by_others),          cmocka_unit_test(test_18_5_make_writes_here_only),
+      cmocka_unit_test(test_18_5_source_for_other_machines), cmocka_unit_test(test_18_5_source_with_texts),
+      cmocka_unit_test(test_18_5_source_names_and_bytes),    cmocka_unit_test(test_18_5_source_with_many_constants),
+      cmocka_unit_test(test_18_5_source_refusals),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }
