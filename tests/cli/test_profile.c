@@ -48,6 +48,31 @@ static void test_work(void **state) {
   json_decref(root);
 }
 
+// Totals by operators and target cover all instructions. Nothing takes more than all of what the machine can do.
+static void test_18_totals_cover_all(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass; c' --profile");
+  byoc_test_shell(0, "byoc profile vision.so --runs 5 --json v.json --html v.html > v.txt && "
+                     "grep '^operators  *target ' v.txt && ! grep -ohE '[0-9]{3,}%%' v.txt v.html | grep -v '^100%%$'");
+  json_t *root = read_json("v.json"), *entry;
+  size_t index, count = 0, steps = 0;
+  double total_us = 0, step_us = 0;
+  json_array_foreach(json_object_get(root, "instructions"), index, entry) {
+    step_us += number(entry, "median_us");
+    steps += json_object_get(entry, "calls") != NULL;
+    if (json_object_get(entry, "limit_share") != NULL) assert_true(number(entry, "limit_share") <= 1);
+  }
+  json_array_foreach(json_object_get(root, "totals"), index, entry) {
+    total_us += number(entry, "us");
+    count += (size_t)number(entry, "count");
+    assert_null(strchr(json_string_value(json_object_get(entry, "operators")), '\''));
+  }
+  assert_int_equal(count, steps);
+  assert_true(fabs(total_us - step_us) < 1e-3 * step_us);
+  json_decref(root);
+}
+
 // Every target that the vision model can go to: names, times and work of each.
 static void check_target(const char *target, const char *instruction, bool has_nodes) {
   write_vision("vision.onnx");
@@ -84,6 +109,10 @@ static void check_target(const char *target, const char *instruction, bool has_n
   size_t size = 0;
   byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
   assert_non_null(strstr(html, "Against the machine's limits"));
+  assert_non_null(strstr(html, "By operators and target"));
+  assert_non_null(strstr(html, "prefers-color-scheme: dark"));
+  // As on the page of a plan: "c", the last target, has a colour of its own, the first one that of its place.
+  assert_non_null(strstr(html, strcmp(target, "c") == 0 ? "fill:var(--native)" : "fill:var(--t0)"));
   assert_non_null(strstr(html, "</html>"));
   free(html);
 }
@@ -207,12 +236,10 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work),
-                                     cmocka_unit_test(test_native),
-                                     cmocka_unit_test(test_engine),
-                                     cmocka_unit_test(test_c_calls),
-                                     cmocka_unit_test(test_h16_dynamic),
-                                     cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_19_1_threads_are_explained)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_work),     cmocka_unit_test(test_18_totals_cover_all),
+      cmocka_unit_test(test_native),   cmocka_unit_test(test_engine),
+      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_dynamic),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_19_1_threads_are_explained)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

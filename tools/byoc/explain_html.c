@@ -8,6 +8,7 @@
 
 // X(symbol, "mark")
 #define PAGE_PARTS(X)                                                                                                  \
+  X(page_colours_css, "/*colours.css*/\n")                                                                             \
   X(page_plan_css, "/*plan.css*/\n")                                                                                   \
   X(page_plan_data_js, "/*plan_data.js*/\n")                                                                           \
   X(page_plan_layout_js, "/*plan_layout.js*/\n")                                                                       \
@@ -59,7 +60,7 @@ static bool append_page(byoc_string_t *out, const byoc_string_t *json) {
 #undef PART_ROW
   const char *page = (const char *)byoc_embed_page_plan_html;
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
-    if (i == 1) { // the scripts read the plan, the style stands before it
+    if (i == 2) { // the scripts read the plan, the style stands before it
       if (!append_until(out, &page, plan_mark)) return false;
       append_escaped(out, json);
     }

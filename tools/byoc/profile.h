@@ -41,7 +41,7 @@ typedef struct byoc_profile_row_t {
   BYOC_VECTOR(double) host_run_ns;   // calls: what the host did since the call before, in each run
   double host_ns;                    // the median of that
   double flops_per_ns, bytes_per_ns; // at the median; 0: not known
-  double limit_share;                // share reached of the limit of the machine that is nearer; 0: not known
+  double limit_share;                // share reached of the limit that is nearer, at most 1; 0: not known
   BYOC_VECTOR(byoc_profile_loops_t) run_loops; // instructions: what the threads did in each run
   byoc_profile_threads_t threads;              // instructions of a profile of several threads
 } byoc_profile_row_t;
@@ -56,6 +56,8 @@ typedef struct byoc_profile_t {
   const byoc_artifact_t *artifact;
   int32_t thread_count;
   size_t run_count;
+  char **targets; // of the build, in its order: "c" is the last one
+  size_t target_count;
   bool best;                                // fastest times instead of medians
   byoc_calibration_t limits;                // of the machine, all threads together
   BYOC_VECTOR(byoc_profile_row_t) rows;     // instructions in order of the program, nodes behind them
@@ -93,6 +95,30 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 // Rows by time, slowest first, each engine's nodes behind their instruction. Returns rows.count indices from malloc;
 // NULL if out of memory.
 size_t *byoc_profile_order(const byoc_profile_t *profile);
+
+// What a rate is of a limit, as text: "42%", or `beyond` where it is more, which no percentage would explain.
+typedef struct byoc_profile_share_t {
+  char text[16];
+} byoc_profile_share_t;
+byoc_profile_share_t byoc_profile_share(double rate, double limit, const char *beyond);
+// Computing: a target needed fewer operations than were counted, as Winograd's convolutions do. Moving: the data were
+// in a cache.
+#define BYOC_PROFILE_FEWER "fewer"
+#define BYOC_PROFILE_CACHE "cache"
+
+// The time of all instructions with the same operators on the same target.
+typedef struct byoc_profile_total_t {
+  const char *operators; // not terminated
+  size_t operators_size;
+  const char *target;
+  size_t count; // instructions, or nodes of an engine
+  double ns;
+} byoc_profile_total_t;
+// The longest first, from malloc; NULL if out of memory. Nodes of engines count instead of their instructions.
+byoc_profile_total_t *byoc_profile_totals(const byoc_profile_t *profile, size_t *out_count);
+bool byoc_profile_is_leaf(const byoc_profile_t *profile, size_t row);
+// The target of a row, or of the instruction that a node belongs to.
+const char *byoc_profile_target(const byoc_profile_t *profile, const byoc_profile_row_t *row);
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order);
 // For several threads: a table of the instructions in the order of byoc_profile_losses, the sum, and a sentence.

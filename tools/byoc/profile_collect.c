@@ -71,12 +71,25 @@ static bool is_call(const char *kind) {
   return false;
 }
 
+static void add_targets(collector_t *c, const json_t *targets) {
+  byoc_profile_t *profile = c->profile;
+  profile->targets = byoc_allocate(c->allocator, json_array_size(targets) + 1, sizeof(*profile->targets));
+  if (profile->targets == NULL) c->failed = true;
+  for (size_t i = 0; i < json_array_size(targets) && !c->failed; ++i) {
+    const char *kind = json_string_value(json_object_get(json_array_get(targets, i), "kind"));
+    char *copy = byoc_copy_string(c->allocator, kind != NULL ? kind : "");
+    if (copy == NULL) c->failed = true;
+    if (copy != NULL) profile->targets[profile->target_count++] = copy;
+  }
+}
+
 // The instructions that the artifact's metadata lists.
 static void add_known_steps(collector_t *c) {
   json_error_t error;
   const char *text = c->profile->artifact->metadata;
   json_t *metadata = byoc_json_load(text, strlen(text), 0, &error);
   if (metadata == NULL && byoc_json_out_of_memory(&error)) c->failed = true;
+  add_targets(c, json_object_get(metadata, "targets"));
   const json_t *steps = json_object_get(metadata, "steps");
   size_t index;
   const json_t *step;
@@ -338,6 +351,8 @@ void byoc_profile_deinit(byoc_profile_t *profile) {
     byoc_vector_deinit(&row->host_run_ns, allocator);
     byoc_vector_deinit(&row->run_loops, allocator);
   }
+  for (size_t i = 0; i < profile->target_count; ++i) byoc_free(allocator, profile->targets[i]);
+  byoc_free(allocator, profile->targets);
   byoc_vector_deinit(&profile->rows, allocator);
   byoc_vector_deinit(&profile->total_ns, allocator);
   byoc_vector_deinit(&profile->host_total_ns, allocator);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures what the machine can do, and compares each row with it.
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -55,7 +56,7 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag) {
     if (row->bytes > 0) row->bytes_per_ns = row->bytes * row->calls / row->median_ns;
     double computing = row->flops_per_ns / profile->limits.flops_per_ns;
     double moving = row->bytes_per_ns / profile->limits.bytes_per_ns;
-    row->limit_share = computing > moving ? computing : moving;
+    row->limit_share = fmin(fmax(computing, moving), 1);
   }
   return BYOC_OK;
 }

@@ -10,16 +10,10 @@
 
 enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420 };
 
-static const char style[] =
-    "body{font:14px/1.4 system-ui,sans-serif;margin:24px auto;max-width:1160px;color:#222;background:#fff}"
-    "h1{font-size:22px;margin:0}h2{font-size:16px;margin:28px 0 6px}p{margin:4px 0;color:#555}"
-    "svg{display:block;width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:#333}"
-    ".small{font-size:11px;fill:#666}.axis{stroke:#bbb;stroke-width:1}.grid{stroke:#eee}.roof{stroke:#222;"
-    "stroke-width:2;fill:none}.key{display:inline-block;width:12px;height:12px;margin:0 5px 0 16px;"
-    "vertical-align:-1px}rect.event{stroke:#fff;stroke-width:.4}circle{fill-opacity:.65;stroke:#fff}";
+extern const unsigned char byoc_embed_page_colours_css[], byoc_embed_page_profile_css[];
 
-static void append_text(byoc_string_t *out, const char *text) {
-  const char *end = text + strlen(text);
+static void append_text_of(byoc_string_t *out, const char *text, size_t size) {
+  const char *end = text + size;
   char shown[BYOC_SHOWN_BYTES];
   while (text < end) {
     text += byoc_show_character(text, (size_t)(end - text), shown);
@@ -42,14 +36,35 @@ static void append_text(byoc_string_t *out, const char *text) {
   }
 }
 
+static void append_text(byoc_string_t *out, const char *text) {
+  append_text_of(out, text, strlen(text));
+}
+
 // ---- colours ----
 
-// The targets get the colours in the order of their first instructions.
-static const char *const palette[] = {"#3b6fb6", "#d9782d", "#3f9b57", "#b8475b", "#7d5ba6", "#8a8a2b", "#4aa3a2"};
-enum { COLOURS = sizeof(palette) / sizeof(palette[0]) };
+// As on the page of a plan: a target has the colour of its place in the build's list, whose last one is "c".
+static void append_colour(const byoc_profile_t *profile, const char *target, byoc_string_t *out) {
+  enum { COLOURS = 8 };
+  size_t place = 0;
+  while (place < profile->target_count && strcmp(profile->targets[place], target) != 0) ++place;
+  if (place + 1 < profile->target_count) {
+    byoc_string_appendf(out, "var(--t%zu)", place % COLOURS);
+  } else {
+    byoc_string_append(out, place < profile->target_count ? "var(--native)" : "var(--edge)");
+  }
+}
 
-static const char *target_of(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
-  return row->parent == BYOC_PROFILE_NO_ROW ? row->target : profile->rows.data[row->parent].target;
+static void append_key(const byoc_profile_t *profile, const char *target, byoc_string_t *out) {
+  byoc_string_append(out, "<span class=\"key\" style=\"background:");
+  append_colour(profile, target, out);
+  byoc_string_append(out, "\"></span>");
+  append_text(out, target[0] != '\0' ? target : "host");
+}
+
+static void append_fill(const byoc_profile_t *profile, const byoc_profile_row_t *row, byoc_string_t *out) {
+  byoc_string_append(out, " style=\"fill:");
+  append_colour(profile, byoc_profile_target(profile, row), out);
+  byoc_string_append(out, "\"");
 }
 
 static bool is_first_of_target(const byoc_profile_t *profile, size_t step) {
@@ -59,23 +74,12 @@ static bool is_first_of_target(const byoc_profile_t *profile, size_t step) {
   return true;
 }
 
-static const char *colour_of(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
-  const char *target = target_of(profile, row);
-  size_t number = 0;
-  for (size_t i = 0; i < profile->step_count; ++i) {
-    if (strcmp(profile->rows.data[i].target, target) == 0) break;
-    if (is_first_of_target(profile, i)) number += 1;
-  }
-  return palette[number % COLOURS];
-}
-
 static void append_legend(const byoc_profile_t *profile, byoc_string_t *out) {
   byoc_string_append(out, "<p>");
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];
     if (!is_first_of_target(profile, i)) continue;
-    byoc_string_appendf(out, "<span class=\"key\" style=\"background:%s\"></span>", colour_of(profile, row));
-    append_text(out, row->target[0] != '\0' ? row->target : "host");
+    append_key(profile, row->target, out);
   }
   byoc_string_append(out, "</p>\n");
 }
@@ -119,9 +123,11 @@ static void append_timeline(const byoc_profile_t *profile, byoc_string_t *out) {
     const byoc_profile_row_t *row = &profile->rows.data[event->row];
     double duration = event->duration_ns > 0 ? (double)event->duration_ns : 1;
     bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
-    byoc_string_appendf(out, "<rect class=\"event\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s>",
+    byoc_string_appendf(out, "<rect class=\"event\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"%s",
                         (double)event->start_ns * scale, is_node ? LANE + 8 : 0, fmax(duration * scale, 0.3), LANE,
-                        colour_of(profile, row), is_node ? " fill-opacity=\".6\"" : "");
+                        is_node ? " fill-opacity=\".6\"" : "");
+    append_fill(profile, row, out);
+    byoc_string_append(out, ">");
     append_title(row, 1, duration, out);
     byoc_string_append(out, "</rect>\n");
   }
@@ -129,13 +135,6 @@ static void append_timeline(const byoc_profile_t *profile, byoc_string_t *out) {
 }
 
 // ---- bars ----
-
-static bool is_leaf(const byoc_profile_t *profile, size_t row) {
-  for (size_t i = profile->step_count; i < profile->rows.count; ++i) {
-    if (profile->rows.data[i].parent == row) return false;
-  }
-  return true;
-}
 
 // The name in front of a bar, in a group that the caller closes.
 static void append_label(const byoc_profile_row_t *row, int y, byoc_string_t *out) {
@@ -151,13 +150,15 @@ static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *
                        byoc_string_t *out) {
   double width = row->median_ns * scale;
   append_label(row, y, out);
-  byoc_string_appendf(out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", LABEL, y + 2,
-                      fmax(width, 0.5), BAR - 4, colour_of(profile, row));
+  byoc_string_appendf(out, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"", LABEL, y + 2, fmax(width, 0.5),
+                      BAR - 4);
+  append_fill(profile, row, out);
+  byoc_string_append(out, "/>");
   byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us, %.1f%%", LABEL + width + 6, y + 13,
                       row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   if (row->flops_per_ns > 0) {
-    byoc_string_appendf(out, ", %.1f GFLOP/s (%.0f%%)", row->flops_per_ns,
-                        100 * row->flops_per_ns / profile->limits.flops_per_ns);
+    byoc_string_appendf(out, ", %.1f GFLOP/s (%s)", row->flops_per_ns,
+                        byoc_profile_share(row->flops_per_ns, profile->limits.flops_per_ns, BYOC_PROFILE_FEWER).text);
   }
   byoc_string_append(out, "</text>");
   append_title(row, row->calls, row->median_ns > 0 ? row->median_ns : 1, out);
@@ -171,7 +172,7 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   double longest = 1;
   for (size_t i = 0; i < profile->rows.count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[order[i]];
-    if (!is_leaf(profile, order[i]) || (!row->is_call && row->parent == BYOC_PROFILE_NO_ROW)) continue;
+    if (!byoc_profile_is_leaf(profile, order[i]) || (!row->is_call && row->parent == BYOC_PROFILE_NO_ROW)) continue;
     leaf_count += 1;
     if (count < MAX_BARS) shown[count++] = row;
     if (row->median_ns > longest) longest = row->median_ns;
@@ -185,15 +186,36 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   byoc_string_append(out, "</svg>\n");
 }
 
+// ---- totals ----
+
+static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
+  size_t count = 0;
+  byoc_profile_total_t *totals = byoc_profile_totals(profile, &count);
+  if (totals == NULL) out->failed = true;
+  byoc_string_append(out, "<h2>By operators and target</h2>\n<table><tr><th>operators<th>target<th class=\"number\">"
+                          "times<th class=\"number\">ms<th class=\"number\">share</tr>\n");
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_profile_total_t *total = &totals[i];
+    byoc_string_append(out, "<tr><td>");
+    append_text_of(out, total->operators, total->operators_size);
+    byoc_string_append(out, "<td>");
+    append_key(profile, total->target, out);
+    byoc_string_appendf(out, "<td class=\"number\">%zu<td class=\"number\">%.3f<td class=\"number\">%.1f%%</tr>\n",
+                        total->count, total->ns / 1e6, 100 * total->ns / profile->steps_ns);
+  }
+  byoc_string_append(out, "</table>\n");
+  free(totals);
+}
+
 // ---- threads ----
 
 // What several threads lose, by cause; a bar of an instruction that loses nothing is empty.
 static const struct {
   const char *name, *colour;
-} causes[] = {{"one thread works alone", "#b8475b"},
-              {"uneven shares", "#d9782d"},
-              {"loops begin and end", "#7d5ba6"},
-              {"the same work takes longer", "#8a8a2b"}};
+} causes[] = {{"one thread works alone", "var(--t3)"},
+              {"uneven shares", "var(--mark)"},
+              {"loops begin and end", "var(--t2)"},
+              {"the same work takes longer", "var(--t5)"}};
 enum { CAUSES = sizeof(causes) / sizeof(causes[0]) };
 
 static void append_losses(const byoc_profile_t *profile, const size_t *losses, byoc_string_t *out) {
@@ -227,7 +249,7 @@ static void append_losses(const byoc_profile_t *profile, const size_t *losses, b
     double x = LABEL;
     for (size_t k = 0; k < CAUSES; ++k) {
       if (parts[k] <= 0) continue;
-      byoc_string_appendf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", x, y + 2,
+      byoc_string_appendf(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" style=\"fill:%s\"/>", x, y + 2,
                           parts[k] * scale, BAR - 4, causes[k].colour);
       x += parts[k] * scale;
     }
@@ -319,9 +341,10 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];
     if (!has_place(row)) continue;
-    byoc_string_appendf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\">",
-                        roof_x(&roof, row->flops / row->bytes), roof_y(&roof, row->flops_per_ns),
-                        3 + 40 * sqrt(fmin(row->median_ns / profile->steps_ns, 1)), colour_of(profile, row));
+    byoc_string_appendf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", roof_x(&roof, row->flops / row->bytes),
+                        roof_y(&roof, row->flops_per_ns), 3 + 40 * sqrt(fmin(row->median_ns / profile->steps_ns, 1)));
+    append_fill(profile, row, out);
+    byoc_string_append(out, ">");
     append_title(row, row->calls, row->median_ns, out);
     byoc_string_append(out, "</circle>\n");
   }
@@ -334,9 +357,11 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
                                       const char *path, byoc_diag_t *diag) {
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
-  byoc_string_append(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Profile of ");
+  byoc_string_append(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                           "content=\"width=device-width, initial-scale=1\"><title>Profile of ");
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
+  byoc_string_appendf(&out, "</title><style>%s%s</style></head><body>\n<h1>Profile of ",
+                      (const char *)byoc_embed_page_colours_css, (const char *)byoc_embed_page_profile_css);
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out,
                       "</h1>\n<p>%zu instruction%s, %s of %zu run%s %.3f ms, %d thread%s; %.3f ms of it the host's, "
@@ -347,6 +372,7 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);
+  append_totals(profile, &out);
   if (losses != NULL) append_losses(profile, losses, &out);
   append_roofline(profile, &out);
   byoc_string_append(&out, "</body></html>\n");

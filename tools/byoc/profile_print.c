@@ -46,9 +46,9 @@ size_t *byoc_profile_order(const byoc_profile_t *profile) {
 
 // ---- table ----
 
-static void print_rate(double rate, double limit, int width) {
+static void print_rate(double rate, double limit, const char *beyond, int width) {
   if (rate <= 0) printf(" %*s %5s", width, "-", "");
-  if (rate > 0) printf(" %*.1f %4.0f%%", width, rate, 100 * rate / limit);
+  if (rate > 0) printf(" %*.1f %5s", width, rate, byoc_profile_share(rate, limit, beyond).text);
 }
 
 static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
@@ -62,9 +62,27 @@ static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *r
              row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   byoc_string_deinit(&name);
   if (!is_node) printf(" %8.2f", row->host_ns / 1e3);
-  if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, 8);
-  if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, 7);
+  if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, BYOC_PROFILE_FEWER, 8);
+  if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, BYOC_PROFILE_CACHE, 7);
   printf("\n");
+}
+
+static void print_totals(const byoc_profile_t *profile) {
+  enum { SHOWN = 12 };
+  size_t count = 0;
+  byoc_profile_total_t *totals = byoc_profile_totals(profile, &count);
+  if (totals != NULL && count > 1) printf("%-40s %-8s %10s %6s %8s\n", "operators", "target", "us", "share", "times");
+  double rest_ns = 0;
+  for (size_t i = SHOWN; i < count; ++i) rest_ns += totals[i].ns;
+  for (size_t i = 0; i < count && i < SHOWN && count > 1; ++i) {
+    byoc_print("%-40.*s %-8s %10.2f %5.1f%% %8zu\n",
+               (int)(totals[i].operators_size < 40 ? totals[i].operators_size : 40), totals[i].operators,
+               totals[i].target, totals[i].ns / 1e3, 100 * totals[i].ns / profile->steps_ns, totals[i].count);
+  }
+  if (count > SHOWN) {
+    printf("%-49s %10.2f %5.1f%%\n", "others", rest_ns / 1e3, 100 * rest_ns / profile->steps_ns);
+  }
+  free(totals);
 }
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
@@ -79,6 +97,7 @@ void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
     call_count += row->is_call ? 1 : 0;
     if (row->flops > 0) flops += row->flops * row->calls;
   }
+  print_totals(profile);
   char rate[64] = ""; // the work of shapes that are known only when they run is not known
   if (flops > 0) snprintf(rate, sizeof(rate), ", %.1f GFLOP/s", flops / profile->median_ns);
   printf("%zu instruction%s, %s of %zu run%s %.3f ms (instructions %.3f ms), %d thread%s%s\n"
@@ -134,12 +153,34 @@ static json_t *rows_json(const byoc_profile_t *profile) {
   return steps;
 }
 
+static json_t *totals_json(const byoc_profile_t *profile) {
+  size_t count = 0;
+  byoc_profile_total_t *totals = byoc_profile_totals(profile, &count);
+  json_t *array = totals != NULL ? json_array() : NULL;
+  for (size_t i = 0; i < count && array != NULL; ++i) {
+    byoc_string_t operators;
+    byoc_string_init(&operators, byoc_allocator_system());
+    byoc_string_append_bytes(&operators, totals[i].operators, totals[i].operators_size);
+    json_t *total =
+        json_pack("{s:o, s:o, s:I, s:f}", "operators", byoc_json_text(operators.data), "target",
+                  byoc_json_text(totals[i].target), "count", (json_int_t)totals[i].count, "us", totals[i].ns / 1e3);
+    if (operators.failed || json_array_append_new(array, total) != 0) {
+      json_decref(array);
+      array = NULL;
+    }
+    byoc_string_deinit(&operators);
+  }
+  free(totals);
+  return array;
+}
+
 byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag) {
-  json_t *root = json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f}, s:o}", "model",
-                           byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
-                           (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
-                           profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns,
-                           "gbytes_per_s", profile->limits.bytes_per_ns, "instructions", rows_json(profile));
+  json_t *root =
+      json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f}, s:o, s:o}", "model",
+                byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
+                (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
+                profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns, "gbytes_per_s",
+                profile->limits.bytes_per_ns, "instructions", rows_json(profile), "totals", totals_json(profile));
   if (root != NULL && profile->thread_count > 1 &&
       (!set(root, "host_threads", byoc_profile_threads_json(&profile->host_threads, profile->thread_count)) ||
        !set(root, "all_threads", byoc_profile_threads_json(&profile->all_threads, profile->thread_count)))) {
