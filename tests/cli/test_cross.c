@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Artifacts for other machines: the same model and inputs give the same numbers there, under qemu-user or, for another
-// libc, on this machine. What is not installed is skipped.
+// The same model and inputs give the same numbers from programs in C, C++, Python and Rust, and on other machines:
+// under qemu-user or, for another libc, on this one. What is not installed is skipped.
 #include <math.h>
 #include <stdlib.h>
 
@@ -40,9 +40,9 @@ static void expect_numbers(const char *path, double tolerance) {
     at[i] = texts[i];
   }
   for (int count = 0; count < 10; ++count) {
-    const double expected = strtod(at[0], &at[0]), got = strtod(at[1], &at[1]);
-    if (!(fabs(expected - got) <= tolerance))
-      fail_msg("%s: number %d is %.9g, on the host %.9g", path, count, got, expected);
+    const float expected = strtof(at[0], &at[0]), got = strtof(at[1], &at[1]);
+    if (!(fabs((double)expected - (double)got) <= tolerance))
+      fail_msg("%s: number %d is %.9g, on the host %.9g", path, count, (double)got, (double)expected);
   }
   free(texts[0]);
   free(texts[1]);
@@ -54,6 +54,34 @@ static void run_static(const char *triple, const char *targets, const char *emul
   byoc_test_shell(0, "%s-gcc " CC_FLAGS " -static " PROGRAM " model.a -lm -lpthread -o program", triple);
   byoc_test_shell(0, "BYOC_VERIFY=1 %s ./program > other.txt", emulator);
   expect_numbers("other.txt", tolerance);
+}
+
+static void test_18_same_numbers_in_cpp(void **state) {
+  (void)state;
+  need("c++");
+  byoc_test_shell(0, "byoc build vision.onnx --name model -o host.so && "
+                     "c++ -std=c++17 -Wall -Wextra -Werror -I" SOURCE "/include -I. " SOURCE
+                     "/tests/cli/user_machine.cpp -ldl -lpthread -o program && ./program ./host.so > other.txt");
+  expect_numbers("other.txt", 0);
+}
+
+static void test_18_same_numbers_in_python(void **state) {
+  (void)state;
+  if (byoc_test_try_shell("python3 -c 'import numpy'") != 0) {
+    print_message("skipped: python3 has no numpy here\n");
+    skip();
+  }
+  byoc_test_shell(0, "byoc build vision.onnx --name model -o host.so && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" SOURCE
+                     "/python python3 " SOURCE "/tests/cli/user_machine.py host.so > other.txt");
+  expect_numbers("other.txt", 0);
+}
+
+static void test_18_same_numbers_in_rust(void **state) {
+  (void)state;
+  need("rustc");
+  byoc_test_shell(0, "rustc -O --edition 2021 -C link-arg=host.a -C link-arg=-lm " SOURCE
+                     "/tests/cli/user_machine.rs -o program && ./program > other.txt");
+  expect_numbers("other.txt", 0);
 }
 
 static void test_18_6_static_aarch64(void **state) {
@@ -165,10 +193,17 @@ static void test_18_6_wrong_triples(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_6_static_aarch64),  cmocka_unit_test(test_18_6_low_precision_on_aarch64),
-      cmocka_unit_test(test_18_6_static_riscv64),  cmocka_unit_test(test_18_6_musl),
-      cmocka_unit_test(test_18_6_shared_aarch64),  cmocka_unit_test(test_18_6_old_libc),
-      cmocka_unit_test(test_18_6_missing_feature), cmocka_unit_test(test_18_6_what_other_machines_do_without),
+      cmocka_unit_test(test_18_same_numbers_in_cpp),
+      cmocka_unit_test(test_18_same_numbers_in_python),
+      cmocka_unit_test(test_18_same_numbers_in_rust),
+      cmocka_unit_test(test_18_6_static_aarch64),
+      cmocka_unit_test(test_18_6_low_precision_on_aarch64),
+      cmocka_unit_test(test_18_6_static_riscv64),
+      cmocka_unit_test(test_18_6_musl),
+      cmocka_unit_test(test_18_6_shared_aarch64),
+      cmocka_unit_test(test_18_6_old_libc),
+      cmocka_unit_test(test_18_6_missing_feature),
+      cmocka_unit_test(test_18_6_what_other_machines_do_without),
       cmocka_unit_test(test_18_6_wrong_triples),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
