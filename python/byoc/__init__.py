@@ -10,9 +10,11 @@
 Running needs the artifact only. Building needs libbyoc and a C compiler.
 """
 
-from ._compiler import Build, Diagnostic, Progress, build, version
+from ._compiler import Build, Diagnostic, Progress, build, explain, version
 from ._errors import BuildError, Error
 from ._model import Context, Model, TensorInfo, load
+from ._plan import Node, Plan, Region
+from ._profile import Profile, ProfileRow, ProfileStep, ProfileTotal
 from ._version import __version__
 
 __all__ = [
@@ -22,10 +24,18 @@ __all__ = [
     "Diagnostic",
     "Error",
     "Model",
+    "Node",
+    "Plan",
+    "Profile",
+    "ProfileRow",
+    "ProfileStep",
+    "ProfileTotal",
     "Progress",
+    "Region",
     "TensorInfo",
     "__version__",
     "build",
+    "explain",
     "load",
     "version",
 ]

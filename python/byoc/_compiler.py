@@ -8,11 +8,12 @@ import json
 import os
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _native as native
 from ._errors import OK, BuildError, Error
 from ._model import Model
+from ._plan import Plan
 
 _SEVERITIES = {native.ERROR: "error", native.WARNING: "warning", native.NOTE: "note"}
 
@@ -52,7 +53,7 @@ class Build(NamedTuple):
     path: Optional[str]  # of the artifact, if it was to be written
     artifact: Optional[bytes]  # otherwise its bytes
     header: Optional[str]  # and its header for C programs
-    plan: Dict[str, Any]  # what was placed where, and why
+    plan: Plan  # what was placed where, and why
     placement: str  # in one line
     diagnostics: Tuple[Diagnostic, ...]
 
@@ -304,10 +305,18 @@ def build(
             None if in_memory else os.fspath(output),  # type: ignore[arg-type]
             ctypes.string_at(shown.artifact, shown.artifact_size_bytes) if in_memory else None,
             shown.header.decode() if in_memory else None,
-            json.loads(shown.plan.decode()) if shown.plan else {},
+            Plan(json.loads(shown.plan.decode()) if shown.plan else {}),
             shown.placement.decode(),
             said,
         )
     finally:
         library.byoc_compiler_result_destroy(result)
         library.byoc_compiler_destroy(compiler)
+
+
+def explain(model: Any, **options: Any) -> Plan:
+    """What byoc.build would place where, by the same options: a plan, which a notebook shows as a table.
+
+    The model is built for it, and what was built is thrown away.
+    """
+    return build(model, **options).plan

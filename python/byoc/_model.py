@@ -19,6 +19,7 @@ import numpy as np
 from . import _native as native
 from . import _tensors as tensors
 from ._errors import OK, OUT_OF_MEMORY, Error
+from ._profile import Profile, ProfileRow
 
 
 class TensorInfo(NamedTuple):
@@ -30,13 +31,6 @@ class TensorInfo(NamedTuple):
     shape: Optional[Tuple[Union[int, str, None], ...]]
     kind: str  # "t" is a tensor, "st" a sequence of tensors, "ot" an optional tensor
     number: int  # of the element type in byoc/dtype.h
-
-
-class ProfileRow(NamedTuple):
-    """What one instruction took; the nodes inside an engine stand before it, with a tab before their names."""
-
-    name: str
-    nanoseconds: int
 
 
 def _infos(items: Any, kinds: Any, count: int) -> Tuple[TensorInfo, ...]:
@@ -153,6 +147,15 @@ class Model:
         if context is None:
             context = self._own.context = Context(self)
         return context.run(*args, outputs=outputs, **named)
+
+    def profile(self, *args: Any, runs: int = 10, threads: int = 1, **named: Any) -> Profile:
+        """The times of the instructions: medians of so many runs, after one that does not count. The model must be built
+        with profile=True."""
+        if runs < 1:
+            raise ValueError("a profile takes at least one run")
+        context = self.context(threads)
+        context.profile(*args, **named)
+        return Profile(self.metadata, [context.profile(*args, **named) for _ in range(runs)])
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The only output, or a tuple of all."""

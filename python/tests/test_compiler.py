@@ -42,6 +42,37 @@ class Build(InFolder):
         model = onnx.load_from_string(unary("Neg", onnx.TensorProto.FLOAT, (2, 4)))
         np.testing.assert_array_equal(byoc.build(model, target="c").load()(X), -X)
 
+    def test_plan(self):
+        plan = byoc.explain(linear(), target="c")
+        self.assertEqual(plan["format"], "byoc plan")
+        self.assertEqual((plan.targets, plan.counts()), (["c"], {"c": 2}))
+        self.assertEqual([node.op for region in plan.regions for node in region.nodes], ["MatMul", "Relu"])
+        self.assertEqual(plan.regions[0].nodes[0].type, "f32[2,3]")
+        self.assertRegex(plan._repr_html_(), "(?s)<b>.*plan.*<td[^>]*>MatMul</td>")
+
+    def test_texts_of_a_plan_are_escaped(self):
+        node = {"op": "Relu", "name": "<script>", "type": "f32[2]"}
+        plan = byoc.Plan(
+            model="<b>",
+            targets=["x -a=1", "c"],
+            blocks=[{"name": "main", "nodes": [node, node], "regions": [{"target": 0, "rule": "x.r", "nodes": [1]}]}],
+        )
+        self.assertEqual([(region.target, region.rule) for region in plan.regions], [("c", ""), ("x", "x.r")])
+        self.assertIn("&lt;script&gt;", plan._repr_html_())
+        self.assertNotIn("<script>", plan._repr_html_())
+
+    def test_profile(self):
+        model = byoc.build(linear("rows"), target="c", profile=True).load()
+        profile = model.profile(X, runs=3)
+        self.assertEqual(profile.run_count, 3)
+        self.assertGreater(profile.nanoseconds, 0)
+        self.assertAlmostEqual(sum(step.share for step in profile.steps), 1)
+        self.assertAlmostEqual(sum(total.nanoseconds for total in profile.totals()), profile.nanoseconds, delta=1)
+        self.assertIn("c", {step.target for step in profile.steps})
+        self.assertIn("3 runs", profile._repr_html_())
+        with self.assertRaisesRegex(byoc.Error, "build it with profile=True"):
+            byoc.build(linear(), target="c").load().profile(X)
+
     def test_variants(self):
         built = byoc.build(linear("rows"), dims={"rows": [1, 2]}, target="c")
         self.assertEqual({block["name"] for block in built.plan["blocks"] if "rows=" in block["name"]} != set(), True)
