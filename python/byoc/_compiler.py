@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import tempfile
 import threading
 from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -83,10 +84,20 @@ _lock = threading.Lock()
 _library: Optional[ctypes.CDLL] = None
 
 
+def _beside_command() -> List[str]:
+    """The library of the installation whose command is found: it need not be where the loader looks."""
+    command = shutil.which("byoc")
+    if command is None:
+        return []
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(command)))
+    path = os.path.join(prefix, "lib", "libbyoc.so.0")
+    return [path] if os.path.exists(path) else []
+
+
 def _find() -> ctypes.CDLL:
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libbyoc.so.0")
     chosen = os.environ.get("BYOC_LIBRARY")
-    names = [chosen] if chosen else [own, "libbyoc.so.0"]
+    names = [chosen] if chosen else [own, *_beside_command(), "libbyoc.so.0"]
     failures = []
     for name in names:
         try:

@@ -4,6 +4,8 @@
 import os
 import signal
 import stat
+import subprocess
+import sys
 import threading
 import time
 
@@ -18,6 +20,22 @@ X = np.array([[1, -2, 3, 4], [0, 1, 0, -1]], np.float32)
 class Build(InFolder):
     def test_version(self):
         self.assertEqual(byoc.version(), byoc.__version__)
+
+    def test_library_beside_the_command(self):
+        library = os.environ.get("BYOC_LIBRARY")
+        if not library:
+            self.skipTest("BYOC_LIBRARY does not say where libbyoc is")
+        for folder in ("bin", "lib"):
+            os.mkdir(self.path(folder))
+        with open(self.path("bin/byoc"), "w") as file:
+            file.write("#!/bin/sh\n")
+        os.chmod(self.path("bin/byoc"), 0o755)
+        os.symlink(os.path.realpath(library), self.path("lib/libbyoc.so.0"))
+        environment = {key: value for key, value in os.environ.items() if key != "BYOC_LIBRARY"}
+        environment["PATH"] = self.path("bin") + os.pathsep + os.environ["PATH"]
+        code = "import byoc; byoc.version(); print(open('/proc/self/maps').read())"
+        said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        self.assertIn(os.path.realpath(library), said.stdout, said.stderr)
 
     def test_file_to_file(self):
         with open(self.path("m.onnx"), "wb") as file:

@@ -261,6 +261,8 @@ static void test_c10_page_is_one_file(void **state) {
   // Nothing is fetched: the only address is the name space of SVG.
   assert_int_equal(count_of(byoc_test_output(), "http"), count_of(byoc_test_output(), "http://www.w3.org/2000/svg"));
   assert_int_equal(count_of(byoc_test_output(), "src="), 0);
+  // A comment that goes on hid the colours and the grid once.
+  assert_int_equal(count_of(byoc_test_output(), "/*"), count_of(byoc_test_output(), "*/"));
 }
 
 // In a browser: no errors, and as many nodes as the plan has.

@@ -86,12 +86,14 @@ function centre(x, y) {
   view.y = canvas.clientHeight / 2 - y * view.k;
   show();
 }
-// A tall graph that would be too small to read starts at its top.
+// A tall graph that would be too small to read starts at its top, where most of what is seen is in the middle.
 function firstView() {
   fit();
   if (view.k >= 0.55 || !drawn.length) return;
   view.k = 0.8;
-  view.x = canvas.clientWidth / 2 - (drawn[0].x + NODE_W / 2) * view.k;
+  const seen = drawn.filter((entry) => entry.y < canvas.clientHeight / view.k);
+  const middle = seen.reduce((sum, entry) => sum + entry.x, 0) / Math.max(seen.length, 1);
+  view.x = canvas.clientWidth / 2 - (middle + NODE_W / 2) * view.k;
   view.y = 20 - Math.min(drawn[0].y, 40) * view.k;
   show();
 }

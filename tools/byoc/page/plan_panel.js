@@ -103,12 +103,16 @@ function toggleTarget(t) {
   drawPanel();
 }
 
+// Changes of layout are nodes of the plan, and no operators of the model.
+const isLayout = (node) => node.op === "byoc::ToBlocked" || node.op === "byoc::FromBlocked";
+
 function legend() {
-  const totals = labels.map(() => ({ nodes: 0, regions: 0, cost: 0 }));
+  const totals = labels.map(() => ({ nodes: 0, operators: 0, regions: 0, cost: 0 }));
   const counted = new Set();
   for (const entry of drawn) {
     const total = totals[entry.group.target];
     ++total.nodes;
+    if (!isLayout(entry.node)) ++total.operators;
     if (counted.has(entry.group)) continue;
     counted.add(entry.group);
     if (entry.group.kind === "region") ++total.regions;
@@ -116,7 +120,7 @@ function legend() {
   }
   const rows = totals.map((total, t) => html("tr", { class: off.has(t) ? "row off" : "row", title: plan.targets[t], ...opens(() => toggleTarget(t)) },
     html("td", {}, html("span", { class: "swatch", style: `background:${colours[t]}` }), labels[t]),
-    html("td", { class: "number" }, `${total.nodes}`), html("td", { class: "number" }, total.regions ? `${total.regions}` : ""),
+    html("td", { class: "number" }, `${total.operators}`), html("td", { class: "number" }, total.regions ? `${total.regions}` : ""),
     html("td", { class: "number" }, !total.nodes || Number.isNaN(total.cost) ? "–" : costText(total.cost))));
   return [html("h2", {}, "Targets"), html("table", {}, html("tr", {}, html("th", {}, "target"), html("th", { class: "number" }, "operators"), html("th", { class: "number" }, "regions"), html("th", { class: "number" }, "cost")), ...rows)];
 }
