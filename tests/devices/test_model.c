@@ -79,13 +79,15 @@ static void expect_sentence(const char *option, int32_t status, const char *text
   fail_msg("%s: '%s' does not say what failed", option, text);
 }
 
+static const char *way = ""; // options besides the failure
+
 // False if there is no call of this number.
 static bool fails_and_recovers(const char *kind, int number) {
   const byoc_artifact_t *table = model.table;
   byoc_context_t *context = NULL;
   char option[64];
   bool failed = false;
-  snprintf(option, sizeof(option), "fail=%s:%d", kind, number);
+  snprintf(option, sizeof(option), "%sfail=%s:%d", way, kind, number);
   set_option(option);
   int32_t status = table->create(NULL, &context);
   if (status != BYOC_OK) {
@@ -140,10 +142,20 @@ static void test_h10_all_else_fails(void **state) {
   for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); ++k) assert_true(count_failures(kinds[k]) >= 1);
 }
 
+// Where the device's memory is the host's, what may be used in place is imported.
+static void test_15_c_each_import_fails(void **state) {
+  (void)state;
+  way = "unified,";
+  assert_true(count_failures("import") > 2);
+  assert_true(count_failures("copy") > 0);
+  way = "";
+}
+
 // The same model while commands take their time, and in orders that are drawn by lot.
 static void test_h10_any_order_gives_the_same(void **state) {
   (void)state;
-  static const char *const options[] = {"delay=20", "order=1", "order=2", "order=3,delay=20"};
+  static const char *const options[] = {"delay=20",         "order=1", "order=2",
+                                        "order=3,delay=20", "unified", "unified,order=4,delay=20"};
   for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); ++k) {
     byoc_context_t *context = NULL;
     set_option(options[k]);
@@ -208,6 +220,7 @@ int main(void) {
       cmocka_unit_test(test_h10_each_launch_fails),
       cmocka_unit_test(test_h10_each_wait_fails),
       cmocka_unit_test(test_h10_all_else_fails),
+      cmocka_unit_test(test_15_c_each_import_fails),
       cmocka_unit_test(test_h10_any_order_gives_the_same),
   };
   return cmocka_run_group_tests(tests, open_model, close_model);
