@@ -167,7 +167,8 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .pair_count = build->options.pair_count,
                                            .queue_count = build->options.queue_count,
                                            .variants = build->options.variants,
-                                           .variant_count = build->options.variant_count};
+                                           .variant_count = build->options.variant_count,
+                                           .as_source = build->options.as_source};
   if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
   if (build->options.trace) {
     BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));

@@ -462,6 +462,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .measure = serve_measure,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
+                                         .as_source = options->as_source,
                                          .progress = serve_progress,
                                          .run_passes = serve_passes};
   if (status == BYOC_OK) status = begin(&p, "simplify");

@@ -40,6 +40,7 @@ typedef struct byoc_pipeline_options_t {
   int32_t queue_count;                // queues of each device, for the turns of loops; 0 and 1: one
   const byoc_variant_dim_t *variants; // dimensions that get several sizes
   size_t variant_count;
+  bool as_source; // the artifact is to be C source
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.

@@ -166,6 +166,7 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
                                       .switches = &setup->switches,
                                       .watcher = options->watcher,
                                       .trace = options->trace,
+                                      .as_source = options->as_source,
                                       .operators = byoc_plugin_registry_operators(setup->registry),
                                       .stream_axis = options->stream_axis,
                                       .queue_count = (int32_t)options->queue_count,

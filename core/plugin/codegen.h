@@ -21,6 +21,7 @@ typedef struct byoc_codegen_services_t {
                            byoc_diag_t *diag, double *out_median_ns);
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
   const char *cpu_features;    // separated by spaces
+  bool as_source;              // the artifact is to be C source
   void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
   // Runs passes over these functions of one module. NULL: this run has no passes.
   byoc_status_t (*run_passes)(void *self, byoc_function_t *const *functions, size_t function_count, const char *passes,

@@ -350,6 +350,10 @@ static int32_t require_cpu_features(byoc_codegen_t *codegen, const char *feature
   return byoc_session_settle(codegen, byoc_session_require_features(codegen, features, &diag), &diag);
 }
 
+static int32_t wants_source(const byoc_codegen_t *codegen) {
+  return codegen->services != NULL && codegen->services->as_source;
+}
+
 const byoc_codegen_api_t *byoc_host_codegen_api(void) {
   static const byoc_codegen_api_t api = {
       .header = BYOC_HEADER(byoc_codegen_api_t, 1),
@@ -375,6 +379,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .require_cpu_features = require_cpu_features,
       .compile_all = compile_all,
       .option_cpu_features = option_cpu_features,
+      .wants_source = wants_source,
   };
   return &api;
 }

@@ -597,6 +597,9 @@ typedef struct byoc_codegen_api_t {
   // in the form of cpu_features; "native" stands for cpu_features itself. They may include features that are not in
   // cpu_features. "" if the target has no such option, and if out of memory.
   const char *(*option_cpu_features)(byoc_codegen_t *codegen, const char *name);
+  // Since minor 5. 1 if the artifact is to be C source (byoc build -o model.c): it can hold only modules of
+  // add_c_source. Another one ends the build with a sentence. 0 otherwise.
+  int32_t (*wants_source)(const byoc_codegen_t *codegen);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -213,6 +213,39 @@ static int32_t add_library(generation_t *generation) {
   return status;
 }
 
+// Hands one unit over as C, for an artifact that is C source.
+static int32_t add_source(generation_t *generation, const byoc_cutlass_unit_t *unit) {
+  byoc_cutlass_text_t text = {0};
+  byoc_cutlass_flags_t flags;
+  byoc_compile_request_t request;
+  const char *preamble = byoc_cutlass_isa_preamble(generation->options.isa), *symbol = unit->symbol;
+  if (preamble) byoc_cutlass_text_add(&text, "%s", preamble);
+  write_request(generation, unit, &text, &flags, &request);
+  int32_t status = byoc_cutlass_text_ok(&text) ? BYOC_OK : out_of_memory(generation);
+  const byoc_c_source_t source = {.header = BYOC_HEADER(byoc_c_source_t, 1),
+                                  .name = unit->symbol,
+                                  .source = text.data,
+                                  .compiler = request.compiler,
+                                  .flags = request.flags,
+                                  .symbols = {&symbol, 1}};
+  if (status == BYOC_OK) status = generation->host->codegen->add_c_source(generation->codegen, &source);
+  byoc_cutlass_text_deinit(&text);
+  return status;
+}
+
+// Before minor 5 a host did not say so.
+static bool wants_source(const generation_t *generation) {
+  return generation->host->abi_minor >= 5 && generation->host->codegen->wants_source(generation->codegen);
+}
+
+static int32_t add_code(generation_t *generation) {
+  if (!wants_source(generation)) return add_library(generation);
+  int32_t status = BYOC_OK;
+  for (size_t i = 0; status == BYOC_OK && i < generation->unit_count; ++i)
+    status = add_source(generation, &generation->units[i]);
+  return status;
+}
+
 float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   if (!graph->value_constant(match->weights, &data)) return NULL;
@@ -352,7 +385,7 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
   if (status == BYOC_OK) status = tune_units(&generation, state);
   if (status == BYOC_OK && generation.unit_count > 0) {
-    status = add_library(&generation);
+    status = add_code(&generation);
     if (status == BYOC_OK) status = require_features(&generation, byoc_cutlass_isa_features(generation.options.isa));
     for (uint32_t dot = 0; status == BYOC_OK && dot < BYOC_CUTLASS_DOT_COUNT; ++dot)
       if (uses[dot]) status = require_features(&generation, byoc_cutlass_dot_feature(generation.options.isa, dot));

@@ -87,6 +87,30 @@ static void test_18_5_make_writes_here_only(void **state) {
                      "rm twice.c/asked.txt");
 }
 
+// A backend's kernels as C: those of cutlass are vectors of gcc and clang, for any processor or for one that -mcpu
+// names.
+static void test_18_5_source_of_cutlass(void **state) {
+  (void)state;
+  static const char *const targets[] = {"cutlass; c", "cutlass -mcpu=avx2; c -mcpu=avx2"};
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -t c --name model -o plain.a && cc -std=gnu11 -I" BYOC_TEST_SOURCE_DIR
+                     "/include " BYOC_TEST_SOURCE_DIR "/tests/cli/user_machine.c plain.a -lm -lpthread -o plain && "
+                     "./plain > plain.txt");
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    if (i > 0 && byoc_test_try_shell("grep -qw avx2 /proc/cpuinfo") != 0) continue;
+    byoc_test_shell(0,
+                    "rm -rf vision.c && byoc build vision.onnx -t '%s' --name model -o vision.c && "
+                    "ls vision.c/cutlass_kernel_*.c && make -s -C vision.c CFLAGS='-O1 -Wall -Wextra -Werror' && "
+                    "cc -std=gnu11 -Ivision.c/include " BYOC_TEST_SOURCE_DIR
+                    "/tests/cli/user_machine.c vision.c/libmodel.a -lm -o vision && ./vision > vision.txt && "
+                    "paste plain.txt vision.txt | awk '{ d = $1 - $2; if (d > 1e-5 || d < -1e-5) n += 99; ++n } "
+                    "END { exit n != 10 }'",
+                    targets[i]);
+  }
+  byoc_test_shell(1, "byoc build vision.onnx -t 'dnnl; c' -o engine.c");
+  byoc_test_printed("which C source cannot hold");
+}
+
 // Machines of other kinds, whose programs qemu runs.
 static void test_18_5_source_for_other_machines(void **state) {
   (void)state;
@@ -174,11 +198,11 @@ static void test_18_5_source_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_5_source_of_two_models),      cmocka_unit_test(test_18_5_source_by_clang_with_threads),
-      cmocka_unit_test(test_18_5_source_by_others),          cmocka_unit_test(test_18_5_make_writes_here_only),
-      cmocka_unit_test(test_18_5_source_for_other_machines), cmocka_unit_test(test_18_5_source_with_texts),
-      cmocka_unit_test(test_18_5_source_names_and_bytes),    cmocka_unit_test(test_18_5_source_with_many_constants),
-      cmocka_unit_test(test_18_5_source_refusals),
+      cmocka_unit_test(test_18_5_source_of_two_models),       cmocka_unit_test(test_18_5_source_by_clang_with_threads),
+      cmocka_unit_test(test_18_5_source_by_others),           cmocka_unit_test(test_18_5_make_writes_here_only),
+      cmocka_unit_test(test_18_5_source_of_cutlass),          cmocka_unit_test(test_18_5_source_for_other_machines),
+      cmocka_unit_test(test_18_5_source_with_texts),          cmocka_unit_test(test_18_5_source_names_and_bytes),
+      cmocka_unit_test(test_18_5_source_with_many_constants), cmocka_unit_test(test_18_5_source_refusals),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }
