@@ -29,20 +29,16 @@ class Reference:
     outputs: dict
 
 
-# How oneDNN, and the dynamic linker under it, end the process where they get no memory: the finding, and what is said.
-ENDS_OF_DNNL = (
-    ("it ends by signal 6", "std::bad_alloc|terminate called"),  # an exception that nobody catches
-    ("its exit status is 127", "cannot allocate memory for thread-local data: ABORT"),
-    ("it ends by signal 11", None),  # code of its own making for which there was no memory
-)
+# How the dynamic linker ends the process where it gets no memory while it loads a library: status and what is said.
+END_OF_LINKER = "its exit status is 127"
+LAST_WORDS_OF_LINKER = re.compile(r"^(out of memory|cannot allocate memory for thread-local data: ABORT)$", re.MULTILINE)
 
 
 def is_known(stage, kind, finding, errors):
-    """Is this an end that oneDNN makes by itself? In runs of a context that is there, it is only that of the linker."""
-    if not stage.uses_dnnl or kind not in ("memory", "mmap"):
+    """Is this an end that the dynamic linker makes by itself? Only where the libraries of backends are loaded."""
+    if not stage.loads_libraries or kind not in ("memory", "mmap"):
         return False
-    ends = ENDS_OF_DNNL[1:2] if stage.only_runs else ENDS_OF_DNNL
-    return any(finding == end and (said is None or re.search(said, errors) is not None) for end, said in ends)
+    return finding == END_OF_LINKER and LAST_WORDS_OF_LINKER.search(errors) is not None
 
 
 def last_line(text):

@@ -33,13 +33,10 @@ class Stage:
         return "out/model.so" in self.outputs
 
     @property
-    def uses_dnnl(self):
-        return any(word in text for text in self.command for word in ("dnnl", "in/mix", "in/plan"))
-
-    @property
-    def only_runs(self):
-        """Calls fail only once its contexts are there."""
-        return self.waits and self.command[-1] == "run"
+    def loads_libraries(self):
+        """Contexts are made of backends whose libraries travel in the artifact, and calls may fail meanwhile."""
+        is_run = self.waits and self.command[-1] == "run"
+        return not is_run and any(word in text for text in self.command for word in ("dnnl", "in/mix", "in/plan"))
 
 
 # The inputs of all stages, made once without faults: output and command.

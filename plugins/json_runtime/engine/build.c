@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "out_of_memory.h"
+
 int32_t byoc_dnnl_node_fail(byoc_dnnl_function_t *function, int32_t status, const char *what) {
   const byoc_dnnl_graph_t *graph = &function->graph;
   if (function->node < 0) return byoc_dnnl_fail(function->error, status, "%s: %s", graph->symbol, what);
@@ -22,6 +24,11 @@ int32_t byoc_dnnl_check(byoc_dnnl_function_t *function, dnnl_status_t status, co
                  : status == dnnl_unimplemented ? BYOC_UNSUPPORTED
                                                 : BYOC_INVALID_DATA;
   return byoc_dnnl_node_fail(function, code, text);
+}
+
+int32_t byoc_dnnl_check_memory(byoc_dnnl_function_t *function) {
+  if (byoc_dnnl_reserve_count() == function->reserve_count) return BYOC_OK;
+  return byoc_dnnl_check(function, dnnl_out_of_memory, "create what it needs");
 }
 
 // Makes room for one more element.

@@ -21,6 +21,9 @@ int32_t byoc_dnnl_node_fail(byoc_dnnl_function_t *function, int32_t status, cons
 // The same for a call of oneDNN that failed.
 int32_t byoc_dnnl_check(byoc_dnnl_function_t *function, dnnl_status_t status, const char *what);
 
+// Fails if memory ran out while oneDNN made something since building began.
+int32_t byoc_dnnl_check_memory(byoc_dnnl_function_t *function);
+
 // --- Versions -------------------------------------------------------------------------------------------------------
 
 // A version on a buffer of its own in the arena.

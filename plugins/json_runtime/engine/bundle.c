@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "image.h"
+#include "out_of_memory.h"
 
 #ifndef MFD_EXEC // Linux 6.3: asked for by name where the system forbids executable memory files by default
 #define MFD_EXEC 0x0010U
@@ -89,7 +90,8 @@ static int create_memory_file(const char *name) {
   return fd;
 }
 
-// Covers the holes of the loaded image with the artifact's own pages and runs its constructors.
+// Covers the holes of the loaded image with the artifact's own pages. Its constructors run once its allocations are
+// protected.
 static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, void *handle, int memory_fd,
                               int file_fd, uint64_t file_offset, byoc_dnnl_error_t *error) {
   struct link_map *map = NULL;
@@ -104,8 +106,9 @@ static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, 
     int32_t status = byoc_dnnl_image_write_hole(name, image, hole, memory_fd, error);
     if (status != BYOC_OK) return status;
   }
-  byoc_dnnl_image_run_constructors(image, map->l_addr);
-  return BYOC_OK;
+  int32_t status = byoc_dnnl_reserve_protect(name, handle, 1, error);
+  if (status == BYOC_OK) byoc_dnnl_image_run_constructors(image, map->l_addr);
+  return status;
 }
 
 static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc_dnnl_error_t *error) {
@@ -140,7 +143,7 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
                             reason != NULL ? reason : "no path to the memory file");
     goto cleanup;
   }
-  if (image.hole_count > 0) status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);
+  status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);
 cleanup:
   if (file_fd >= 0) (void)close(file_fd);
   if (memory_fd >= 0) (void)close(memory_fd);
@@ -154,10 +157,9 @@ int32_t byoc_dnnl_bundle_load(const byoc_engine_blob_t *blobs, uint32_t blob_cou
   for (uint32_t i = 0; i < blob_count; ++i) {
     // Libraries of the process win over the bundled ones: two copies of libstdc++ or libgomp would not get along.
     void *handle = dlopen(blobs[i].name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (handle == NULL) {
-      int32_t status = load_blob(&blobs[i], &handle, error);
-      if (status != BYOC_OK) return status;
-    }
+    int32_t status = handle == NULL ? load_blob(&blobs[i], &handle, error)
+                                    : byoc_dnnl_reserve_protect(blobs[i].name, handle, 0, error);
+    if (status != BYOC_OK) return status;
     if (strcmp(blobs[i].name, soname) == 0) *out_handle = handle;
   }
   if (*out_handle == NULL) return byoc_dnnl_fail(error, BYOC_NOT_FOUND, "the artifact bundles no %s", soname);

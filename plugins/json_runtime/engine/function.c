@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "build.h"
-#include "guard.h"
+#include "out_of_memory.h"
 
 static const struct {
   const char *name;
@@ -76,7 +76,8 @@ static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t
     BYOC_DNNL_RETURN_IF_ERROR(operators[i].build(function, node));
     for (int k = 0; k < 2; ++k)
       if (node->more[k] >= 0) BYOC_DNNL_RETURN_IF_ERROR(write_output(function, node->more[k]));
-    return write_output(function, node->output);
+    BYOC_DNNL_RETURN_IF_ERROR(write_output(function, node->output));
+    return byoc_dnnl_check_memory(function);
   }
   return byoc_dnnl_node_fail(function, BYOC_UNSUPPORTED, "this engine has no such operator");
 }
@@ -91,6 +92,7 @@ int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engin
   out_function->description = description;
   out_function->error = error;
   out_function->node = -1;
+  out_function->reserve_count = byoc_dnnl_reserve_count();
   out_function->weights = weights;
   out_function->graph = *graph;
   memset(graph, 0, sizeof(*graph));
@@ -162,7 +164,7 @@ static int32_t bind_step(byoc_dnnl_function_t *function, byoc_dnnl_step_t *step,
 static int32_t execute(const byoc_dnnl_function_t *function, const byoc_dnnl_step_t *step, dnnl_stream_t stream,
                        byoc_dnnl_error_t *error) {
   dnnl_status_t status =
-      byoc_dnnl_guarded_execute(function->api, step->primitive, stream, step->argument_count, step->exec_arguments);
+      function->api->dnnl_primitive_execute(step->primitive, stream, step->argument_count, step->exec_arguments);
   if (status == dnnl_success) return BYOC_OK;
   if (status == dnnl_out_of_memory)
     return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "%s: node %s: oneDNN is out of memory", function->graph.symbol,
@@ -184,7 +186,8 @@ int32_t byoc_dnnl_function_finish(byoc_dnnl_function_t *function, uint8_t *arena
     BYOC_DNNL_RETURN_IF_ERROR(bind_step(function, &function->steps[i], arena, scratchpad));
   for (uint32_t i = 0; i < function->step_count; ++i)
     if (function->steps[i].is_setup) BYOC_DNNL_RETURN_IF_ERROR(execute(function, &function->steps[i], stream, error));
-  return byoc_dnnl_check(function, function->api->dnnl_stream_wait(stream), "repack the constants");
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function, function->api->dnnl_stream_wait(stream), "repack the constants"));
+  return byoc_dnnl_check_memory(function);
 }
 
 int32_t byoc_dnnl_function_move(byoc_dnnl_function_t *function, uint8_t *arena, uint8_t *scratchpad,

@@ -68,6 +68,7 @@ typedef struct byoc_dnnl_function_t {
   const byoc_dnnl_api_t *api;
   dnnl_engine_t engine;
   byoc_dnnl_error_t *error; // while building
+  uint64_t reserve_count;   // when building began
   const byoc_engine_function_t *description;
   byoc_dnnl_graph_t graph;
   int32_t *value_versions; // first version of each value, or -1

@@ -244,7 +244,7 @@ int32_t byoc_dnnl_image_write(const char *name, const byoc_dnnl_image_t *image, 
     position = image->holes[i].offset + image->holes[i].size_bytes;
   }
   int32_t status = write_range(name, image, fd, position, image->size_bytes, error);
-  if (status == BYOC_OK && image->hole_count > 0) status = hide_constructors(name, image, fd, error);
+  if (status == BYOC_OK) status = hide_constructors(name, image, fd, error);
   return status;
 }
 

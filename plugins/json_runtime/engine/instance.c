@@ -7,6 +7,7 @@
 
 #include "layout.h"
 #include "open_sizes.h"
+#include "out_of_memory.h"
 #include "primitives.h"
 
 // oneDNN makes its kernels for the thread count of the thread that creates them, and runs them with that of the thread
@@ -67,15 +68,25 @@ static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine
   return status;
 }
 
+// oneDNN keeps primitives for others that want the same; what lies in the reserve must not stay there.
+static void empty_cache(const byoc_dnnl_api_t *api) {
+  int capacity = 0;
+  if (api->dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success) return;
+  if (api->dnnl_set_primitive_cache_capacity(0) == dnnl_success) (void)api->dnnl_set_primitive_cache_capacity(capacity);
+}
+
 // The variant for variants->sizes, made if there is none.
 static int32_t find_variant(byoc_dnnl_instance_t *instance, byoc_dnnl_variants_t *variants,
                             byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error) {
   *out_function = byoc_dnnl_variants_find(variants);
   if (*out_function != NULL) return BYOC_OK;
+  const uint64_t reserve_count = byoc_dnnl_reserve_count();
   int32_t status = byoc_dnnl_variants_add(variants, instance->api, instance->engine, out_function, error);
-  if (status != BYOC_OK) return status;
-  status = finish_functions(instance, out_function, 1, error);
-  if (status != BYOC_OK) byoc_dnnl_variants_drop_newest(variants);
+  if (status == BYOC_OK) {
+    status = finish_functions(instance, out_function, 1, error);
+    if (status != BYOC_OK) byoc_dnnl_variants_drop_newest(variants);
+  }
+  if (byoc_dnnl_reserve_count() != reserve_count) empty_cache(instance->api);
   return status;
 }
 
@@ -86,6 +97,7 @@ int32_t byoc_dnnl_instance_create(const byoc_engine_init_t *init, byoc_dnnl_inst
   int32_t status = byoc_dnnl_library_get(init->blobs, init->blob_count, &api, error);
   if (status != BYOC_OK) return status;
 
+  const uint64_t reserve_count = byoc_dnnl_reserve_count();
   byoc_dnnl_instance_t *instance = calloc(1, sizeof(*instance));
   if (instance == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
   instance->api = api;
@@ -105,10 +117,15 @@ int32_t byoc_dnnl_instance_create(const byoc_engine_init_t *init, byoc_dnnl_inst
   status = build_functions(instance, init, error);
   leave_threads(instance, before);
   if (status != BYOC_OK) goto cleanup;
+  if (byoc_dnnl_reserve_count() != reserve_count) {
+    status = byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory while oneDNN made its primitives");
+    goto cleanup;
+  }
   *out_instance = instance;
   instance = NULL; // now the caller's
 cleanup:
   byoc_dnnl_instance_destroy(instance);
+  if (byoc_dnnl_reserve_count() != reserve_count) empty_cache(api);
   return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "bundle.h"
 #include "openmp.h"
+#include "out_of_memory.h"
 
 static pthread_mutex_t library_mutex = PTHREAD_MUTEX_INITIALIZER;
 static byoc_dnnl_api_t library_api;
@@ -55,12 +56,29 @@ static int lock_process(void) {
   return fd;
 }
 
+// Lets oneDNN, as it was found in the process or the system, and what it stands on allocate through the reserve.
+static int32_t protect(void *library, int is_new, byoc_dnnl_error_t *error) {
+  static const char *const below[] = {"libstdc++.so.6", "libgomp.so.1"};
+  int32_t status = byoc_dnnl_reserve_protect(BYOC_DNNL_SONAME, library, is_new, error);
+  for (size_t i = 0; i < sizeof(below) / sizeof(below[0]) && status == BYOC_OK; ++i) {
+    void *handle = dlopen(below[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (handle == NULL) continue; // this one was built otherwise
+    status = byoc_dnnl_reserve_protect(below[i], handle, is_new, error);
+    (void)dlclose(handle);
+  }
+  return status;
+}
+
 static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_dnnl_error_t *error) {
   byoc_dnnl_openmp_enter();
+  int32_t status = byoc_dnnl_reserve_load(error);
+  if (status != BYOC_OK) return status;
   void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  int is_new = handle == NULL, is_protected = 0;
   if (handle == NULL && blob_count > 0) {
-    int32_t status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
+    status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
     if (status != BYOC_OK) return status;
+    is_protected = 1;
   }
   if (handle == NULL) handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == NULL) {
@@ -69,12 +87,10 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
                           "cannot load oneDNN from the system: %s; install libdnnl2, or build with dnnl -deploy=bundle",
                           reason != NULL ? reason : BYOC_DNNL_SONAME);
   }
-  int32_t status = fill_table(handle, &library_api, error);
+  if (!is_protected) status = protect(handle, is_new, error);
+  if (status == BYOC_OK) status = fill_table(handle, &library_api, error);
   if (!resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
     library_api.omp_pause_resource_all = NULL;
-  if (!resolve(handle, "__cxa_begin_catch", &library_api.cxa_begin_catch)) library_api.cxa_begin_catch = NULL;
-  if (!resolve(handle, "__cxa_end_catch", &library_api.cxa_end_catch)) library_api.cxa_end_catch = NULL;
-  if (!resolve(handle, "_Unwind_SetIP", &library_api.unwind_set_ip)) library_api.unwind_set_ip = NULL;
   return status; // the handle is kept: the library stays for the process' life
 }
 

@@ -25,10 +25,6 @@ typedef struct byoc_dnnl_api_t {
   int (*omp_get_max_threads)(void);
   // Ends the worker threads that belong to the calling thread; NULL where the runtime is older than OpenMP 5.0.
   int (*omp_pause_resource_all)(int kind);
-  // Of the C++ runtime that oneDNN is linked to, and of its unwinder (guard.c); NULL where they are not found.
-  void *(*cxa_begin_catch)(void *exception);
-  void (*cxa_end_catch)(void);
-  void (*unwind_set_ip)(void *context, uintptr_t address);
 } byoc_dnnl_api_t;
 
 // Loads the library on the first call of the process, and hands out the same table from then on. A failed load is

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "build.h"
+#include "out_of_memory.h"
 
 #define MOST_HELPERS 15
 // A helper thread pays from this many primitives on.
@@ -38,6 +39,11 @@ static void create_primitives(work_t *work) {
   for (;;) {
     byoc_dnnl_step_t *step = step_at(work, atomic_fetch_add(&work->next, 1));
     if (step == NULL) return;
+    // What is made has to fit into the reserve once memory has run out.
+    if (byoc_dnnl_reserve_count() != work->functions[0]->reserve_count) {
+      step->created = dnnl_out_of_memory;
+      continue;
+    }
     step->created = work->api->dnnl_primitive_create(&step->primitive, step->primitive_desc);
   }
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the library of the reserve, which is a part of the engine's archive, once per process.
+#include "out_of_memory.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../reserve/reserve.h"
+#include "bundle.h"
+
+extern const uint8_t byoc_embed_dnnl_reserve[], byoc_embed_dnnl_threads[];
+extern const uint64_t byoc_embed_dnnl_reserve_size, byoc_embed_dnnl_threads_size;
+
+// Under the loader's lock; read by others once the library of functions is ready.
+static __typeof__(byoc_reserve_protect) *protect;
+static __typeof__(byoc_reserve_count) *count;
+
+int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error) {
+  if (protect != NULL) return BYOC_OK;
+  // A system without /proc has no memory files that can be loaded. There oneDNN comes from the system, as it is.
+  if (access("/proc/self/fd", X_OK) != 0) return BYOC_OK;
+  const byoc_engine_blob_t blob = {
+      .name = BYOC_DNNL_RESERVE_SONAME, .data = byoc_embed_dnnl_reserve, .size_bytes = byoc_embed_dnnl_reserve_size};
+  void *handle = NULL;
+  int32_t status = byoc_dnnl_bundle_load(&blob, 1, blob.name, &handle, error);
+  if (status != BYOC_OK) return status;
+  // ISO C has no conversion from an object pointer to a function pointer; POSIX guarantees that the bytes are the same.
+  void *symbols[] = {dlsym(handle, "byoc_reserve_open"), dlsym(handle, "byoc_reserve_protect"),
+                     dlsym(handle, "byoc_reserve_count")};
+  if (symbols[0] == NULL || symbols[1] == NULL || symbols[2] == NULL)
+    return byoc_dnnl_fail(error, BYOC_VERSION, "the loaded %s lacks a function of byoc", blob.name);
+  __typeof__(byoc_reserve_open) *open = NULL;
+  memcpy(&open, &symbols[0], sizeof(open));
+  if (!open()) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the reserve of oneDNN");
+  memcpy(&count, &symbols[2], sizeof(count));
+  memcpy(&protect, &symbols[1], sizeof(protect));
+  return BYOC_OK;
+}
+
+// Of the C++ library (reserve/thread_variables.c). Where threads have no room left, or it came with the process and
+// lies elsewhere already, its variables stay where they are.
+static void settle_thread_variables(void) {
+  const byoc_engine_blob_t blob = {
+      .name = BYOC_DNNL_THREADS_SONAME, .data = byoc_embed_dnnl_threads, .size_bytes = byoc_embed_dnnl_threads_size};
+  void *handle = NULL;
+  byoc_dnnl_error_t ignored;
+  (void)byoc_dnnl_bundle_load(&blob, 1, blob.name, &handle, &ignored);
+}
+
+int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, byoc_dnnl_error_t *error) {
+  if (protect == NULL) return BYOC_OK;
+  if (!protect(handle, is_new))
+    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "the system does not let byoc change the table of addresses of %s",
+                          name);
+  if (strcmp(name, "libstdc++.so.6") == 0) settle_thread_variables();
+  return BYOC_OK;
+}
+
+uint64_t byoc_dnnl_reserve_count(void) {
+  return count != NULL ? count() : 0;
+}

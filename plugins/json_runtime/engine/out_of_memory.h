@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// out_of_memory.h - keeps oneDNN from ending the process where memory runs out (reserve/reserve.h), and tells that it
+// did.
+#ifndef BYOC_DNNL_OUT_OF_MEMORY_H_
+#define BYOC_DNNL_OUT_OF_MEMORY_H_
+
+#include "error.h"
+
+// Loads the library of the reserve. Called before oneDNN is loaded, by one thread of the process at a time.
+int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error);
+
+// Lets a library that stays loaded allocate through the reserve; no effect where that could not be loaded. `is_new`: no
+// thread has been in it.
+int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, byoc_dnnl_error_t *error);
+
+// How often memory ran out in this process, under a library that is protected. Where the number has grown, what oneDNN
+// made meanwhile lies in the reserve, and is to be given back soon.
+uint64_t byoc_dnnl_reserve_count(void);
+
+#endif // BYOC_DNNL_OUT_OF_MEMORY_H_

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Redirects the allocations of a loaded library: the system's where it has memory, the reserve's where it has none.
+#define _GNU_SOURCE // dl_iterate_phdr, dlinfo
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pages.h"
+#include "reserve.h"
+
+#if defined(__x86_64__)
+#define IS_ADDRESS_OF_FUNCTION(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
+#elif defined(__aarch64__)
+#define IS_ADDRESS_OF_FUNCTION(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
+#elif defined(__riscv)
+#define IS_ADDRESS_OF_FUNCTION(type) ((type) == R_RISCV_JUMP_SLOT || (type) == R_RISCV_64)
+#else
+#define IS_ADDRESS_OF_FUNCTION(type) 0 // nothing is redirected
+#endif
+
+// ---- allocations ----
+
+static void *or_reserve(void *memory, size_t size_bytes, size_t alignment) {
+  return memory != NULL ? memory : byoc_dnnl_pages_take(size_bytes, alignment);
+}
+
+static void *spare_malloc(size_t size_bytes) {
+  return or_reserve(malloc(size_bytes), size_bytes, 1);
+}
+
+static void *spare_calloc(size_t count, size_t size_bytes) {
+  void *memory = calloc(count, size_bytes);
+  size_t all = 0;
+  if (memory != NULL || __builtin_mul_overflow(count, size_bytes, &all)) return memory;
+  memory = byoc_dnnl_pages_take(all, 1);
+  return memory != NULL ? memset(memory, 0, all) : NULL;
+}
+
+static void spare_free(void *memory) {
+  if (byoc_dnnl_pages_hold(memory))
+    byoc_dnnl_pages_give_back(memory);
+  else
+    free(memory);
+}
+
+static void *spare_realloc(void *memory, size_t size_bytes) {
+  if (memory == NULL) return spare_malloc(size_bytes);
+  int is_ours = byoc_dnnl_pages_hold(memory);
+  void *moved = is_ours ? malloc(size_bytes) : realloc(memory, size_bytes);
+  if (moved != NULL && !is_ours) return moved;
+  if (moved == NULL && size_bytes > 0) moved = byoc_dnnl_pages_take(size_bytes, 1);
+  if (moved == NULL) return NULL;
+  size_t before = is_ours ? byoc_dnnl_pages_size(memory) : malloc_usable_size(memory);
+  memcpy(moved, memory, before < size_bytes ? before : size_bytes);
+  spare_free(memory);
+  return moved;
+}
+
+static void *spare_memalign(size_t alignment, size_t size_bytes) {
+  return or_reserve(memalign(alignment, size_bytes), size_bytes, alignment);
+}
+
+static void *spare_aligned_alloc(size_t alignment, size_t size_bytes) {
+  return or_reserve(aligned_alloc(alignment, size_bytes), size_bytes, alignment);
+}
+
+static int spare_posix_memalign(void **out_memory, size_t alignment, size_t size_bytes) {
+  int status = posix_memalign(out_memory, alignment, size_bytes);
+  if (status != ENOMEM) return status;
+  void *memory = byoc_dnnl_pages_take(size_bytes, alignment);
+  if (memory == NULL) return ENOMEM;
+  *out_memory = memory;
+  return 0;
+}
+
+// Pages for generated code. They are anonymous and begin as zeros.
+static void *spare_mmap(void *address, size_t size_bytes, int protection, int flags, int fd, off_t offset) {
+  void *memory = mmap(address, size_bytes, protection, flags, fd, offset);
+  if (memory != MAP_FAILED || errno != ENOMEM || fd >= 0 || address != NULL) return memory;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), all = (size_bytes + page - 1) / page * page;
+  memory = byoc_dnnl_pages_take(all, page);
+  if (memory == NULL) return MAP_FAILED;
+  memset(memory, 0, all);
+  if (mprotect(memory, all, protection) == 0) return memory;
+  byoc_dnnl_pages_give_back(memory);
+  return MAP_FAILED;
+}
+
+static int spare_munmap(void *memory, size_t size_bytes) {
+  if (!byoc_dnnl_pages_hold(memory)) return munmap(memory, size_bytes);
+  if (mprotect(memory, byoc_dnnl_pages_size(memory), PROT_READ | PROT_WRITE) != 0) return -1;
+  byoc_dnnl_pages_give_back(memory);
+  return 0;
+}
+
+// ---- variables of threads ----
+
+// The dynamic linker allocates a library's variables when a thread first uses them, and ends the process if it gets no
+// memory. So those of oneDNN lie in this library's own, which each thread has from its beginning.
+#if defined(__x86_64__)
+enum { MOST_THREAD_BYTES = 256 };
+typedef struct thread_index_t {
+  size_t module, offset;
+} thread_index_t;
+extern void *__tls_get_addr(thread_index_t *index);
+
+static _Thread_local __attribute__((tls_model("initial-exec"), aligned(64))) uint8_t thread_bytes[MOST_THREAD_BYTES];
+static atomic_size_t thread_module; // 0 is none
+
+static void *spare_tls_get_addr(thread_index_t *index) {
+  if (index->module == atomic_load_explicit(&thread_module, memory_order_relaxed)) return thread_bytes + index->offset;
+  return __tls_get_addr(index);
+}
+
+// Only for one library, whose variables begin as zeros and are its own affair.
+static void adopt_thread_variables(void *handle, const struct dl_phdr_info *info) {
+  size_t module = 0;
+  if (atomic_load(&thread_module) != 0 || dlsym(handle, "dnnl_version") == NULL) return;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    if (segment->p_type != PT_TLS || segment->p_filesz != 0 || segment->p_memsz > MOST_THREAD_BYTES) continue;
+    if (segment->p_align > 64 || dlinfo(handle, RTLD_DI_TLS_MODID, &module) != 0) continue;
+    atomic_store(&thread_module, module);
+  }
+}
+#else
+static void adopt_thread_variables(void *handle, const struct dl_phdr_info *info) {
+  (void)handle;
+  (void)info;
+}
+#endif
+
+// ---- redirection ----
+
+typedef void (*function_t)(void);
+static const struct {
+  const char *name;
+  function_t function;
+} redirected[] = {
+    {"malloc", (function_t)spare_malloc},
+    {"calloc", (function_t)spare_calloc},
+    {"realloc", (function_t)spare_realloc},
+    {"free", (function_t)spare_free},
+    {"memalign", (function_t)spare_memalign},
+    {"aligned_alloc", (function_t)spare_aligned_alloc},
+    {"posix_memalign", (function_t)spare_posix_memalign},
+    {"mmap", (function_t)spare_mmap},
+    {"mmap64", (function_t)spare_mmap},
+    {"munmap", (function_t)spare_munmap},
+#if defined(__x86_64__)
+    {"__tls_get_addr", (function_t)spare_tls_get_addr},
+#endif
+};
+
+static function_t find_redirected(const char *name) {
+  for (size_t i = 0; i < sizeof(redirected) / sizeof(redirected[0]); ++i)
+    if (strcmp(redirected[i].name, name) == 0) return redirected[i].function;
+  return NULL;
+}
+
+// The pages that are read-only after relocation are writable for a moment.
+static int write_address(const struct dl_phdr_info *info, uintptr_t slot, function_t function) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  int is_read_only = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+    if (segment->p_type == PT_GNU_RELRO && slot - begin < segment->p_memsz) is_read_only = 1;
+  }
+  void *first = (void *)(slot / page * page);
+  if (is_read_only && mprotect(first, page, PROT_READ | PROT_WRITE) != 0) return 0;
+  __atomic_store_n((uintptr_t *)slot, (uintptr_t)function, __ATOMIC_RELEASE);
+  return !is_read_only || mprotect(first, page, PROT_READ) == 0;
+}
+
+typedef struct tables_t {
+  const ElfW(Sym) * symbols;
+  const char *names;
+  const ElfW(Rela) * relocations[2];
+  size_t sizes_bytes[2];
+} tables_t;
+
+// The loader has made addresses of most of these offsets; on some machines it has not.
+static const void *table_at(const struct link_map *map, uintptr_t value) {
+  return (const void *)(value < map->l_addr ? value + map->l_addr : value);
+}
+
+static tables_t read_tables(const struct link_map *map) {
+  tables_t tables = {0};
+  for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    uintptr_t value = entry->d_un.d_val;
+    if (entry->d_tag == DT_SYMTAB) tables.symbols = table_at(map, value);
+    if (entry->d_tag == DT_STRTAB) tables.names = table_at(map, value);
+    if (entry->d_tag == DT_RELA) tables.relocations[0] = table_at(map, value);
+    if (entry->d_tag == DT_RELASZ) tables.sizes_bytes[0] = value;
+    if (entry->d_tag == DT_JMPREL) tables.relocations[1] = table_at(map, value);
+    if (entry->d_tag == DT_PLTRELSZ) tables.sizes_bytes[1] = value;
+  }
+  return tables;
+}
+
+static int redirect(const struct link_map *map, const struct dl_phdr_info *info) {
+  tables_t tables = read_tables(map);
+  if (tables.symbols == NULL || tables.names == NULL) return 1; // it calls nothing
+  for (int t = 0; t < 2; ++t) {
+    const ElfW(Rela) *relocation = tables.relocations[t];
+    const ElfW(Rela) *end = relocation + tables.sizes_bytes[t] / sizeof(*relocation);
+    for (; relocation != NULL && relocation < end; ++relocation) {
+      if (!IS_ADDRESS_OF_FUNCTION(ELF64_R_TYPE(relocation->r_info))) continue;
+      const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
+      function_t function = symbol->st_shndx == SHN_UNDEF ? find_redirected(tables.names + symbol->st_name) : NULL;
+      if (function != NULL && !write_address(info, map->l_addr + relocation->r_offset, function)) return 0;
+    }
+  }
+  return 1;
+}
+
+typedef struct search_t {
+  uintptr_t base;
+  struct dl_phdr_info info;
+  int is_found;
+} search_t;
+
+static int match(struct dl_phdr_info *info, size_t size_bytes, void *argument) {
+  (void)size_bytes;
+  search_t *search = argument;
+  if (info->dlpi_addr != search->base) return 0;
+  search->info = *info;
+  return search->is_found = 1;
+}
+
+// ---- what is seen outside ----
+
+int32_t byoc_reserve_open(void) {
+  return byoc_dnnl_pages_map();
+}
+
+int32_t byoc_reserve_protect(void *handle, int32_t is_new) {
+  struct link_map *map = NULL;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return 0;
+  search_t search = {.base = map->l_addr};
+  (void)dl_iterate_phdr(match, &search);
+  if (!search.is_found) return 0;
+  if (is_new) adopt_thread_variables(handle, &search.info);
+  return redirect(map, &search.info);
+}
+
+uint64_t byoc_reserve_count(void) {
+  return byoc_dnnl_pages_count_taken();
+}
