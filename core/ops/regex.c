@@ -214,7 +214,8 @@ static bool count(translator_t *t) {
     t->is_repeated = false;
     return true;
   } else {
-    const bool is_end = at == ')' && t->depth > 0;
+    const bool is_end = at == ')';
+    if (is_end && t->depth == 0) return refuse(t, "a parenthesis that closes no group is");
     t->last = is_end ? t->characters[t->depth] : 1;
     t->last_loops = is_end ? t->loops[t->depth] : 0;
     t->last_assertions = is_end ? t->assertions[t->depth] : is_assertion(t->at);

@@ -85,6 +85,16 @@ static void large_patterns_are_refused(void **state) {
   assert_true(matches("a{2,}[{]1001", "aaa{1001"));
 }
 
+// Found by tests/fuzz: they closed the group around the whole pattern, so that "a)|(b" matched a part of a text, and
+// what they repeated was not counted.
+static void parentheses_without_group_are_refused(void **state) {
+  (void)state;
+  expect_refused("a)|(b", "a parenthesis that closes no group is not supported at ')|(b'");
+  expect_refused("(((|\\B\\B)+))'?\\B\\B\\B)+)", "a parenthesis that closes no group");
+  expect_refused(")", "a parenthesis that closes no group");
+  assert_true(matches("a[)]|[(]b\\)", "(b)"));
+}
+
 // Found by tests/fuzz: the C library takes time without bound for assertions in loops.
 static void repeated_assertions_are_refused(void **state) {
   (void)state;
@@ -131,6 +141,7 @@ int main(void) {
       cmocka_unit_test(the_rest_is_refused),
       cmocka_unit_test(large_patterns_are_refused),
       cmocka_unit_test(repetitions_of_repetitions_are_refused),
+      cmocka_unit_test(parentheses_without_group_are_refused),
       cmocka_unit_test(repeated_assertions_are_refused),
       cmocka_unit_test(what_does_not_compile_is_refused),
   };
