@@ -179,10 +179,10 @@ static void emit_share(byoc_host_c_t *host, const byoc_host_instruction_t *i, si
   bool same = !byoc_type_is_tensor(to->type) || byoc_type_equal(from->type, to->type);
   byoc_host_c_indent(host, out);
   if (same) {
-    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, 0, 0);", to->index, from->index);
+    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, 0, 0, 0);", to->index, from->index);
   } else {
-    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, %d, ", to->index, from->index,
-                        (int)to->type->rank);
+    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, %u, %d, ", to->index, from->index,
+                        (unsigned)to->type->dtype, (int)to->type->rank);
     if (to->type->rank == 0) byoc_string_append(out, "(const int64_t[]){0}");
     if (to->type->rank > 0) emit_dim_list(host, to->type->dims, to->type->rank, out);
     byoc_string_append(out, ");");

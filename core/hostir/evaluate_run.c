@@ -195,8 +195,8 @@ static byoc_status_t share(byoc_evaluator_t *evaluator, const byoc_host_instruct
   bool same = !byoc_type_is_tensor(to->type) || byoc_type_equal(from->type, to->type);
   int64_t dims[BYOC_MAX_RANK];
   if (!same) dims_of(evaluator, to->type, dims);
-  return byoc_frame_share(&evaluator->frame, to->index, from->index, same ? 0 : (uint32_t)to->type->rank,
-                          same ? NULL : dims);
+  return byoc_frame_share(&evaluator->frame, to->index, from->index, to->type->dtype,
+                          same ? 0 : (uint32_t)to->type->rank, same ? NULL : dims);
 }
 
 static byoc_status_t match(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {

@@ -98,6 +98,13 @@ static byoc_status_t check_given(byoc_host_verifier_t *v, const byoc_host_buffer
   return byoc_host_verify_refuse(v, "'%s' becomes '%s', which has another type", from->name, to->name);
 }
 
+// A tensor may be taken for one of other elements of the same size.
+static byoc_status_t check_share(byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
+                                 const byoc_host_buffer_t *to) {
+  const bool are_tensors = byoc_type_is_tensor(from->type) && byoc_type_is_tensor(to->type);
+  return are_tensors && byoc_host_same_bits(from->type, to->type) ? BYOC_OK : check_given(v, from, to);
+}
+
 // What byoc allocates is aligned to BYOC_BUFFER_ALIGNMENT, which backends may rely on (byoc/call.h); a caller's buffers
 // are aligned to their elements, on which everybody relies.
 static byoc_status_t check_alignment(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, bool of_backend) {
@@ -353,7 +360,7 @@ byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_in
   case BYOC_HOST_COPY:
     return check_copy(v, i);
   case BYOC_HOST_SHARE:
-    return check_given(v, i->operands.data[0], i->results.data[0]);
+    return check_share(v, i->operands.data[0], i->results.data[0]);
   case BYOC_HOST_MATCH:
     return check_match(v, i);
   case BYOC_HOST_BIND:

@@ -133,6 +133,11 @@ byoc_dim_t byoc_host_verify_count(byoc_host_verifier_t *v, const byoc_dim_t *dim
 uint32_t byoc_host_verify_imported(const byoc_host_buffer_t *buffer);
 uint32_t byoc_host_verify_matched(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// Are the bytes of tensors of the one type elements of the other, as many of them?
+static inline bool byoc_host_same_bits(const byoc_type_t *a, const byoc_type_t *b) {
+  const bool has_texts = a->dtype == BYOC_DTYPE_STRING || b->dtype == BYOC_DTYPE_STRING;
+  return a->dtype == b->dtype || (!has_texts && byoc_dtype_bits(a->dtype) == byoc_dtype_bits(b->dtype));
+}
 // What is known of `from` under the type of `to`, when one becomes the other.
 uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
                                  const byoc_host_buffer_t *to);

@@ -134,7 +134,7 @@ uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_
   const uint32_t known = v->lives[from->index].known;
   if (byoc_type_equal(from->type, to->type)) return byoc_host_verify_passed(v, from, to);
   bool is_known = byoc_type_is_tensor(from->type) && byoc_type_is_tensor(to->type) &&
-                  from->type->dtype == to->type->dtype && (known & KIND) != 0;
+                  byoc_host_same_bits(from->type, to->type) && (known & KIND) != 0;
   return is_known ? all_of(to->type) : 0; // the program compares the numbers of elements
 }
 

@@ -97,7 +97,13 @@ static byoc_status_t loops_deform(byoc_lower_t *lower, const byoc_node_t *node) 
   s.spatial = window.spatial;
   int64_t channels = s.x->dims[1].constant, groups = byoc_node_int(node, "group");
   int64_t offset_groups = byoc_node_int(node, "offset_group");
-  if (channels < 1 || channels > MOST_SAMPLES / window.taps) return BYOC_UNSUPPORTED;
+  if (!byoc_dim_is_constant(s.x->dims[1])) {
+    return byoc_lower_unsupported(lower, "the number of channels must be known");
+  }
+  if (channels > MOST_SAMPLES / window.taps) {
+    return byoc_lower_unsupported(lower, "%lld channels times %lld taps are more than %d samples of a pixel",
+                                  (long long)channels, (long long)window.taps, MOST_SAMPLES);
+  }
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *taps = byoc_loop_int(b, window.taps), *at[BYOC_MAX_RANK];
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, y, 2, y->rank);
   const byoc_loop_expr_t *t =

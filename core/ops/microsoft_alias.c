@@ -10,7 +10,7 @@
 static byoc_status_t infer_as(byoc_infer_t *infer, const char *op, int32_t version) {
   byoc_node_t stand_in = *infer->node;
   byoc_infer_t inner = *infer;
-  inner.node = &stand_in, inner.opset = version;
+  inner.node = &stand_in, inner.opset = version, inner.named = infer->named ? infer->named : infer->node;
   stand_in.domain = "", stand_in.op = op, stand_in.since_version = version;
   return byoc_op_find("", op, version)->infer(&inner);
 }
@@ -303,7 +303,7 @@ static byoc_status_t infer_cut(byoc_infer_t *infer) {
   byoc_value_t *operands[] = {infer->node->operands[X], infer->node->operands[WEIGHTS],
                               byoc_operand(infer->node, BIAS)};
   byoc_infer_t inner = *infer;
-  stand_in.operands = operands, stand_in.operand_count = 3, inner.node = &stand_in;
+  stand_in.operands = operands, stand_in.operand_count = 3, inner.node = &stand_in, inner.named = infer->node;
   if (byoc_node_choice(infer->node, "auto_pad") != 0) {
     return byoc_infer_unsupported(infer, "attribute 'auto_pad' is not NOTSET");
   }

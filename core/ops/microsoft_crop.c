@@ -28,6 +28,7 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x) || !byoc_is_ranked(regions)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, REGIONS, 1, byoc_dim_constant(4)));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IMAGES, 1, regions->dims));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_indices(infer, IMAGES, "the number of an image", byoc_side_of(infer, X, 0)));
   byoc_dim_t dims[BYOC_MAX_RANK], sizes[BYOC_MAX_RANK];
   bool is_data[BYOC_MAX_RANK], failed = false;
   int32_t count = 0;
@@ -86,8 +87,7 @@ static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t
   const byoc_type_t *x = node->operands[X]->type;
   const byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
   const bool is_nearest = byoc_node_choice(node, "mode") == NEAREST;
-  const byoc_loop_expr_t *image =
-      byoc_emit_index(b, byoc_lower_load(lower, node, IMAGES, indices), byoc_emit_dim(b, x, 0));
+  const byoc_loop_expr_t *image = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, IMAGES, indices));
   const byoc_loop_expr_t *inside = NULL, *pixels[2][2], *f[2];
   for (int32_t d = 0; d < 2; ++d) {
     const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, 2 + d);
@@ -134,6 +134,7 @@ const byoc_op_t byoc_ops_microsoft_crop[] = {
      .max_inputs = 4,
      .min_outputs = 1,
      .max_outputs = 1,
+     .traits = BYOC_OP_LIMITS,
      .attributes = crop_attributes,
      .infer = infer_crop,
      .point = point_crop,

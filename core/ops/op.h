@@ -57,6 +57,7 @@ typedef struct byoc_infer_t {
   byoc_diag_t *diag;
   uint64_t *next_unknown;      // ids for BYOC_DIM_UNKNOWN
   byoc_relations_t *relations; // relations that cannot be decided yet are added here; NULL: they are not wanted
+  const byoc_node_t *named;    // the node that errors name, where `node` stands in for it; NULL: `node`
 } byoc_infer_t;
 
 typedef struct byoc_op_t {

@@ -508,11 +508,18 @@ static byoc_status_t loops_steps(byoc_lower_t *lower, const byoc_node_t *node) {
   s.hidden = node->operands[BYOC_STEPS_PANELS]->type->dims[2].constant;
   s.panels = (s.hidden + BYOC_STEPS_WIDTH - 1) / BYOC_STEPS_WIDTH;
   s.weights = byoc_lower_operand_buffer(lower, node, BYOC_STEPS_PANELS);
-  if (s.hidden < 1 || s.hidden > MOST_HIDDEN || !s.weights || s.weights->dtype != s.dtype) return BYOC_UNSUPPORTED;
+  if (s.hidden < 1 || s.hidden > MOST_HIDDEN) {
+    return byoc_lower_unsupported(lower, "a hidden size of %lld is not between 1 and %d", (long long)s.hidden,
+                                  MOST_HIDDEN);
+  }
+  if (!s.weights || s.weights->dtype != s.dtype) {
+    return byoc_lower_unsupported(lower, "the packed weights must be a buffer of %s", byoc_dtype_name(s.dtype));
+  }
   choose_block(&s);
   byoc_activation_t back[3] = {{0}};
-  if (!byoc_recurrent_activations(node, 0, s.f)) return BYOC_UNSUPPORTED;
-  if (directions == 2 && !byoc_recurrent_activations(node, 1, back)) return BYOC_UNSUPPORTED;
+  if (!byoc_recurrent_activations(node, 0, s.f) || (directions == 2 && !byoc_recurrent_activations(node, 1, back))) {
+    return byoc_lower_unsupported(lower, "attribute 'activations' lacks a function, or names one that is not known");
+  }
   if (directions == 1 || same_functions(s.f, back)) {
     lower_directions(&s, 0, directions);
     return BYOC_OK;

@@ -338,7 +338,7 @@ static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) 
   r.dtype = fold_dtype(x->dtype, r.reduction);
   bool over[BYOC_MAX_RANK], valid = true;
   byoc_known_t known = read_over(node, x->rank, over, &valid);
-  if (!valid) return BYOC_UNSUPPORTED;
+  if (!valid) return byoc_lower_unsupported(lower, "'axes': expected values in [%d, %d]", -x->rank, x->rank - 1);
   if (known == BYOC_KNOWN_NO && !sets_from_shapes(node, &r.sets)) return reduce_by_data(lower, node, &r);
   if (known == BYOC_KNOWN_NO) {
     for (int32_t d = 0; d < x->rank; ++d) over[d] = r.sets.masks[0] >> d & 1;

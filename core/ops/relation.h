@@ -24,11 +24,12 @@ typedef struct byoc_side_t {
   int64_t operand, axis;
 } byoc_side_t;
 
-// Elements of an operand, integers, that must lie in [0, most].
+// Elements of an operand, integers, that must lie in [0, most - less].
 typedef struct byoc_limit_t {
   uint32_t operand;
   const char *name; // what the elements are; a literal
   byoc_side_t most; // a dimension of an operand
+  int64_t less;
 } byoc_limit_t;
 
 struct byoc_relations_t {

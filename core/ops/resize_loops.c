@@ -297,5 +297,5 @@ byoc_status_t byoc_resize_loops(byoc_lower_t *lower, const byoc_node_t *node) {
   bool fine = repeated > 1                            ? lower_repeated(&loops, repeated)
               : loops.inner > 0 && has_tables(&loops) ? lower_tabled(&loops)
                                                       : lower_plain(&loops);
-  return fine ? BYOC_OK : BYOC_UNSUPPORTED;
+  return fine ? BYOC_OK : byoc_lower_unsupported(lower, "antialiasing needs known scales that are not too small");
 }

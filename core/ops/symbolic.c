@@ -187,10 +187,16 @@ byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_
   const byoc_attribute_t slice[] = {{.name = "start", .kind = BYOC_ATTRIBUTE_INT, .i = axis},
                                     {.name = "end", .kind = BYOC_ATTRIBUTE_INT, .i = axis + 1}};
   byoc_value_t *low = byoc_write_vector(&w, "least", BYOC_DTYPE_I64, 1, &(int64_t){0});
-  byoc_value_t *high =
-      byoc_dim_is_constant(limit->most.dim)
-          ? byoc_write_vector(&w, "most", BYOC_DTYPE_I64, 1, &limit->most.dim.constant)
-          : byoc_write_node(&w, "", "Shape", node->operands[limit->most.operand], NULL, NULL, slice, 2);
+  const int64_t known = limit->most.dim.constant - limit->less;
+  byoc_value_t *high = NULL;
+  if (byoc_dim_is_constant(limit->most.dim)) {
+    high = byoc_write_vector(&w, "most", BYOC_DTYPE_I64, 1, &known);
+  } else {
+    high = byoc_write_node(&w, "", "Shape", node->operands[limit->most.operand], NULL, NULL, slice, 2);
+    if (limit->less != 0) {
+      high = byoc_write_plain(&w, "Sub", high, byoc_write_vector(&w, "less", BYOC_DTYPE_I64, 1, &limit->less));
+    }
+  }
   byoc_value_t *operands[] = {node->operands[limit->operand], low, high,
                               byoc_write_vector(&w, "name", BYOC_DTYPE_STRING, 1, &name)};
   if (w.failed) return byoc_diag_failure(diag);

@@ -16,7 +16,7 @@ const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_S
 
 static byoc_status_t error_at(const byoc_infer_t *infer, byoc_status_t status, const char *format, va_list arguments) {
   char where[256], message[512];
-  byoc_node_describe(infer->node, where, sizeof where);
+  byoc_node_describe(infer->named ? infer->named : infer->node, where, sizeof where);
   vsnprintf(message, sizeof message, format, arguments);
   return byoc_diag_error(infer->diag, status, "%s: %s", where, message);
 }
@@ -204,12 +204,13 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
                           byoc_plural((uint64_t)count), byoc_type_text(type, text));
 }
 
-byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
+static byoc_status_t need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most,
+                                 int64_t less) {
   assert(byoc_node_has_trait(infer->node, BYOC_OP_LIMITS));
   if (!byoc_has_operand(infer->node, index)) return BYOC_OK;
   const byoc_value_t *value = infer->node->operands[index];
   const bool is_constant = byoc_value_is_constant(value), is_known = byoc_dim_is_constant(most.dim);
-  const int64_t limit = is_known ? most.dim.constant : INT64_MAX;
+  const int64_t limit = is_known ? most.dim.constant - less : INT64_MAX;
   for (int64_t i = 0; is_constant && i < byoc_type_element_count(value->type); ++i) {
     const int64_t element = byoc_constant_element_i64(value->constant, i);
     if (element >= 0 && element <= limit) continue;
@@ -219,8 +220,16 @@ byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, 
                             (long long)i, (long long)element, range);
   }
   if ((is_constant && is_known) || !infer->relations) return BYOC_OK;
-  const byoc_limit_t noted = {.operand = index, .name = name, .most = most};
+  const byoc_limit_t noted = {.operand = index, .name = name, .most = most, .less = less};
   return byoc_infer_memory(infer, !byoc_vector_push(&infer->relations->limits, infer->relations->allocator, noted));
+}
+
+byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
+  return need_within(infer, index, name, most, 0);
+}
+
+byoc_status_t byoc_infer_need_indices(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t count) {
+  return need_within(infer, index, name, count, 1);
 }
 
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index) {

@@ -69,6 +69,8 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
 // They are lengths or the like, called `name`, in an i32[n] or i64[n]. Elements that are not constant are checked when
 // the program runs. The operator's row has the trait LIMITS.
 byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most);
+// The same of indices, which must be less than `count`, and at least 0.
+byoc_status_t byoc_infer_need_indices(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t count);
 // Operand `index`, if it is given, must hold one number, whatever its rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant

@@ -422,7 +422,8 @@ int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *dat
   return BYOC_OK;
 }
 
-int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t rank, const int64_t *dims) {
+int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t dtype, uint32_t rank,
+                         const int64_t *dims) {
   byoc_cell_t *source = frame->cells[from];
   if (dims == NULL || source->kind != BYOC_ARGUMENT_TENSOR) {
     byoc_frame_put(frame, index, byoc_cell_retain(source));
@@ -433,7 +434,7 @@ int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uin
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%llu elements do not fit the requested shape",
                            (unsigned long long)byoc_cell_element_count(source));
   }
-  byoc_cell_t *cell = create_outside(frame, source->data, source->dtype, rank, dims);
+  byoc_cell_t *cell = create_outside(frame, source->data, dtype, rank, dims);
   if (cell == NULL) return byoc_frame_out_of_memory(frame);
   cell->block = source->block;
   cell->is_foreign = source->is_foreign;

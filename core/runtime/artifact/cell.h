@@ -92,8 +92,10 @@ void byoc_frame_zero(byoc_frame_t *frame, uint32_t index);
 // Refers to a tensor whose data lives elsewhere, for as long as the frame does.
 int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *data, uint32_t dtype, uint32_t rank,
                             const int64_t *dims);
-// Gives `index` the value of `from` in another shape with the same number of elements (`dims` NULL: the same shape).
-int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t rank, const int64_t *dims);
+// Gives `index` the value of `from` in another shape with the same number of elements, whose bytes are taken as
+// elements of `dtype`, which are of the same size (`dims` NULL: the same shape and type).
+int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t dtype, uint32_t rank,
+                         const int64_t *dims);
 // All targets get their sources' values at once, so that a swap needs no third cell.
 void byoc_frame_assign(byoc_frame_t *frame, const uint32_t *targets, const uint32_t *sources, uint32_t count);
 void byoc_frame_release(byoc_frame_t *frame, uint32_t index);

@@ -68,6 +68,63 @@ static void squeezes_without_axes(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// The bytes of a value of open size are taken as other elements, and read as such.
+static void casts_bits_of_open_sizes(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[N,2]) -> (%y : i32[N,2], %z : i32[N,2])",
+                  "    %0 = Neg@13(%x) : f32[N,2]\n    %1 = BitCast@26(%0) {to = 6} : i32[N,2]\n"
+                  "    %y = Add@14(%1, %1) : i32[N,2]\n    %z = BitCast@26(%x) {to = 6} : i32[N,2]\n"
+                  "    return %y, %z"),
+             &m);
+  const float x[] = {1, -1, 0, 3.5f, -2, 8};
+  int32_t bits[6], negated[6];
+  for (size_t i = 0; i < 6; ++i) {
+    memcpy(&bits[i], &x[i], sizeof(bits[i]));
+    negated[i] = (int32_t)(((uint32_t)bits[i] ^ 0x80000000u) * 2);
+  }
+  for (int64_t n = 3; n >= 0; --n) {
+    const int64_t dims[2] = {n, 2};
+    const byoc_argument_t input = floats(2, dims, x);
+    byoc_argument_t results[MAX_RESULTS];
+    run(&m, &input, results);
+    assert_true(results[0].dtype == BYOC_DTYPE_I32 && results[0].dims[0] == n);
+    if (n > 0) assert_memory_equal(results[0].data, negated, (size_t)n * 2 * sizeof(int32_t));
+    if (n > 0) assert_memory_equal(results[1].data, bits, (size_t)n * 2 * sizeof(int32_t));
+  }
+  close_model(&m);
+}
+
+// An image that is not there is told when the program runs, with open sizes and with known ones.
+static void refuses_images_that_are_not_there(void **state) {
+  (void)state;
+  static const char *const batches[] = {"N", "2"};
+  for (size_t i = 0; i < 2; ++i) {
+    model_t m;
+    char text[512];
+    snprintf(
+        text, sizeof(text),
+        "module {\n  constant @s : i32[2] = [1, 1]\n  func @main(%%x : f32[%s,1,1,1], %%r : f32[R,4], %%i : i32[R]) "
+        "-> (%%y : f32[R,1,1,1]) {\n    %%y = com.microsoft::CropAndResize@1(%%x, %%r, %%i, @s) : f32[R,1,1,1]\n"
+        "    return %%y\n  }\n}\n",
+        batches[i]);
+    open_model(text, &m);
+    const float x[] = {3, 5}, regions[8] = {0};
+    const int64_t x_dims[] = {2, 1, 1, 1}, r_dims[] = {2, 4}, i_dims[] = {2};
+    int32_t images[] = {1, 0};
+    const byoc_argument_t inputs[] = {floats(4, x_dims, x), floats(2, r_dims, regions),
+                                      tensor(BYOC_DTYPE_I32, 1, i_dims, images)};
+    byoc_argument_t results[MAX_RESULTS];
+    run(&m, inputs, results);
+    assert_true(at(&results[0], 0) == 5 && at(&results[0], 1) == 3);
+    images[1] = 2;
+    run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "the number of an image: element 1 is 2; expected values in [0, 1]");
+    images[1] = -1;
+    run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "the number of an image: element 1 is -1; expected values in [0, 1]");
+    close_model(&m);
+  }
+}
+
 // Sizes that are equal, or one of which is 1, met again and again: the other one counts, also where it is 0.
 static void broadcasts_open_sizes(void **state) {
   (void)state;
@@ -693,6 +750,8 @@ static void views_that_cannot_be_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(symbols),
+      cmocka_unit_test(casts_bits_of_open_sizes),
+      cmocka_unit_test(refuses_images_that_are_not_there),
       cmocka_unit_test(squeezes_without_axes),
       cmocka_unit_test(broadcasts_open_sizes),
       cmocka_unit_test(loops),

@@ -20,6 +20,18 @@ static const infer_case_t cases[] = {
      "Attention@23(%q, %k, %v, _, %a, %b)", 3, "f32[2,3,4,5], f32[2,3,7,8], f32[2,3,7,5]"},
     {"", "%q : f32[2,3,4,D], %k : f32[2,3,6,D], %v : f32[2,3,6,5]", "Attention@23(%q, %k, %v)", 1,
      "! the sizes of the heads must be known"},
+    // Of com.microsoft, whose operators stand for those of ai.onnx
+    {"", "%a : f32[2,3], %b : i64[3]", "com.microsoft::Pad@1(%a, %b)", 1,
+     "! Pad (com.microsoft 1): operand 1: expected 4 integers, got i64[3]"},
+    {"", "%a : f32[3]", "com.microsoft::Trilu@1(%a)", 1, "! Trilu (com.microsoft 1): operand 0: expected rank 2"},
+    {"", "%x : f32[1,4,7], %w : f32[4,8,3]", "com.microsoft::ConvTransposeWithDynamicPads@1(%x, %w) {group = 3}", 1,
+     "! ConvTransposeWithDynamicPads (com.microsoft 1): attribute 'group': 3 does not divide the channels"},
+    {"@i : i32[2] = [1, 2]", "%a : f32[2,3,4,5], %b : f32[2,4], %s : i32[2]",
+     "com.microsoft::CropAndResize@1(%a, %b, @i, %s)", 1,
+     "! operand 2, the number of an image: element 1 is 2; expected values in [0, 1]"},
+    {"@i : i32[2] = [1, -1]", "%a : f32[2,3,4,5], %b : f32[2,4], %s : i32[2]",
+     "com.microsoft::CropAndResize@1(%a, %b, @i, %s)", 1,
+     "! operand 2, the number of an image: element 1 is -1; expected values in [0, 1]"},
     // Broadcasts
     {"", "%a : f32[2,3,4], %b : f32[3,4]", "Add@6(%a, %b) {broadcast = 1, axis = 2}", 1, "! operand 1: "},
     {"", "%a : f32[2,3,4], %b : f32[4,1]", "Add@6(%a, %b) {broadcast = 1, axis = 2}", 1, "f32[2,3,4]"},

@@ -82,13 +82,15 @@ static void sharing_keeps_the_bytes(void **state) {
   byoc_frame_t frame;
   begin(&frame);
   counting(&frame, 0, 2, (const int64_t[]){2, 3});
-  assert_int_equal(byoc_frame_share(&frame, 1, 0, 1, (const int64_t[]){6}), BYOC_OK);
-  assert_int_equal(byoc_frame_share(&frame, 2, 1, 0, NULL), BYOC_OK);
-  fails(byoc_frame_share(&frame, 3, 0, 1, (const int64_t[]){5}), BYOC_INVALID_ARGUMENT, "6 elements do not fit");
-  // As many elements as 9 * 6148914691236517206, which is 6 modulo 2^64.
-  fails(byoc_frame_share(&frame, 3, 0, 2, (const int64_t[]){9, INT64_C(6148914691236517206)}), BYOC_INVALID_ARGUMENT,
+  assert_int_equal(byoc_frame_share(&frame, 1, 0, BYOC_DTYPE_F32, 1, (const int64_t[]){6}), BYOC_OK);
+  assert_int_equal(byoc_frame_share(&frame, 2, 1, BYOC_DTYPE_F32, 0, NULL), BYOC_OK);
+  fails(byoc_frame_share(&frame, 3, 0, BYOC_DTYPE_F32, 1, (const int64_t[]){5}), BYOC_INVALID_ARGUMENT,
         "6 elements do not fit");
-  fails(byoc_frame_share(&frame, 3, 0, 2, (const int64_t[]){-2, -3}), BYOC_INVALID_ARGUMENT, "6 elements do not fit");
+  // As many elements as 9 * 6148914691236517206, which is 6 modulo 2^64.
+  fails(byoc_frame_share(&frame, 3, 0, BYOC_DTYPE_F32, 2, (const int64_t[]){9, INT64_C(6148914691236517206)}),
+        BYOC_INVALID_ARGUMENT, "6 elements do not fit");
+  fails(byoc_frame_share(&frame, 3, 0, BYOC_DTYPE_F32, 2, (const int64_t[]){-2, -3}), BYOC_INVALID_ARGUMENT,
+        "6 elements do not fit");
   assert_null(frame.cells[3]);
   byoc_frame_release(&frame, 0);
   counting(&frame, 4, 2, (const int64_t[]){2, 3});
@@ -114,8 +116,8 @@ static void memory_of_the_caller_is_copied(void **state) {
   const byoc_argument_t argument = {.dtype = BYOC_DTYPE_F32, .rank = 2, .dims = dims, .data = x};
   const byoc_port_info_t port = {.name = "x", .kinds = "t", .dtype = BYOC_DTYPE_F32, .rank = 2, .dims = open};
   assert_int_equal(byoc_frame_import(&frame, 0, &argument, &port), BYOC_OK);
-  assert_int_equal(byoc_frame_share(&frame, 1, 0, 1, (const int64_t[]){6}), BYOC_OK);
-  assert_int_equal(byoc_frame_share(&frame, 2, 0, 0, NULL), BYOC_OK);
+  assert_int_equal(byoc_frame_share(&frame, 1, 0, BYOC_DTYPE_F32, 1, (const int64_t[]){6}), BYOC_OK);
+  assert_int_equal(byoc_frame_share(&frame, 2, 0, BYOC_DTYPE_F32, 0, NULL), BYOC_OK);
   for (uint32_t i = 0; i < 3; ++i) {
     byoc_argument_t result;
     assert_int_equal(byoc_frame_export(&frame, i, &result), BYOC_OK);
