@@ -150,11 +150,14 @@ static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) 
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = node->operands[i]->type;
     const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
-    // Everything but the last dimension is one parallel loop.
-    const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, type, 0, rank - 1));
-    byoc_emit_unravel(b, type, 0, rank - 1, t, at);
-    for (int32_t d = 0; d + 1 < rank; ++d) at[d] = byoc_loop_let(b, "at", at[d]);
-    at[rank - 1] = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, byoc_emit_dim(b, type, rank - 1));
+    // What lies behind the axis is in one piece in memory and is one loop; what is computed here goes row by row.
+    const bool is_stored = axis + 1 < rank && byoc_lower_operand_buffer(lower, node, i) != NULL;
+    const int32_t inner = is_stored ? axis + 1 : rank - 1;
+    const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, type, 0, inner));
+    byoc_emit_unravel(b, type, 0, inner, t, at);
+    for (int32_t d = 0; d < inner; ++d) at[d] = byoc_loop_let(b, "at", at[d]);
+    const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, byoc_emit_extent(b, type, inner, rank));
+    byoc_emit_unravel(b, type, inner, rank, j, at);
     for (int32_t d = 0; d < rank; ++d) to[d] = d == axis ? BYOC_LADD(b, at[d], offset) : at[d];
     byoc_lower_store(lower, node, 0, to, byoc_lower_load(lower, node, i, at));
     byoc_loop_end(b);

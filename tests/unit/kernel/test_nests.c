@@ -282,6 +282,9 @@ static void open_dimensions_are_one_loop(void **state) {
   expect_emitted("module {opset_import. = 17} { func @main(%x : f32[n,4,h,w], %s : f32[4]) -> (%y : ?) {"
                  " %y = BatchNormalization@15(%x, %s, %s, %s, %s) : ? return %y } }",
                  "< dim_1 * dim_2; ++");
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[n,4,h,w], %z : f32[n,5,h,w]) -> (%y : ?) {"
+                 " %y = Concat@13(%x, %z) {axis = 1} : ? return %y } }",
+                 "j3 < dim_1 * dim_2; ++j3");
   expect_emitted("module {opset_import. = 17} { func @main(%x : f32[n,4,h,w]) -> (%y : ?) {"
                  " %y = GlobalAveragePool@1(%x) : ? return %y } }",
                  "dim_1 * dim_2; ++r");
