@@ -32,13 +32,15 @@ static void test_race(void **state) {
   for (size_t i = 0; i < 2; ++i) {
     const json_t *row = json_array_get(rows, i);
     assert_true(json_number_value(json_object_get(row, "median_ms")) > 0);
+    assert_true(json_number_value(json_object_get(row, "processor_ms")) > 0);
     assert_true(json_number_value(json_object_get(row, "build_s")) > 0);
+    assert_int_equal(json_array_size(json_object_get(row, "peaks_gflops")), 3); // before each round and after the last
     assert_true(json_number_value(json_object_get(row, "first_result_ms")) > 0);
   }
   assert_true(json_is_true(json_object_get(json_array_get(rows, 1), "agrees")));
   assert_non_null(strstr(json_string_value(json_object_get(json_array_get(rows, 2), "error")), "nobody"));
   json_decref(root);
-  byoc_test_shell(0, "test -s out/ratios.svg && grep -q 'byoc blas' out/table.txt && grep -q '^mlp,1,byoc c,' "
+  byoc_test_shell(0, "test -s out/ratios.svg && grep -q 'byoc blas' out/table.txt && grep -q '^mlp,1,0,byoc c,' "
                      "out/table.csv");
   // What was timed already is not timed again; the rest is.
   byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
@@ -49,6 +51,50 @@ static void test_race(void **state) {
   rows = read_rows(&root);
   assert_int_equal(json_array_size(rows), 4);
   json_decref(root);
+  byoc_test_shell(0, "grep -q '^2 threads: times as fast as one thread' out/table.txt");
+}
+
+// Two rounds beside a busy program, which is gone afterwards; both rounds count.
+static void test_neighbours(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && rm -rf out");
+  byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --neighbours 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
+  byoc_test_printed("mlp, 1 thread, 1 neighbour\n");
+  byoc_test_printed("2 of 2 rounds count");
+  json_t *root = NULL, *row = json_array_get(read_rows(&root), 0);
+  assert_int_equal(json_integer_value(json_object_get(row, "neighbours")), 1);
+  assert_true(json_number_value(json_object_get(row, "median_ms")) > 0);
+  json_decref(root);
+  byoc_test_shell(0, "grep -q '^1 thread, 1 neighbour: median ms' out/table.txt");
+}
+
+// A round in whose turn the machine was slow does not count; if that leaves too few, all do.
+static void test_rounds_that_count(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "python3 -B -c 'import sys; sys.path.insert(0, \"" BYOC_TEST_SOURCE_DIR "/tools\"); "
+                     "from bench_peers.machine import quiet_rounds as q; "
+                     "print(q([100, 99, 80, 95, 91]), q([100, 50, 50, 50, 50]), q([70, 70, 70]))'");
+  byoc_test_printed("[0, 3] [0, 1, 2, 3] [0, 1]\n");
+}
+
+// Rows of two rounds and two contestants: the ratio is that of the rounds, the speed-up that of the medians.
+static void test_tables(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "python3 -B - <<'END'\n"
+                     "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
+                     "from bench_peers import report\n"
+                     "def row(contestant, threads, *turns):\n"
+                     "    return {'model': 'm', 'threads': threads, 'contestant': contestant, 'median_ms': turns[0],\n"
+                     "            'processor_ms': threads * turns[0], 'turns_ms': turns, 'start_ms': 1}\n"
+                     "print(report.table([row('onnxruntime', 1, 8, 8), row('byoc c', 1, 4, 6),\n"
+                     "                    row('onnxruntime', 2, 5, 5), row('byoc c', 2, 2.5, 2.5)]))\n"
+                     "END");
+  byoc_test_printed("m                                     8.000  4.000 0.62\n");
+  byoc_test_printed("geometric mean, to onnxruntime         1.00        0.50\n");
+  byoc_test_printed("2 threads: times as fast as one thread\nmodel  onnxruntime  byoc c\nm             1.60    1.60\n");
 }
 
 static void test_refusals(void **state) {
@@ -64,6 +110,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_race), cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_race), cmocka_unit_test(test_neighbours),
+                                     cmocka_unit_test(test_rounds_that_count), cmocka_unit_test(test_tables),
+                                     cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

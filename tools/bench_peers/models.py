@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 # The models that byoc-modelgen makes, and whether they have a sequence length.
-GENERATED = {"mobilenet_v2": False, "resnet50": False, "bert_base": True, "gpt2_step": True}
+GENERATED = {"mobilenet_v2": False, "shufflenet_v2": False, "densenet121": False, "resnet50": False, "bert_base": True,
+             "gpt2_step": True}
 
 
 class Model:

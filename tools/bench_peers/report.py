@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as text, JSON, CSV and a plot."""
+"""Results as text, JSON, CSV and a plot.
+
+Rows of one race share model, threads and neighbours; rows of earlier versions have no neighbours. A `case` is a pair of
+the last two.
+"""
 import csv
 import io
 import json
@@ -21,12 +25,19 @@ def machine():
     return {"processor": model, "processors": os.cpu_count(), "system": platform.platform()}
 
 
-def without_duplicates(rows):
-    """Keeps the last row of each contestant for each model."""
-    kept = {}
-    for row in rows:
-        kept[(row["model"], row["threads"], row["contestant"])] = row
-    return list(kept.values())
+def case_of(row):
+    return row["threads"], row.get("neighbours", 0)
+
+
+def cases(rows):
+    """In order: all numbers of threads without neighbours, then with one, and so on."""
+    return sorted({case_of(row) for row in rows}, key=lambda case: case[::-1])
+
+
+def describe(case):
+    threads, neighbours = case
+    text = f"{threads} thread{'' if threads == 1 else 's'}"
+    return text + (f", {neighbours} neighbour{'' if neighbours == 1 else 's'}" if neighbours else "")
 
 
 def unique(values):
@@ -34,40 +45,57 @@ def unique(values):
 
 
 def index(rows):
-    return {(row["model"], row["threads"], row["contestant"]): row for row in rows}
+    return {(row["model"], case_of(row), row["contestant"]): row for row in rows}
 
 
-def ratio(table, model, threads, contestant):
+def without_duplicates(rows):
+    """Keeps the last row of each contestant for each model and case."""
+    return list(index(rows).values())
+
+
+def ratio(table, model, case, contestant, base=BASE):
     """The median over the rounds: a load that slows the machine for a while slows all contestants of a round."""
-    row, base = table.get((model, threads, contestant)), table.get((model, threads, BASE))
-    if row is None or base is None or not row.get("turns_ms") or not base.get("turns_ms"):
+    row, other = table.get((model, case, contestant)), table.get((model, case, base))
+    if row is None or other is None or not row.get("turns_ms") or not other.get("turns_ms"):
         return None
-    return statistics.median(mine / theirs for mine, theirs in zip(row["turns_ms"], base["turns_ms"]))
+    return statistics.median(mine / theirs for mine, theirs in zip(row["turns_ms"], other["turns_ms"]))
+
+
+def speed_up(table, model, case, contestant, field="median_ms"):
+    """From one thread to this case's, beside as many neighbours."""
+    row, alone = table.get((model, case, contestant)), table.get((model, (1, case[1]), contestant))
+    if row is None or alone is None or not row.get(field) or not alone.get(field):
+        return None
+    return alone[field] / row[field]
 
 
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def means(rows, threads):
-    """By contestant: geometric mean of the ratios, and over how many models."""
-    table = index(rows)
+def ratios_of(table, models, case, contestant, base=BASE):
+    found = [ratio(table, model, case, contestant, base) for model in models]
+    return [value for value in found if value is not None]
+
+
+def means(rows, case, base=BASE):
+    """By contestant: geometric mean of the ratios, the highest one, and over how many models."""
+    table, models = index(rows), unique(row["model"] for row in rows)
     result = {}
     for contestant in unique(row["contestant"] for row in rows):
-        ratios = [ratio(table, model, threads, contestant) for model in unique(row["model"] for row in rows)]
-        ratios = [value for value in ratios if value is not None]
+        ratios = ratios_of(table, models, case, contestant, base)
         if ratios:
-            result[contestant] = (geometric_mean(ratios), len(ratios))
+            result[contestant] = (geometric_mean(ratios), max(ratios), len(ratios))
     return result
 
 
-def cell(table, model, threads, contestant):
-    row = table.get((model, threads, contestant))
+def cell(table, model, case, contestant):
+    row = table.get((model, case, contestant))
     if row is None:
         return ""
     if "median_ms" not in row:
         return "failed"
-    relative = ratio(table, model, threads, contestant)
+    relative = ratio(table, model, case, contestant)
     text = f"{row['median_ms']:.3f}" + (f" {relative:.2f}" if relative is not None and contestant != BASE else "")
     return text + ("" if row.get("agrees", True) else " !")
 
@@ -78,19 +106,44 @@ def lines_of(cells):
                       for i, (text, width) in enumerate(zip(line, widths))).rstrip() for line in cells]
 
 
-def table(rows):
-    """Medians in milliseconds, then the ratio to ONNX Runtime; ! if outputs differ."""
+def number(value, digits=2):
+    return f"{value:.{digits}f}" if value is not None else ""
+
+
+def case_table(rows, case, models, contestants):
+    """Medians in milliseconds, then the ratio to ONNX Runtime; ! if outputs differ. Below: means and highest ratios to
+    each peer."""
     by_key = index(rows)
-    models, contestants = unique(row["model"] for row in rows), unique(row["contestant"] for row in rows)
-    out = []
-    for threads in sorted(unique(row["threads"] for row in rows)):
-        out.append(f"{threads} thread{'' if threads == 1 else 's'}: median ms, ratio to {BASE}")
-        cells = [["model"] + contestants]
-        cells += [[model] + [cell(by_key, model, threads, name) for name in contestants] for model in models
-                  if any((model, threads, name) in by_key for name in contestants)]
-        mean = means(rows, threads)
-        cells.append(["geometric mean"] + [f"{mean[name][0]:.2f}" if name in mean else "" for name in contestants])
-        out += lines_of(cells) + [""]
+    cells = [["model"] + contestants]
+    cells += [[model] + [cell(by_key, model, case, name) for name in contestants] for model in models
+              if any((model, case, name) in by_key for name in contestants)]
+    for base in contestants:
+        mean = means(rows, case, base)
+        if base.startswith("byoc ") or base not in mean:
+            continue
+        for words, which in (("geometric mean", 0), ("highest", 1)):
+            cells.append([f"{words}, to {base}"] + [number(mean[name][which]) if name in mean else ""
+                                                     for name in contestants])
+    return [f"{describe(case)}: median ms, ratio to {BASE}"] + lines_of(cells) + [""]
+
+
+def field_table(title, rows, case, models, contestants, value):
+    """One number for each model and contestant; nothing if there is none."""
+    by_key = index(rows)
+    cells = [[model] + [value(by_key, model, case, name) for name in contestants] for model in models]
+    cells = [line for line in cells if any(line[1:])]
+    return [title] + lines_of([["model"] + contestants] + cells) + [""] if cells else []
+
+
+def processor_cell(table, model, case, contestant):
+    return number(table.get((model, case, contestant), {}).get("processor_ms"), 3)
+
+
+def speed_up_cell(table, model, case, contestant):
+    return number(speed_up(table, model, case, contestant))
+
+
+def start_table(rows, models, contestants):
     cells = [["build s / start ms"] + contestants]
     for model in models:
         line = [model]
@@ -100,13 +153,26 @@ def table(rows):
             build = f"{row['build_s']:.1f} / " if row and "build_s" in row else ""
             line.append(f"{build}{row['start_ms']:.1f}" if row else "")
         cells.append(line)
-    out += lines_of(cells)
-    failures = [f"{row['model']}, {row['contestant']}, {row['threads']} threads: {row['error']}" for row in rows
+    return lines_of(cells)
+
+
+def table(rows):
+    models, contestants = unique(row["model"] for row in rows), unique(row["contestant"] for row in rows)
+    out = []
+    for case in cases(rows):
+        out += case_table(rows, case, models, contestants)
+        out += field_table(f"{describe(case)}: processor ms of all threads for a run", rows, case, models, contestants,
+                           processor_cell)
+        if case[0] > 1:
+            out += field_table(f"{describe(case)}: times as fast as one thread", rows, case, models, contestants,
+                               speed_up_cell)
+    out += start_table(rows, models, contestants)
+    failures = [f"{row['model']}, {row['contestant']}, {describe(case_of(row))}: {row['error']}" for row in rows
                 if "error" in row]
     return "\n".join(out + (["", "failed:"] + failures if failures else []))
 
 
-FIELDS = ["model", "threads", "contestant", "median_ms", "best_ms", "runs", "ratio", "agrees", "worst_difference",
+FIELDS = ["model", "threads", "neighbours", "contestant", "median_ms", "best_ms", "processor_ms", "runs", "ratio", "agrees", "worst_difference",
           "build_s", "size_bytes", "open_ms", "first_result_ms", "start_ms", "error"]
 
 
@@ -116,7 +182,7 @@ def as_csv(rows):
     writer.writeheader()
     by_key = index(rows)
     for row in rows:
-        writer.writerow({**row, "ratio": ratio(by_key, row["model"], row["threads"], row["contestant"])})
+        writer.writerow({"neighbours": 0, **row, "ratio": ratio(by_key, row["model"], case_of(row), row["contestant"])})
     return out.getvalue()
 
 
@@ -143,15 +209,14 @@ def plot(rows):
     contestants = [name for name in unique(row["contestant"] for row in rows) if name != BASE]
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(contestants)}
     body, y = [], 60
-    for threads in sorted(unique(row["threads"] for row in rows)):
-        mean = means(rows, threads)
-        body.append(f'<text x="8" y="{y}" class="head">{threads} thread{"" if threads == 1 else "s"}</text>')
+    for case in cases(rows):
+        mean = means(rows, case)
+        body.append(f'<text x="8" y="{y}" class="head">{describe(case)}</text>')
         y += 14
         for model in models + ["geometric mean"]:
             bars = []
             for name in contestants:
-                value = mean[name][0] if model == "geometric mean" and name in mean else ratio(by_key, model, threads,
-                                                                                               name)
+                value = mean[name][0] if model == "geometric mean" and name in mean else ratio(by_key, model, case, name)
                 if value is not None:
                     bars.append((name, value))
             if not bars:
@@ -187,8 +252,8 @@ def replace(path, text):
 
 def write(results, folder):
     rows = results["rows"]
-    results["geometric_means"] = {str(threads): {name: value[0] for name, value in means(rows, threads).items()}
-                                  for threads in unique(row["threads"] for row in rows)}
+    results["geometric_means"] = {describe(case): {name: value[0] for name, value in means(rows, case).items()}
+                                  for case in cases(rows)}
     replace(folder / "results.json", json.dumps(results, indent=1) + "\n")
     replace(folder / "table.txt", table(rows) + "\n" if rows else "")
     replace(folder / "table.csv", as_csv(rows))

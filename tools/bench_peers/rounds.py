@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A race: all contestants on one model with one number of threads, in turns."""
+"""A race: all contestants on one model with one number of threads and of neighbours, in turns."""
 import json
 import pathlib
 import shlex
@@ -9,6 +9,8 @@ import sys
 import time
 
 import numpy as np
+
+from bench_peers import machine
 
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
 # Threads of an engine that ran may spin for a moment; the next one's turn begins after this.
@@ -27,7 +29,7 @@ def run_command(words):
 class Contestant:
     def __init__(self, name, row):
         self.name, self.row, self.process, self.label = name, row, None, name
-        self.times, self.turns = [], []
+        self.turns = []  # of each round: the times of its runs, and the processor time of one
 
     def start(self, engine, path, threads, inputs):
         command = [sys.executable, WORKER, engine, path, str(threads), inputs]
@@ -131,58 +133,94 @@ def say(text):
     print(text, flush=True)
 
 
-def race(model, threads, ways, found, arguments):
-    model.byoc = arguments.programs / "byoc"
-    folder = arguments.output / "work"
-    folder.mkdir(parents=True, exist_ok=True)
-    say(f"{model.name}, {threads} thread{'' if threads == 1 else 's'}")
-    try:
-        inputs = model_inputs(model, folder)
-    except (RuntimeError, KeyError, ValueError) as error:
-        say(f"  left out: {error}")
-        return []
-    field = [Contestant(name, {"model": model.name, "threads": threads, "contestant": name})
-             for name in list(found) + list(ways)]
+def make_field(names, model, threads, neighbours):
+    return [Contestant(name, {"model": model.name, "threads": threads, "neighbours": neighbours, "contestant": name})
+            for name in names]
+
+
+def prepare_all(field, model, threads, ways, inputs, folder, arguments):
     reference = None
+    for contestant in field:
+        prepare(contestant, model, threads, ways, inputs, folder, arguments)
+        if contestant.process is not None:
+            reference = compare(contestant, reference, folder)
+        say(f"  {contestant.name}: " + (contestant.row.get("error") or
+                                        f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
+
+
+def take_round(field, number, arguments):
+    # Every second round runs backwards, so that no contestant always follows the same one.
+    for contestant in field if number % 2 == 0 else reversed(field):
+        if contestant.process is None:
+            continue
+        time.sleep(PAUSE_S)
+        try:
+            contestant.turns.append(contestant.ask({"turn_ms": arguments.turn_ms, "runs": 1000}))
+        except RuntimeError as error:
+            contestant.fail(error)
+
+
+def take_rounds(field, threads, neighbours, arguments):
+    """Returns the machine's peaks before the first round and after each; without neighbours, see machine.py."""
+    peak, others = machine.Peak(threads), machine.Neighbours(neighbours)
     try:
-        for contestant in field:
-            prepare(contestant, model, threads, ways, inputs, folder, arguments)
-            if contestant.process is not None:
-                reference = compare(contestant, reference, folder)
-            say(f"  {contestant.name}: " + (contestant.row.get("error") or
-                                            f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
+        peak.measure()
         for number in range(arguments.rounds):
-            # Every second round runs backwards, so that no contestant always follows the same one.
-            for contestant in field if number % 2 == 0 else reversed(field):
-                if contestant.process is None:
-                    continue
-                time.sleep(PAUSE_S)
-                try:
-                    times = contestant.ask({"turn_ms": arguments.turn_ms, "runs": 1000})["ms"]
-                    contestant.times += times
-                    contestant.turns.append(statistics.median(times))
-                except RuntimeError as error:
-                    contestant.fail(error)
+            if not others.are_there():
+                say(f"  only {number} rounds: the neighbours ended, which work for {machine.LIMIT_S} s at most")
+                break
+            take_round(field, number, arguments)
+            time.sleep(PAUSE_S)
+            peak.measure()
             if sys.stdout.isatty():
                 print(f"\r  round {number + 1} of {arguments.rounds}", end="", flush=True)
     finally:
         if sys.stdout.isatty():
             print("\r", end="")
+        others.stop()
+        peak.stop()
+    return peak.values
+
+
+def race(model, threads, neighbours, ways, found, arguments):
+    model.byoc = arguments.programs / "byoc"
+    folder = arguments.output / "work"
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"{model.name}, {threads} thread{'' if threads == 1 else 's'}"
+        + (f", {neighbours} neighbour{'' if neighbours == 1 else 's'}" if neighbours else ""))
+    try:
+        inputs = model_inputs(model, folder)
+    except (RuntimeError, KeyError, ValueError) as error:
+        say(f"  left out: {error}")
+        return []
+    field = make_field(list(found) + list(ways), model, threads, neighbours)
+    try:
+        prepare_all(field, model, threads, ways, inputs, folder, arguments)
+        peaks = take_rounds(field, threads, neighbours, arguments)
+    finally:
         for contestant in field:
             contestant.stop()
-    finish(field)
+    finish(field, peaks, neighbours)
     return [contestant.row for contestant in field]
 
 
-def finish(field):
+def finish(field, peaks, neighbours):
+    """Beside neighbours all rounds count: what they take changes from moment to moment, which is what is asked."""
+    if len(peaks) < 2:
+        return
+    kept = list(range(len(peaks) - 1)) if neighbours else machine.quiet_rounds(peaks)
+    say(f"  {len(kept)} of {len(peaks) - 1} rounds count; the machine did {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s")
     for contestant in field:
-        if "error" in contestant.row or not contestant.times:
+        if "error" in contestant.row or not contestant.turns:
             continue
-        row = contestant.row
-        row["runs"] = len(contestant.times)
-        row["median_ms"] = statistics.median(contestant.times)
-        row["best_ms"] = min(contestant.times)
-        row["turns_ms"] = contestant.turns
+        row, turns = contestant.row, [contestant.turns[i] for i in kept]
+        times = [ms for turn in turns for ms in turn["ms"]]
+        row["runs"] = len(times)
+        row["median_ms"] = statistics.median(times)
+        row["best_ms"] = min(times)
+        row["processor_ms"] = statistics.median(turn["processor_ms"] for turn in turns)
+        row["turns_ms"] = [statistics.median(turn["ms"]) for turn in turns]
+        row["rounds_kept"], row["peaks_gflops"] = kept, peaks
         row["start_ms"] = row["first_result_ms"] - row["median_ms"]
-        say(f"  {contestant.name}: median {row['median_ms']:.3f} ms"
+        say(f"  {contestant.name}: median {row['median_ms']:.3f} ms, processor {row['processor_ms']:.3f} ms"
             + ("" if row.get("agrees", True) else f", OUTPUTS DIFFER by {row['worst_difference']:g}"))

@@ -56,10 +56,15 @@ const char *modelgen_batch_norm(modelgen_t *gen, const char *name, const char *x
   return y;
 }
 
-const char *modelgen_max_pool(modelgen_t *gen, const char *name, const char *x, int64_t kernel, int64_t stride,
-                              int64_t pad) {
+const char *modelgen_conv_norm(modelgen_t *gen, const char *name, const char *x, modelgen_conv_t conv, float scale) {
+  x = modelgen_conv(gen, modelgen_text(gen, "%s.conv", name), x, conv, false);
+  return modelgen_batch_norm(gen, modelgen_text(gen, "%s.bn", name), x, conv.outputs, scale);
+}
+
+const char *modelgen_pool(modelgen_t *gen, const char *op, const char *name, const char *x, int64_t kernel,
+                          int64_t stride, int64_t pad) {
   const char *y = modelgen_text(gen, "%s_output", name);
-  byoc_onnx_node_t *node = byoc_onnx_graph_node(gen->graph, "MaxPool", name, x, y);
+  byoc_onnx_node_t *node = byoc_onnx_graph_node(gen->graph, op, name, x, y);
   const int64_t kernels[2] = {kernel, kernel}, strides[2] = {stride, stride}, pads[4] = {pad, pad, pad, pad};
   byoc_onnx_node_ints(node, "kernel_shape", kernels, 2);
   byoc_onnx_node_ints(node, "pads", pads, 4);
@@ -107,4 +112,16 @@ const char *modelgen_transpose(modelgen_t *gen, const char *name, const char *x,
   const char *y = modelgen_text(gen, "%s_output", name);
   byoc_onnx_node_ints(byoc_onnx_graph_node(gen->graph, "Transpose", name, x, y), "perm", order, rank);
   return y;
+}
+
+void modelgen_classifier(modelgen_t *gen, const char *x, int64_t channels) {
+  x = modelgen_unary(gen, "GlobalAveragePool", "avgpool", x);
+  x = modelgen_unary(gen, "Flatten", "flatten", x);
+  const int64_t dims[2] = {1000, channels};
+  modelgen_weights(gen, "fc.weight", 2, dims, channels, 1.0f);
+  modelgen_range(gen, "fc.bias", 1000, -0.1f, 0.1f);
+  byoc_onnx_node_t *node =
+      byoc_onnx_graph_node(gen->graph, "Gemm", "fc", modelgen_text(gen, "%s,fc.weight,fc.bias", x), "output");
+  byoc_onnx_node_int(node, "transB", 1);
+  byoc_onnx_graph_output(gen->graph, "output", BYOC_DTYPE_F32, modelgen_shape(gen, "1000"));
 }

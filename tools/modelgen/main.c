@@ -18,6 +18,8 @@ const modelgen_model_t modelgen_models[] = {
     {"lenet", "LeNet-5 for 28x28 digits", 0, 0, 0, 0, 0, modelgen_build_lenet},
     {"resnet50", "ResNet-50 v1.5 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_resnet50},
     {"mobilenet_v2", "MobileNet v2 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_mobilenet_v2},
+    {"shufflenet_v2", "ShuffleNet v2 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_shufflenet_v2},
+    {"densenet121", "DenseNet-121 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_densenet121},
     {"bert_base", "BERT base encoder; --layers (12), --sequence tokens (128)", TAKES_LAYERS | TAKES_SEQUENCE, 12, 512,
      128, 512, modelgen_build_bert_base},
     {"gpt2_step", "one decoding step of GPT-2; --layers (12), --sequence tokens in the cache (128)",

@@ -5,6 +5,8 @@
 
 #include "core/frontend/onnx_write.h"
 
+#define RELU_GAIN 1.4142135f // keeps the variance over a rectifier
+
 // -1: the user did not set it; 0 for batch and sequence leaves the dimension symbolic.
 typedef struct modelgen_options_t {
   uint64_t seed;
@@ -44,6 +46,8 @@ void modelgen_build_mlp(modelgen_t *gen);
 void modelgen_build_lenet(modelgen_t *gen);
 void modelgen_build_resnet50(modelgen_t *gen);
 void modelgen_build_mobilenet_v2(modelgen_t *gen);
+void modelgen_build_shufflenet_v2(modelgen_t *gen);
+void modelgen_build_densenet121(modelgen_t *gen);
 void modelgen_build_bert_base(modelgen_t *gen);
 void modelgen_build_gpt2_step(modelgen_t *gen);
 void modelgen_build_gpt2_cached(modelgen_t *gen);
@@ -75,8 +79,13 @@ const char *modelgen_conv(modelgen_t *gen, const char *name, const char *x, mode
 const char *modelgen_batch_norm(modelgen_t *gen, const char *name, const char *x, int64_t channels, float scale);
 const char *modelgen_unary(modelgen_t *gen, const char *op, const char *name, const char *x);
 const char *modelgen_binary(modelgen_t *gen, const char *op, const char *name, const char *a, const char *b);
-const char *modelgen_max_pool(modelgen_t *gen, const char *name, const char *x, int64_t kernel, int64_t stride,
-                              int64_t pad);
+// Conv without a bias, then batch normalisation: "<name>.conv" and "<name>.bn".
+const char *modelgen_conv_norm(modelgen_t *gen, const char *name, const char *x, modelgen_conv_t conv, float scale);
+// MaxPool or AveragePool.
+const char *modelgen_pool(modelgen_t *gen, const char *op, const char *name, const char *x, int64_t kernel,
+                          int64_t stride, int64_t pad);
+// The head that image models end in: the mean of each channel, and 1000 classes as "output".
+void modelgen_classifier(modelgen_t *gen, const char *x, int64_t channels);
 // y = x · wᵀ + b for matrices, as Gemm.
 const char *modelgen_dense(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs,
                            float gain);

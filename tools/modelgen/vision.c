@@ -2,8 +2,6 @@
 // Small and large image models, and the multilayer perceptron.
 #include "modelgen.h"
 
-#define RELU_GAIN 1.4142135f // keeps the variance over a rectifier
-
 void modelgen_build_mlp(modelgen_t *gen) {
   byoc_onnx_graph_input(gen->graph, "input", BYOC_DTYPE_F32, modelgen_shape(gen, "784"));
   const char *x = "input";
@@ -28,33 +26,15 @@ void modelgen_build_lenet(modelgen_t *gen) {
   const modelgen_conv_t conv2 = {
       .inputs = 6, .outputs = 16, .kernel = 5, .stride = 1, .pad = 0, .groups = 1, .gain = RELU_GAIN};
   const char *x = modelgen_unary(gen, "Relu", "relu1", modelgen_conv(gen, "conv1", "input", conv1, true));
-  x = modelgen_max_pool(gen, "pool1", x, 2, 2, 0);
+  x = modelgen_pool(gen, "MaxPool", "pool1", x, 2, 2, 0);
   x = modelgen_unary(gen, "Relu", "relu2", modelgen_conv(gen, "conv2", x, conv2, true));
-  x = modelgen_max_pool(gen, "pool2", x, 2, 2, 0);
+  x = modelgen_pool(gen, "MaxPool", "pool2", x, 2, 2, 0);
   x = modelgen_unary(gen, "Flatten", "flatten", x);
   x = modelgen_unary(gen, "Relu", "relu3", modelgen_dense(gen, "fc1", x, 400, 120, RELU_GAIN));
   x = modelgen_unary(gen, "Relu", "relu4", modelgen_dense(gen, "fc2", x, 120, 84, RELU_GAIN));
   x = modelgen_dense(gen, "fc3", x, 84, 10, 1.0f);
   byoc_onnx_graph_node(gen->graph, "Identity", "output", x, "output");
   byoc_onnx_graph_output(gen->graph, "output", BYOC_DTYPE_F32, modelgen_shape(gen, "10"));
-}
-
-// The head that ResNet and MobileNet end in.
-static void add_classifier(modelgen_t *gen, const char *x, int64_t channels) {
-  x = modelgen_unary(gen, "GlobalAveragePool", "avgpool", x);
-  x = modelgen_unary(gen, "Flatten", "flatten", x);
-  const int64_t dims[2] = {1000, channels};
-  modelgen_weights(gen, "fc.weight", 2, dims, channels, 1.0f);
-  modelgen_range(gen, "fc.bias", 1000, -0.1f, 0.1f);
-  byoc_onnx_node_t *node =
-      byoc_onnx_graph_node(gen->graph, "Gemm", "fc", modelgen_text(gen, "%s,fc.weight,fc.bias", x), "output");
-  byoc_onnx_node_int(node, "transB", 1);
-  byoc_onnx_graph_output(gen->graph, "output", BYOC_DTYPE_F32, modelgen_shape(gen, "1000"));
-}
-
-static const char *conv_norm(modelgen_t *gen, const char *name, const char *x, modelgen_conv_t conv, float scale) {
-  x = modelgen_conv(gen, modelgen_text(gen, "%s.conv", name), x, conv, false);
-  return modelgen_batch_norm(gen, modelgen_text(gen, "%s.bn", name), x, conv.outputs, scale);
 }
 
 // 1×1 down, 3×3 (with the stride: "v1.5"), 1×1 up, added to the shortcut. The branch is scaled down so that sixteen of
@@ -64,26 +44,26 @@ static const char *bottleneck(modelgen_t *gen, const char *name, const char *x, 
   const int64_t outputs = 4 * width;
   const char *way_round = x;
   if (stride != 1 || inputs != outputs) {
-    way_round = conv_norm(gen, modelgen_text(gen, "%s.downsample", name), x,
-                          (modelgen_conv_t){inputs, outputs, 1, stride, 0, 1, 1.0f}, 1.0f);
+    way_round = modelgen_conv_norm(gen, modelgen_text(gen, "%s.downsample", name), x,
+                                   (modelgen_conv_t){inputs, outputs, 1, stride, 0, 1, 1.0f}, 1.0f);
   }
-  const char *y = conv_norm(gen, modelgen_text(gen, "%s.1", name), x,
-                            (modelgen_conv_t){inputs, width, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
+  const char *y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.1", name), x,
+                                     (modelgen_conv_t){inputs, width, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
   y = modelgen_unary(gen, "Relu", modelgen_text(gen, "%s.1.relu", name), y);
-  y = conv_norm(gen, modelgen_text(gen, "%s.2", name), y, (modelgen_conv_t){width, width, 3, stride, 1, 1, RELU_GAIN},
-                1.0f);
+  y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.2", name), y,
+                         (modelgen_conv_t){width, width, 3, stride, 1, 1, RELU_GAIN}, 1.0f);
   y = modelgen_unary(gen, "Relu", modelgen_text(gen, "%s.2.relu", name), y);
-  y = conv_norm(gen, modelgen_text(gen, "%s.3", name), y, (modelgen_conv_t){width, outputs, 1, 1, 0, 1, RELU_GAIN},
-                0.3f);
+  y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.3", name), y,
+                         (modelgen_conv_t){width, outputs, 1, 1, 0, 1, RELU_GAIN}, 0.3f);
   y = modelgen_binary(gen, "Add", modelgen_text(gen, "%s.add", name), y, way_round);
   return modelgen_unary(gen, "Relu", modelgen_text(gen, "%s.relu", name), y);
 }
 
 void modelgen_build_resnet50(modelgen_t *gen) {
   byoc_onnx_graph_input(gen->graph, "input", BYOC_DTYPE_F32, modelgen_shape(gen, "3,224,224"));
-  const char *x = conv_norm(gen, "stem", "input", (modelgen_conv_t){3, 64, 7, 2, 3, 1, RELU_GAIN}, 1.0f);
+  const char *x = modelgen_conv_norm(gen, "stem", "input", (modelgen_conv_t){3, 64, 7, 2, 3, 1, RELU_GAIN}, 1.0f);
   x = modelgen_unary(gen, "Relu", "stem.relu", x);
-  x = modelgen_max_pool(gen, "stem.pool", x, 3, 2, 1);
+  x = modelgen_pool(gen, "MaxPool", "stem.pool", x, 3, 2, 1);
   static const struct { int64_t blocks, width, stride; } stages[] = {{3, 64, 1}, {4, 128, 2}, {6, 256, 2}, {3, 512, 2}};
   int64_t channels = 64;
   for (int stage = 0; stage < 4; stage++) {
@@ -93,7 +73,7 @@ void modelgen_build_resnet50(modelgen_t *gen) {
       channels = 4 * stages[stage].width;
     }
   }
-  add_classifier(gen, x, channels);
+  modelgen_classifier(gen, x, channels);
 }
 
 static const char *relu6(modelgen_t *gen, const char *name, const char *x) {
@@ -108,16 +88,16 @@ static const char *inverted_residual(modelgen_t *gen, const char *name, const ch
   const int64_t width = inputs * expansion;
   const char *y = x;
   if (expansion != 1) {
-    y = conv_norm(gen, modelgen_text(gen, "%s.expand", name), y,
-                  (modelgen_conv_t){inputs, width, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
+    y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.expand", name), y,
+                           (modelgen_conv_t){inputs, width, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
     y = relu6(gen, modelgen_text(gen, "%s.expand.clip", name), y);
   }
-  y = conv_norm(gen, modelgen_text(gen, "%s.depthwise", name), y,
-                (modelgen_conv_t){width, width, 3, stride, 1, width, RELU_GAIN}, 1.0f);
+  y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.depthwise", name), y,
+                         (modelgen_conv_t){width, width, 3, stride, 1, width, RELU_GAIN}, 1.0f);
   y = relu6(gen, modelgen_text(gen, "%s.depthwise.clip", name), y);
   const bool is_residual = stride == 1 && inputs == outputs;
-  y = conv_norm(gen, modelgen_text(gen, "%s.project", name), y,
-                (modelgen_conv_t){width, outputs, 1, 1, 0, 1, RELU_GAIN}, is_residual ? 0.5f : 1.0f);
+  y = modelgen_conv_norm(gen, modelgen_text(gen, "%s.project", name), y,
+                         (modelgen_conv_t){width, outputs, 1, 1, 0, 1, RELU_GAIN}, is_residual ? 0.5f : 1.0f);
   return is_residual ? modelgen_binary(gen, "Add", modelgen_text(gen, "%s.add", name), x, y) : y;
 }
 
@@ -125,7 +105,7 @@ void modelgen_build_mobilenet_v2(modelgen_t *gen) {
   byoc_onnx_graph_input(gen->graph, "input", BYOC_DTYPE_F32, modelgen_shape(gen, "3,224,224"));
   modelgen_scalar(gen, "relu6.min", 0.0f);
   modelgen_scalar(gen, "relu6.max", 6.0f);
-  const char *x = conv_norm(gen, "stem", "input", (modelgen_conv_t){3, 32, 3, 2, 1, 1, RELU_GAIN}, 1.0f);
+  const char *x = modelgen_conv_norm(gen, "stem", "input", (modelgen_conv_t){3, 32, 3, 2, 1, 1, RELU_GAIN}, 1.0f);
   x = relu6(gen, "stem.clip", x);
   static const struct {
     int64_t expansion, outputs, blocks, stride;
@@ -140,7 +120,7 @@ void modelgen_build_mobilenet_v2(modelgen_t *gen) {
       channels = stages[stage].outputs;
     }
   }
-  x = conv_norm(gen, "head", x, (modelgen_conv_t){channels, 1280, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
+  x = modelgen_conv_norm(gen, "head", x, (modelgen_conv_t){channels, 1280, 1, 1, 0, 1, RELU_GAIN}, 1.0f);
   x = relu6(gen, "head.clip", x);
-  add_classifier(gen, x, 1280);
+  modelgen_classifier(gen, x, 1280);
 }

@@ -88,6 +88,23 @@ static void writes_image_models(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+static void writes_models_that_join_channels(void **state) {
+  (void)state;
+  assert_int_equal(RUN(NULL, "shufflenet_v2", "-o", "shufflenet.onnx", "--batch", "0"), 0);
+  byoc_graph_module_t *module = read_generated("shufflenet.onnx");
+  assert_int_equal(count_nodes(module, "Conv"), 56);
+  assert_int_equal(count_nodes(module, "Concat"), 16);
+  assert_int_equal(count_nodes(module, "Split"), 13);
+  byoc_graph_module_destroy(module);
+  assert_int_equal(RUN(NULL, "densenet121", "-o", "densenet.onnx"), 0);
+  module = read_generated("densenet.onnx");
+  assert_int_equal(count_nodes(module, "Conv"), 120);
+  assert_int_equal(count_nodes(module, "Concat"), 58);
+  assert_int_equal(count_nodes(module, "AveragePool"), 3);
+  assert_int_equal(byoc_type_element_count(byoc_graph_module_main(module)->body->results.data[0]->type), 1000);
+  byoc_graph_module_destroy(module);
+}
+
 static void writes_transformers(void **state) {
   (void)state;
   assert_int_equal(RUN(NULL, "bert_base", "-o", "bert.onnx", "--layers", "1", "--sequence", "16"), 0);
@@ -206,9 +223,13 @@ static void leaves_nothing_on_a_full_disk(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(writes_image_models),           cmocka_unit_test(writes_transformers),
-      cmocka_unit_test(writes_the_same_bytes),         cmocka_unit_test(says_how_it_is_used),
-      cmocka_unit_test(leaves_nothing_on_a_full_disk), cmocka_unit_test(test_18_7_writes_weights_apart),
+      cmocka_unit_test(writes_image_models),
+      cmocka_unit_test(writes_models_that_join_channels),
+      cmocka_unit_test(writes_transformers),
+      cmocka_unit_test(writes_the_same_bytes),
+      cmocka_unit_test(says_how_it_is_used),
+      cmocka_unit_test(leaves_nothing_on_a_full_disk),
+      cmocka_unit_test(test_18_7_writes_weights_apart),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
