@@ -67,6 +67,10 @@ static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int
 
 static void run_in_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
   const byoc_model_context_t *context = self;
+  if (context->pace.is_alone) {
+    run_alone(self, body, argument, count, grain);
+    return;
+  }
   byoc_model_pool_run(context->shared.runtime.thread_count, body, argument, count, grain);
 }
 
@@ -162,6 +166,7 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
     count = byoc_model_pool_acquire(count);
     context->pool_acquired = true;
     runtime->parallel_for = run_in_pool;
+    context->has_pace = count > 1;
   }
   runtime->thread_count = count;
   return BYOC_OK;

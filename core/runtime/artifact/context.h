@@ -8,6 +8,7 @@
 #include "core/runtime/artifact/atomics.h"
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/overlap.h"
+#include "core/runtime/artifact/pace.h"
 
 typedef struct byoc_kept_t byoc_kept_t;
 
@@ -15,6 +16,8 @@ typedef struct byoc_model_context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
+  bool has_pace; // it has several threads of the pool
+  byoc_pace_t pace;
   uint32_t fork_generation;   // of the process that made it
   byoc_atomic_bool_t used;    // by a run
   byoc_atomic_bool_t misused; // a second thread came while it was used

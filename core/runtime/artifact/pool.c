@@ -274,6 +274,18 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
   return available < thread_count ? available : thread_count;
 }
 
+// `sleeping` stays as it is: a worker that has not begun to wait yet misses this, and the next share wakes it.
+void byoc_model_pool_wake(int32_t thread_count) {
+  const bool sleeps_at_once = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed) == 0 ||
+                              atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0;
+  if (sleeps_at_once) return;
+  const uint32_t there = atomic_load_explicit(&pool.worker_count, memory_order_relaxed);
+  for (uint32_t i = 0; i < there && (int32_t)i + 1 < thread_count; i++) {
+    worker_t *worker = &pool.workers[i];
+    if (atomic_load_explicit(&worker->sleeping, memory_order_relaxed) != 0) futex_wake(&worker->ticket);
+  }
+}
+
 void byoc_model_pool_release(void) {
   pthread_mutex_lock(&pool.lock);
   if (--pool.users == 0) {

@@ -4,9 +4,10 @@
 //
 // A loop is split statically into one share per thread; the caller runs the first share. Who has ended its share runs
 // those that their threads have not begun, so that a thread without a processor costs its part and no more. Which
-// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep; they sleep at once where an
-// engine is about to run, whose library may have threads of its own. One loop runs at a time: a context that finds the
-// pool busy runs its loop on its own thread (it neither waits nor fails, and uses the processor that it already has).
+// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep; a longer run wakes them when
+// it begins. They sleep at once where an engine is about to run, whose library may have threads of its own. One loop
+// runs at a time: a context that finds the pool busy runs its loop on its own thread (it neither waits nor fails, and
+// uses the processor that it already has).
 //
 // A child process has none of the threads. Contexts that it creates start others; those that it inherited use the
 // threads that there are.
@@ -28,6 +29,8 @@ void byoc_model_pool_set_spin(uint32_t turns);
 // Starts threads until there are `thread_count` (the caller's included) and counts one more user. Returns how many
 // there are: fewer if the system refuses more.
 int32_t byoc_model_pool_acquire(int32_t thread_count);
+// Wakes those of the other threads that sleep, so that they look for work for a while; not those that rest.
+void byoc_model_pool_wake(int32_t thread_count);
 // Removes one user; with the last one the threads end.
 void byoc_model_pool_release(void);
 // Rises in every child that is forked after the first call of this function.

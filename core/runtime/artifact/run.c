@@ -126,9 +126,26 @@ static int32_t lend(byoc_devices_t *devices, const void *const *inputs, void *co
   return byoc_devices_lend(devices);
 }
 
+// ---- threads ----
+
+// Threads that went to sleep wake while a longer run begins, not when its first loop waits for them. Runs with shapes
+// of their own differ too much in length to choose by, and who profiles a model wants to see its threads.
+static void begin_pace(byoc_model_context_t *context) {
+  byoc_pace_t *pace = &context->pace;
+  const byoc_model_t *model = context->model;
+  byoc_pace_begin(pace, byoc_model_now_ns());
+  if (model->execute != NULL || model->artifact->profile != NULL) pace->is_alone = false;
+  if (pace->is_long) byoc_model_pool_wake(context->shared.runtime.thread_count);
+}
+
+static void end_pace(byoc_model_context_t *context) {
+  if (context->has_pace) byoc_pace_end(&context->pace, byoc_model_now_ns());
+}
+
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = begin(context, inputs, outputs);
+  if (status == BYOC_OK && context->has_pace) begin_pace(context);
   if (status != BYOC_OK || shared->devices == NULL) return status;
   status = byoc_devices_begin(shared->devices);
   if (status == BYOC_OK) status = lend(shared->devices, inputs, outputs);
@@ -139,6 +156,7 @@ int32_t byoc_model_end(byoc_context_t *shared) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   const int32_t status = shared->devices != NULL ? byoc_devices_finish(shared->devices, BYOC_OK) : BYOC_OK;
   if (status != BYOC_OK) return end_failed(context, status);
+  end_pace(context);
   leave(context);
   return BYOC_OK;
 }
@@ -222,7 +240,12 @@ static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs)
 // The steps of a dynamic model; with it begins and ends what its devices do.
 static int32_t execute(byoc_model_context_t *context) {
   byoc_devices_t *devices = context->shared.devices;
-  if (devices == NULL) return context->model->execute(&context->shared);
+  if (context->has_pace) begin_pace(context);
+  if (devices == NULL) {
+    const int32_t status = context->model->execute(&context->shared);
+    if (status == BYOC_OK) end_pace(context);
+    return status;
+  }
   int32_t status = byoc_devices_begin(devices);
   if (status != BYOC_OK) return fail_by_reason(context, byoc_devices_finish(devices, status));
   status = context->model->execute(&context->shared);

@@ -87,6 +87,39 @@ static void test_19_5_waiting_workers_rest(void **state) {
   byoc_model_pool_set_spin(USUAL_TURNS);
 }
 
+// A worker that sleeps looks for work again when a run begins, and goes back to sleep when none comes.
+static void test_19_2_a_run_wakes_those_that_sleep(void **state) {
+  (void)state;
+  assert_int_equal(byoc_model_pool_acquire(2), 2);
+  worker_t *worker = &pool.workers[0];
+  atomic_store(&pool.spin_turns, 1); // it sleeps soon
+  loop_t loop = {0};
+  byoc_model_pool_run(2, body, &loop, 2, 1);
+  for (int wait = 0; wait < 2000 && atomic_load(&worker->sleeping) == 0; wait++) usleep(1000);
+  assert_int_equal(atomic_load(&worker->sleeping), 1);
+  atomic_store(&pool.spin_turns, 0); // more threads than processors: it is left alone
+  byoc_model_pool_wake(2);
+  usleep(20000);
+  assert_int_equal(atomic_load(&worker->sleeping), 1);
+  atomic_store(&pool.spin_turns, UINT32_MAX);
+  byoc_model_pool_rest(); // others need the processors: so is it then
+  byoc_model_pool_wake(2);
+  usleep(20000);
+  assert_int_equal(atomic_load(&worker->sleeping), 1);
+  atomic_store(&pool.resting, 0);
+  bool is_awake = false;
+  for (int wait = 0; wait < 2000 && !is_awake; wait++) { // it may not have begun to wait the first time
+    byoc_model_pool_wake(2);
+    usleep(1000);
+    is_awake = atomic_load(&worker->sleeping) == 0;
+  }
+  assert_true(is_awake);
+  loop_t again = {0};
+  byoc_model_pool_run(2, body, &again, 100, 1);
+  check(&again, 100);
+  byoc_model_pool_release();
+}
+
 static void *run_loops(void *self) {
   int *wrong = self;
   for (int i = 0; i < 300; i++) {
@@ -163,13 +196,10 @@ static void test_19_3_shares_of_absent_threads_are_run(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_covers_every_iteration),
-      cmocka_unit_test(test_sleeping_workers_wake),
-      cmocka_unit_test(test_19_5_waiting_workers_rest),
-      cmocka_unit_test(test_callers_at_once),
-      cmocka_unit_test(test_threads_end_with_the_last_user),
-      cmocka_unit_test(test_nesting_does_not_hang),
-      cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
+      cmocka_unit_test(test_covers_every_iteration),    cmocka_unit_test(test_sleeping_workers_wake),
+      cmocka_unit_test(test_19_5_waiting_workers_rest), cmocka_unit_test(test_19_2_a_run_wakes_those_that_sleep),
+      cmocka_unit_test(test_callers_at_once),           cmocka_unit_test(test_threads_end_with_the_last_user),
+      cmocka_unit_test(test_nesting_does_not_hang),     cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
