@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/build/build.h"
+#include "core/build/thread_cases.h"
 #include "core/collage/outline_regions.h"
 #include "core/compose/host_c.h"
 #include "core/ir/attribute_names.h"
@@ -370,6 +371,7 @@ byoc_status_t byoc_build_plan(const byoc_plan_build_t *request, byoc_diag_t *dia
       .targets = request->targets, .placer = request->placer, .thread_count = request->thread_count};
   const byoc_compose_options_t output = {.output = request->output, .model_name = "rival"};
   byoc_build_t build;
+  BYOC_RETURN_IF_ERROR(byoc_thread_cases_keep_open(request->module, diag));
   byoc_build_init(&build, &options, request->allocator);
   byoc_build_lend(&build, request->module, true);
   byoc_status_t status = byoc_build_compile(&build, BYOC_BUILD_ALL, diag);

@@ -2,21 +2,27 @@
 // The placers that a build can ask for, and the wiring of a measured one.
 #include "core/build/placing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/build/candidates.h"
+#include "core/build/thread_cases.h"
 #include "core/collage/place_collage.h"
+#include "core/collage/problem.h"
 #include "core/collage/replay.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
 #include "core/measure/costs.h"
 #include "core/measure/plans.h"
 #include "core/pass/layouts.h"
+#include "core/runtime/artifact/pool.h"
 
 // What a collage placement needs, for as long as it runs.
 typedef struct wiring_t {
   const byoc_placing_t *placing;
+  int32_t thread_count;
+  double budget_s;
   byoc_cost_database_t *database;
   byoc_cost_measurer_t *measurer; // NULL: costs are estimated
   byoc_estimator_t estimator;
@@ -73,11 +79,11 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
 static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                           byoc_diag_t *diag) {
   byoc_allocator_t allocator = module->allocator;
-  int32_t thread_count = w->placing->thread_count > 0 ? w->placing->thread_count : 1;
+  const int32_t thread_count = w->thread_count;
   w->options = (byoc_collage_options_t){
       .targets = targets,
       .estimator = &w->estimator,
-      .budget_s = w->placing->budget_s,
+      .budget_s = w->budget_s,
       .spend_budget = w->placing->spend_budget,
       .plain_layouts = w->placing->plain_layouts,
       .collect = {.max_nodes = w->placing->collage_nodes, .max_depth = w->placing->collage_depth},
@@ -87,6 +93,11 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
   BYOC_RETURN_IF_ERROR(byoc_estimator_init(&w->estimator, thread_count, w->database, allocator, diag));
   if (w->placing->cost == BYOC_COST_MEASURE) BYOC_RETURN_IF_ERROR(open_measurer(w, module, targets, diag));
   w->options.pricer = byoc_estimator_pricer(&w->estimator);
+  if (w->placing->threads.count > 1) {
+    w->options.label =
+        byoc_arena_format(&w->arena, "%d thread%s", (int)thread_count, byoc_plural((uint64_t)thread_count));
+    if (w->options.label == NULL) return byoc_diag_out_of_memory(diag);
+  }
   if (w->measurer == NULL) return BYOC_OK;
   w->options.pricer = byoc_cost_measurer_pricer(w->measurer);
   w->options.database = w->database;
@@ -108,10 +119,10 @@ static void log_statistics(const wiring_t *w) {
            (unsigned long long)statistics.estimated);
 }
 
-static byoc_status_t place_collage(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
-                                   byoc_diag_t *diag, byoc_placement_t *placement) {
-  if (targets->targets.count < 2) return byoc_place_greedy(module, targets, diag, placement);
-  wiring_t w = {.placing = self};
+static byoc_status_t search(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
+                            const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
+  const double share = placing->threads.count > 1 ? 1.0 / (double)placing->threads.count : 1;
+  wiring_t w = {.placing = placing, .thread_count = thread_count, .budget_s = placing->budget_s * share};
   byoc_arena_init(&w.arena, module->allocator);
   byoc_status_t status = wire(&w, module, targets, diag);
   if (status == BYOC_OK) status = byoc_place_collage(module, &w.options, diag, placement);
@@ -120,6 +131,43 @@ static byoc_status_t place_collage(void *self, byoc_graph_module_t *module, cons
   byoc_cost_database_close(w.database);
   byoc_arena_deinit(&w.arena);
   return status;
+}
+
+static byoc_status_t replay(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
+                            const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
+  (void)thread_count;
+  return byoc_place_replay(module, targets, placing->plan, diag, placement);
+}
+
+typedef byoc_status_t (*place_for_t)(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
+                                     const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement);
+
+// Each number of threads in its turn: costs are measured, and plans race, with as many.
+static byoc_status_t place_for_each(const byoc_placing_t *placing, place_for_t place, byoc_graph_module_t *module,
+                                    const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
+  const byoc_thread_list_t *threads = &placing->threads;
+  if (threads->count < 2)
+    return place(placing, threads->count > 0 ? threads->counts[0] : 1, module, targets, diag, placement);
+  byoc_thread_cases_t cases;
+  byoc_status_t status = byoc_thread_cases_begin(&cases, module, threads, diag);
+  for (size_t i = 0; i < threads->count && status == BYOC_OK; ++i) {
+    status = byoc_thread_cases_open(&cases, i, diag);
+    if (status != BYOC_OK) break;
+    byoc_log(BYOC_LOG_INFO, "the plan for %d thread%s:", (int)threads->counts[i],
+             byoc_plural((uint64_t)threads->counts[i]));
+    status = place(placing, threads->counts[i], module, targets, diag, placement);
+  }
+  byoc_thread_cases_close(&cases);
+  if (status == BYOC_OK) status = byoc_problems_merge_regions(module, placement, diag);
+  if (status == BYOC_OK) status = byoc_thread_cases_join(&cases, diag);
+  byoc_thread_cases_deinit(&cases);
+  return status;
+}
+
+static byoc_status_t place_collage(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                   byoc_diag_t *diag, byoc_placement_t *placement) {
+  if (targets->targets.count < 2) return byoc_place_greedy(module, targets, diag, placement);
+  return place_for_each(self, search, module, targets, diag, placement);
 }
 
 static byoc_status_t place_greedily(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
@@ -131,8 +179,25 @@ static byoc_status_t place_greedily(void *self, byoc_graph_module_t *module, con
 
 static byoc_status_t place_saved(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                  byoc_diag_t *diag, byoc_placement_t *placement) {
-  const byoc_placing_t *placing = self;
-  return byoc_place_replay(module, targets, placing->plan, diag, placement);
+  return place_for_each(self, replay, module, targets, diag, placement);
+}
+
+byoc_status_t byoc_placing_read_threads(const char *option, const char *text, byoc_diag_t *diag,
+                                        byoc_thread_list_t *out_threads) {
+  *out_threads = (byoc_thread_list_t){.count = 0};
+  const char *at = text;
+  for (int64_t last = 0, number = 0;; last = number, ++at) {
+    const size_t digits = strspn(at, "0123456789");
+    number = digits > 0 && digits < 6 ? strtol(at, NULL, 10) : 0;
+    at += digits;
+    const bool is_next = number > last && number <= BYOC_MODEL_MAX_THREADS && (*at == ',' || *at == '\0');
+    if (!is_next || out_threads->count == BYOC_THREAD_LIST_MAX) break;
+    out_threads->counts[out_threads->count++] = (int32_t)number;
+    if (*at == '\0') return BYOC_OK;
+  }
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                         "%s takes a number from 1 to %d, or up to %d of them that rise, as in 1,2,4, not '%s'", option,
+                         BYOC_MODEL_MAX_THREADS, BYOC_THREAD_LIST_MAX, text);
 }
 
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {

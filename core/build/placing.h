@@ -21,17 +21,31 @@ typedef enum byoc_cost_kind_t {
   BYOC_COST_ESTIMATE, // by the analytic model; no child processes
 } byoc_cost_kind_t;
 
+enum { BYOC_THREAD_LIST_MAX = 8 };
+// Numbers of threads, rising, each at least 1.
+typedef struct byoc_thread_list_t {
+  int32_t counts[BYOC_THREAD_LIST_MAX];
+  size_t count;
+} byoc_thread_list_t;
+
 typedef struct byoc_placing_t {
   const char *plan; // "collage", "greedy", or the path of a saved plan
   byoc_cost_kind_t cost;
-  double budget_s;
+  double budget_s;   // shared evenly by the numbers of threads
   bool spend_budget; // see byoc_collage_options_t
   // The most operators in a group that collage enumerates, and how many of them may wait for each other; 0: the
   // default. Costs grow with these: at most BYOC_COLLAGE_LIMIT.
   uint32_t collage_nodes, collage_depth;
-  int32_t thread_count; // threads that costs are for; 0: 1
-  bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
+  // Threads that costs are for, one by default. With several numbers, collage and saved plans place the model for each
+  // of them, and a context takes the plan for its threads; greedy placement asks for no costs, and its plan serves them
+  // all.
+  byoc_thread_list_t threads;
+  bool plain_layouts; // no blocked layouts between regions, whatever the targets take
 } byoc_placing_t;
+
+// Reads "1,2,4". `option` is for the message of BYOC_INVALID_ARGUMENT.
+byoc_status_t byoc_placing_read_threads(const char *option, const char *text, byoc_diag_t *diag,
+                                        byoc_thread_list_t *out_threads);
 
 // The placing must outlive the placer.
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing);

@@ -116,7 +116,7 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   *out_placing = (byoc_placing_t){.plan = options->plan,
                                   .budget_s = has_budget ? options->cost_budget_s : BYOC_COST_BUDGET_S,
                                   .spend_budget = has_budget,
-                                  .thread_count = (int32_t)options->cost_threads};
+                                  .threads = options->threads};
   const char *preset = getenv("BYOC_PLAN");
   if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
   if (out_placing->plan == NULL) out_placing->plan = greedy_by_default ? "greedy" : "collage";

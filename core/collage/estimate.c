@@ -42,6 +42,7 @@ uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module) {
   double constants = 0, widest = 0;
   for (size_t f = 0; f < module->functions.count; ++f) {
     const byoc_function_t *function = module->functions.data[f];
+    if (!byoc_function_is_in_scope(function)) continue;
     for (size_t i = 0; i < function->constants.count; ++i) {
       const byoc_value_t *value = function->constants.entries[i].value;
       if (value->uses.count > 0) constants += (double)value->constant->size_bytes;

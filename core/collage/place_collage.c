@@ -177,7 +177,9 @@ static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t 
     for (size_t r = 0; r < c->rival_count; ++r) {
       const byoc_collage_rival_t *rival = &c->rivals[r];
       if (r + 1 == c->rival_count && winner == rival) continue; // the plan itself
-      byoc_plan_rival_t row = {.name = byoc_arena_copy_string(&plan->arena, rival->name),
+      const char *label = c->options->label;
+      byoc_plan_rival_t row = {.name = byoc_arena_format(&plan->arena, "%s%s%s", rival->name, label != NULL ? ", " : "",
+                                                         label != NULL ? label : ""),
                                .sum_ns = rival->sum_ns,
                                .whole_ns = rival->whole_ns};
       if (row.name == NULL || !byoc_vector_push(&plan->rivals, plan->arena.allocator, row)) {

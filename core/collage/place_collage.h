@@ -42,6 +42,7 @@ typedef struct byoc_collage_options_t {
   double budget_s;    // for measuring, parts and whole models together
   bool spend_budget;  // spend all of it if a proof needs it; otherwise proving takes no more time than finding
   bool plain_layouts; // skip the second search
+  const char *label;  // what the plan is for, behind the names of its rivals: "2 threads"; NULL: nothing
   byoc_collect_options_t collect; // how far candidates are enumerated; 0: the default
 } byoc_collage_options_t;
 

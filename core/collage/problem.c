@@ -42,7 +42,7 @@ byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t a
   byoc_status_t status = BYOC_OK;
   for (size_t f = 0; f < module->functions.count && status == BYOC_OK; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    if (!byoc_function_is_open(function)) continue;
+    if (!byoc_function_is_open(function) || !byoc_function_is_in_scope(function)) continue;
     status = add_block(out_problems, function, function->body, function->name, diag);
   }
   if (status != BYOC_OK) byoc_problems_deinit(out_problems);
@@ -174,6 +174,11 @@ static void follow_merge(void *self, byoc_function_t *kept, byoc_function_t *era
   }
 }
 
+byoc_status_t byoc_problems_merge_regions(byoc_graph_module_t *module, byoc_placement_t *placement, byoc_diag_t *diag) {
+  size_t merged = 0; // equal regions are compiled once
+  return byoc_merge_equal_functions(module, is_region, follow_merge, placement, diag, &merged);
+}
+
 // ---- the plan ----
 
 // Adds the candidates with their costs. They are known in the first round only, when the plan's numbers are the
@@ -225,6 +230,5 @@ byoc_status_t byoc_problems_apply(byoc_problems_t *problems, const byoc_target_l
     applier_t a = {.problem = &problems->items.data[i], .targets = targets, .placement = placement, .diag = diag};
     BYOC_RETURN_IF_ERROR_IN(diag, apply_one(&a), "placing '%s'", a.problem->name);
   }
-  size_t merged = 0; // equal regions are compiled once
-  return byoc_merge_equal_functions(problems->module, is_region, follow_merge, placement, diag, &merged);
+  return byoc_problems_merge_regions(problems->module, placement, diag);
 }

@@ -33,7 +33,8 @@ typedef struct byoc_problems_t {
   BYOC_VECTOR(byoc_problem_t) items; // nested blocks before what they are nested in
 } byoc_problems_t;
 
-// Finds the bodies of graph functions without a Compiler or Composite attribute, and the blocks nested in them.
+// Finds the bodies of graph functions in scope without a Compiler or Composite attribute, and the blocks nested in
+// them.
 byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                                  byoc_problems_t *out_problems);
 void byoc_problems_deinit(byoc_problems_t *problems);
@@ -41,6 +42,9 @@ void byoc_problems_deinit(byoc_problems_t *problems);
 // Makes every choice by greedy claims of these targets.
 byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
                                             size_t target_count, byoc_diag_t *diag);
+
+// Lets equal regions of the functions in scope be one function, in the placement too.
+byoc_status_t byoc_problems_merge_regions(byoc_graph_module_t *module, byoc_placement_t *placement, byoc_diag_t *diag);
 
 // Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. The
 // decisions go into the placement and its plan. Afterwards the problems are stale.

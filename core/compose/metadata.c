@@ -247,6 +247,16 @@ static json_t *texts_json(const char *const *texts, size_t count) {
   return array;
 }
 
+static json_t *numbers_json(const int64_t *numbers, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; array != NULL && i < count; i++) {
+    if (json_array_append_new(array, json_integer(numbers[i])) == 0) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
+
 // How many instructions of each kind, and what they need.
 static json_t *summary_json(const byoc_host_program_t *program) {
   static const char *const names[] = {
@@ -288,6 +298,10 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
       program->module != NULL
           ? byoc_attributes_strings(&program->module->attributes, BYOC_ATTRIBUTE_VARIANTS, &variant_count)
           : NULL;
+  size_t plan_count = 0;
+  const int64_t *plan_threads = program->module != NULL ? byoc_attributes_ints(&program->module->attributes,
+                                                                               BYOC_ATTRIBUTE_THREAD_PLANS, &plan_count)
+                                                        : NULL;
   const byoc_target_t *native = byoc_target_list_native(options->targets);
   const byoc_machine_t machine = native != NULL ? native->machine : byoc_machine_host();
   const char *triple = options->targets != NULL ? options->targets->triple : NULL;
@@ -313,6 +327,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)))) &&
             (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
+            (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
             (devices == NULL || set(root, "devices", json_incref(devices))) &&
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||

@@ -209,10 +209,11 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
   return push_operands(l, i, node);
 }
 
-byoc_status_t byoc_host_lower_devices_ready(byoc_host_lowering_t *l, const byoc_node_t *node) {
+byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
-  i->symbol = BYOC_CHECK_DEVICES;
+  i->symbol = symbol;
+  BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   return push_results(l, i, node);
 }
 

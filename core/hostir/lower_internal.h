@@ -60,7 +60,7 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
 byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
-byoc_status_t byoc_host_lower_devices_ready(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // The constant that a backend bound to one of its functions.

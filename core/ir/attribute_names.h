@@ -41,6 +41,8 @@
 // Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
 // (core/build/variants.h).
 #define BYOC_ATTRIBUTE_VARIANTS "variants"
+// Ints, rising: the numbers of threads that the build made plans for. Set by the build (core/build/thread_cases.h).
+#define BYOC_ATTRIBUTE_THREAD_PLANS "thread_plans"
 
 // ---- of modules that are for one rank of several (the pass shard) ----
 

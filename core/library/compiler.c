@@ -364,7 +364,7 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .cost = build->cost,
                                   .cost_budget_s = build->cost_budget_s,
                                   .thread_count = build->thread_count,
-                                  .cost_threads = build->thread_count,
+                                  .threads = {.counts = {build->thread_count}, .count = build->thread_count > 0},
                                   .layout = build->layout,
                                   .queue_count = build->queue_count,
                                   .stream_axis = build->stream_axis,

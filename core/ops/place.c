@@ -28,6 +28,14 @@ static byoc_status_t infer_devices_ready(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_BOOL, 0, NULL);
 }
 
+static byoc_status_t infer_threads_at_least(byoc_infer_t *infer) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(type) || type->dtype != BYOC_DTYPE_I64 || byoc_type_element_count(type) != 1) {
+    return byoc_infer_error(infer, "the number of threads is one i64");
+  }
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_BOOL, 0, NULL);
+}
+
 #define ROW(op_name, count, function)                                                                                  \
   .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = count, .max_inputs = count, .min_outputs = 1,  \
   .max_outputs = 1, .traits = BYOC_OP_HOST, .infer = function
@@ -37,5 +45,7 @@ const byoc_op_t byoc_ops_place[] = {
     {ROW(DeviceCopy, 1, byoc_infer_same)}, // from the place of its operand to that of its result
     // Have the program's devices started? If not, an alternative runs that uses none.
     {ROW(DevicesReady, 0, infer_devices_ready)},
+    // Has the context at least that many threads? Plans for several numbers of threads are chosen by it.
+    {ROW(ThreadsAtLeast, 1, infer_threads_at_least)},
 };
 const size_t byoc_ops_place_count = sizeof byoc_ops_place / sizeof *byoc_ops_place;

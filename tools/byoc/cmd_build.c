@@ -19,7 +19,7 @@
 typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
-  const char *save_plan, *html, *require, *weights;
+  const char *save_plan, *html, *require, *weights, *threads;
   bool profile, huge_pages, constants;
   byoc_text_items_t entries; // instead of the model
 } build_options_t;
@@ -353,6 +353,15 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
                                     : build_model(session, options, &compose, diag);
 }
 
+// One number is that of the contexts, too; 0 leaves it to them.
+static byoc_status_t read_threads(build_options_t *options, byoc_diag_t *diag) {
+  byoc_thread_list_t *threads = &options->session.threads;
+  if (options->threads == NULL || strcmp(options->threads, "0") == 0) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_placing_read_threads("--threads", options->threads, diag, threads));
+  if (threads->count == 1) options->session.thread_count = threads->counts[0];
+  return BYOC_OK;
+}
+
 int byoc_main_build(int argc, char **argv) {
   build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}};
   const byoc_option_row_t rows[] = {
@@ -373,9 +382,9 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_SHARD_ROWS(options.session),
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
-      {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
+      {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
-       "1)"},
+       "1). Several numbers make a plan by measured costs for each, and a context takes the one for its threads"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "with --emit: print all data, so that the text reads back; a host program's goes into FILE.data beside -o FILE"},
@@ -422,9 +431,9 @@ int byoc_main_build(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
-    options.session.cost_threads = options.session.thread_count;
     if (options.emit != NULL && byoc_option_is_stdout(options.output)) options.output = NULL;
-    status = build(&session, &options, &files, &diag);
+    status = read_threads(&options, &diag);
+    if (status == BYOC_OK) status = build(&session, &options, &files, &diag);
     byoc_file_set_abandon(&files);
     if (status != BYOC_OK) {
       byoc_diag_context(&diag, status, "building %s", options.model != NULL ? options.model : options.output);

@@ -6,6 +6,7 @@
 
 #include "explain.h"
 
+#include "core/build/thread_cases.h"
 #include "core/build/variants.h"
 
 enum { NAMED_NODES = 4 };
@@ -92,12 +93,12 @@ static void print_reason(const char *required, const byoc_plan_t *plan, const by
 
 // Operators that the build itself put between those of the model.
 static bool is_of_build(const byoc_plan_node_t *node) {
-  static const char *const names[] = {"byoc::ToBlocked", "byoc::FromBlocked", "byoc::OnDevice", "byoc::DeviceCopy",
-                                      "byoc::DevicesReady"};
+  static const char *const names[] = {"byoc::ToBlocked",  "byoc::FromBlocked",  "byoc::OnDevice",
+                                      "byoc::DeviceCopy", "byoc::DevicesReady", "byoc::ThreadsAtLeast"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (strcmp(node->op, names[i]) == 0) return true;
   }
-  return strcmp(node->name, BYOC_VARIANT_NODES) == 0;
+  return strcmp(node->name, BYOC_VARIANT_NODES) == 0 || strcmp(node->name, BYOC_THREAD_NODES) == 0;
 }
 
 // The block of --fallback that chooses between the two plans: it has nothing but the question and the choice. NULL:

@@ -194,6 +194,16 @@ static void print_variants(const json_t *variants, byoc_string_t *out) {
   if (index > 0) byoc_string_append(out, "; any other size\n");
 }
 
+// "plans for 1, 2 and more threads"
+static void print_thread_plans(const json_t *counts, byoc_string_t *out) {
+  size_t index = 0;
+  const json_t *count = NULL;
+  json_array_foreach(counts, index, count) {
+    byoc_string_appendf(out, "%s%lld", index == 0 ? "plans for " : ", ", (long long)json_integer_value(count));
+  }
+  if (index > 0) byoc_string_append(out, " and more threads\n");
+}
+
 // "machine aarch64-linux-gnu with asimd"
 static void print_machine(const json_t *root, byoc_string_t *out) {
   const json_t *features = json_object_get(root, "cpu_features");
@@ -239,6 +249,7 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
   for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
   print_variants(json_object_get(root, "variants"), &out);
+  print_thread_plans(json_object_get(root, "thread_plans"), &out);
   byoc_status_t status = print_modules(description->text, &out, diag);
   byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));

@@ -71,6 +71,7 @@ typedef struct byoc_profile_t {
   double events_ns;                         // what that run took
   byoc_profile_threads_t host_threads;      // of several threads: the host between the calls
   byoc_profile_threads_t all_threads;       // and the sum of everything
+  bool has_other_plan;                      // one thread runs other instructions: they are in no sum
 } byoc_profile_t;
 
 typedef struct byoc_profile_request_t {

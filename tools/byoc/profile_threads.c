@@ -73,6 +73,8 @@ bool byoc_profile_spread(byoc_profile_t *profile, const byoc_profile_t *alone) {
   for (size_t i = 0; i < profile->step_count; ++i) {
     byoc_profile_row_t *row = &profile->rows.data[i];
     if (!row->is_call) continue; // the host's time has them
+    const bool ran = row->run_ns.count > 0, ran_alone = alone->rows.data[i].run_ns.count > 0;
+    if (ran != ran_alone) profile->has_other_plan = true;
     if (!spread_row(profile, row, &alone->rows.data[i])) return false;
     add(&profile->all_threads, &row->threads);
   }
@@ -147,6 +149,11 @@ void byoc_profile_print_threads(const byoc_profile_t *profile, const size_t *los
       "part of the slowest thread in the work of loops.\n",
       (int)n, all->many_ns > 0 ? all->alone_ns / all->many_ns : 1, lost_ns(all, n) / 1e6, (int)n,
       all->alone_loss_ns / 1e6, all->uneven_ns / 1e6, all->fork_ns / 1e6, all->dearer_ns / 1e6);
+  if (!profile->has_other_plan) return;
+  printf("The artifact has another plan for one thread than for %d. What only one of them runs is in no sum above; "
+         "compare "
+         "the whole runs by byoc bench.\n",
+         (int)n);
 }
 
 // ---- JSON ----

@@ -86,7 +86,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .collage_nodes = options->collage_nodes,
                                              .collage_depth = options->collage_depth,
                                              .thread_count = options->thread_count,
-                                             .cost_threads = options->cost_threads,
+                                             .threads = options->threads,
                                              .layout = options->layout,
                                              .queue_count = options->queue_count,
                                              .stream_axis = options->stream_axis,

@@ -17,7 +17,7 @@ typedef struct byoc_session_options_t {
   double cost_budget_s;                 // 0: the default
   int64_t collage_nodes, collage_depth; // limits of enumerated candidates; 0: not given
   int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
-  int64_t cost_threads;                 // threads that costs are measured with; 0: 1
+  byoc_thread_list_t threads;           // that costs are measured with; none: one thread
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool installed_by_default;            // without --target: what is installed (core/build/setup.h) instead of "c"
   bool shows_steps;                     // on a terminal: which step of a build goes on

@@ -9,6 +9,7 @@
 #define BYOC_CHECK_RANGE   "byoc_check_range"
 #define BYOC_CHECK_FAIL    "byoc_check_fail"
 #define BYOC_CHECK_DEVICES "byoc_check_devices"
+#define BYOC_CHECK_THREADS "byoc_check_threads"
 
 // A packed function without results. Its operands are i64[k], the dimensions that were computed; i64[k], those that the
 // model declares; and k texts, the name of each. BYOC_INVALID_ARGUMENT, naming the first that differs.
@@ -25,6 +26,10 @@ BYOC_PACKED int32_t byoc_check_fail(const byoc_call_t *call);
 
 // A packed function without operands. Its result, a bool, says whether the program's devices have started.
 BYOC_PACKED int32_t byoc_check_devices(const byoc_call_t *call);
+
+// A packed function. Its operand is i64[1], a number of threads; its result, a bool, says whether the context has as
+// many.
+BYOC_PACKED int32_t byoc_check_threads(const byoc_call_t *call);
 
 // The function with that symbol; NULL if there is none.
 byoc_packed_function_t byoc_check_find(const char *symbol);
