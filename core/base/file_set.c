@@ -292,6 +292,14 @@ void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity) {
   set->files[set->count - 1].followed = identity;
 }
 
+void byoc_file_set_supersede(byoc_file_set_t *set) {
+  size_t i = 0;
+  while (i + 1 < set->count && !set->files[i].follows) i++;
+  if (i + 1 >= set->count) return;
+  pending_abandon(&set->files[i]);
+  set->files[i] = set->files[--set->count];
+}
+
 byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
   size_t failed = 0;
   int error = lock_and_put_all(set, &failed);

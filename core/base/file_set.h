@@ -70,6 +70,9 @@ byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, con
 // committed, the commit fails with BYOC_ALREADY_EXISTS: nothing that others wrote there meanwhile is lost.
 void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity);
 byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag);
+// After such a commit: the file that was added last takes the place of the one that follows, which is dropped, so that
+// the set can be committed again. Without one, nothing happens.
+void byoc_file_set_supersede(byoc_file_set_t *set);
 // Removes what was added and not committed. The set is empty then.
 void byoc_file_set_abandon(byoc_file_set_t *set);
 

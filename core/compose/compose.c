@@ -319,6 +319,21 @@ static byoc_status_t add_weights(byoc_composing_t *composing, bool is_named, byo
   return byoc_weights_file_add(&composing->layout, options->weights_path, is_named, files, composing->diag);
 }
 
+// Others may add to the same weights file, and be ready first: then ours are added to what they left. Whoever loses had
+// a winner, so that this many builds at once all end.
+enum { MOST_RETRIES = 64 };
+
+static byoc_status_t commit_again(byoc_composing_t *composing, byoc_file_set_t *files) {
+  byoc_status_t status = BYOC_ALREADY_EXISTS;
+  for (int i = 0; i < MOST_RETRIES && status == BYOC_ALREADY_EXISTS; i++) {
+    byoc_diag_clear(composing->diag);
+    BYOC_RETURN_IF_ERROR(add_weights(composing, true, files));
+    byoc_file_set_supersede(files);
+    status = byoc_file_set_commit(files, composing->diag);
+  }
+  return status;
+}
+
 static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_named_weights) {
   const byoc_compose_options_t *options = composing->options;
   byoc_diag_t *diag = composing->diag;
@@ -332,6 +347,8 @@ static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_name
   if (status == BYOC_OK) {
     status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, files,
                                   composing->allocator, diag);
+    const bool follows = has_named_weights && options->weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL;
+    if (status == BYOC_ALREADY_EXISTS && follows) status = commit_again(composing, files);
   }
   byoc_file_set_abandon(&own_files);
   byoc_free(composing->allocator, linked);

@@ -209,13 +209,22 @@ static void test_18_7_bounded_memory(void **state) {
   byoc_test_shell(0, "test $(stat -c %%s bert.weights) -gt 300000000 && rm bert.*");
 }
 
+// Builds that are ready at about the same time all add to the file that they share.
+static void test_18_7_builds_at_once_share_a_file(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "rm -f all.weights; for i in 1 2 3 4 5 6; do sed \"s/splat 0.5/splat $i.5/\" open.byoc > m$i.byoc; "
+                  "(byoc build m$i.byoc -t c -o m$i.so --weights all.weights || touch failed) & done; wait; "
+                  "! test -f failed && for i in 1 2 3 4 5 6; do byoc run m$i.so --random --dim N=2 || exit 1; done");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_18_7_same_results),   cmocka_unit_test(test_18_7_missing_and_wrong_files),
       cmocka_unit_test(test_18_7_shared_file),    cmocka_unit_test(test_18_7_weights_in_another_folder),
       cmocka_unit_test(test_18_7_named_pipes),    cmocka_unit_test(test_18_7_appended),
       cmocka_unit_test(test_18_7_refusals),       cmocka_unit_test(test_18_7_static_program),
-      cmocka_unit_test(test_18_7_bounded_memory),
+      cmocka_unit_test(test_18_7_bounded_memory), cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

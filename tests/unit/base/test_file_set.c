@@ -272,10 +272,18 @@ static void a_followed_file_changes_meanwhile(void **state) {
     byoc_test_ok(byoc_file_set_commit(&theirs, &diag), &diag);
     assert_int_equal(byoc_file_set_commit(&mine, &diag), BYOC_ALREADY_EXISTS);
     assert_non_null(strstr(diag.message, "all' was changed by somebody else meanwhile"));
-    byoc_file_set_abandon(&mine);
     expect("all", "older and theirs");
     assert_false(byoc_file_exists("artifact"));
-    assert_int_equal(unlink("all"), 0);
+    const byoc_file_identity_t newer = byoc_file_identity("all");
+    add(&mine, "all", "older, theirs and mine");
+    byoc_file_set_follow(&mine, newer);
+    byoc_file_set_supersede(&mine);
+    assert_int_equal(mine.count, 2);
+    byoc_diag_clear(&diag);
+    byoc_test_ok(byoc_file_set_commit(&mine, &diag), &diag);
+    expect("all", "older, theirs and mine");
+    expect("artifact", "mine");
+    assert_int_equal(unlink("all") + unlink("artifact"), 0);
   }
 }
 
