@@ -25,6 +25,8 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
 
 void byoc_model_pool_release(void) {}
 
+void byoc_model_pool_rest(void) {}
+
 void byoc_model_pool_wake(int32_t thread_count) {
   (void)thread_count;
 }
