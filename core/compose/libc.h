@@ -13,8 +13,10 @@ typedef struct byoc_libc_t {
   bool is_whole; // it is such a one; otherwise nothing is open
 } byoc_libc_t;
 
-// The library of a compiler (as in byoc_compile_job_t). Whatever fails, artifacts are then as new as the library.
-void byoc_libc_open(const char *compiler, byoc_libc_t *out_libc);
+// The library of a compiler (as in byoc_compile_job_t). All zeros if the compiler does not say which it is, or if it is
+// another one: artifacts are then as new as the library. An error if the compiler cannot be run or the library cannot
+// be read.
+byoc_status_t byoc_libc_open(const char *compiler, byoc_diag_t *diag, byoc_libc_t *out_libc);
 void byoc_libc_close(byoc_libc_t *libc); // accepts one that is all zeros
 
 // Changes a shared object that needs libpthread.so.0 and libdl.so.2 (byoc_link_job_t.needs_parts_of_libc) so that it

@@ -193,7 +193,9 @@ static byoc_status_t link_files(linking_t *linking, const char *output) {
   const bool is_shared = byoc_compose_form(options->output) == BYOC_COMPOSE_SHARED;
   byoc_libc_t libc = {0};
   int64_t start_ns = byoc_now_ns();
-  if (is_shared && !options->in_haste) byoc_libc_open(composing->native.compiler, &libc);
+  if (is_shared && !options->in_haste) {
+    BYOC_RETURN_IF_ERROR(byoc_libc_open(composing->native.compiler, composing->diag, &libc));
+  }
   linking->job = (byoc_link_job_t){.output = output,
                                    .compiler = composing->native.compiler,
                                    .files = is_joined ? linking->joined.paths.data : files->paths.data,

@@ -150,6 +150,12 @@ static void test_18_6_old_libc(void **state) {
   byoc_test_printed("[libpthread.so.0]"); // where a library of before 2.34 has these functions
   byoc_test_printed("[libdl.so.2]");
   byoc_test_shell(0, "BYOC_VERIFY=1 byoc run old.so --random");
+  // A compiler that is killed when it is asked for its library ends the build: the artifact would be another one.
+  byoc_test_shell(0, "printf '#!/bin/sh\\ncase \"$*\" in *-print-file-name=*) kill -9 $$ ;; esac\\nexec cc \"$@\"\\n' "
+                     "> killed-cc && chmod +x killed-cc");
+  byoc_test_shell(1, "byoc build vision.onnx -t \"c -cc=$PWD/killed-cc\" -o killed.so");
+  byoc_test_printed("killed-cc -print-file-name=libc.so.6' was ended by Killed");
+  byoc_test_shell(1, "test -e killed.so");
 }
 
 // A processor that the emulated one is not.
