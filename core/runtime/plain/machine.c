@@ -31,8 +31,6 @@ void byoc_model_pool_wake(int32_t thread_count) {
   (void)thread_count;
 }
 
-void byoc_model_pool_rest(void) {}
-
 void byoc_model_pool_set_spin(uint32_t turns) {
   (void)turns;
 }
