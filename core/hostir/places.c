@@ -375,16 +375,28 @@ static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_ins
 
 // ---- ports ----
 
+static bool writes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *root) {
+  for (size_t k = 0; k < i->results.count; ++k) {
+    if (byoc_host_buffer_root(i->results.data[k]) == root) return true;
+  }
+  return i->workspace != NULL && byoc_host_buffer_root(i->workspace) == root;
+}
+
 // Is this the only instruction that writes into the buffer?
 static bool is_only_writer(const byoc_host_program_t *program, const byoc_host_instruction_t *writer,
                            const byoc_host_buffer_t *buffer) {
   BYOC_HOST_FOR_EACH(i, program) {
-    for (size_t k = 0; i != writer && k < i->results.count; ++k) {
-      if (byoc_host_buffer_root(i->results.data[k]) == buffer) return false;
-    }
-    if (i->workspace != NULL && byoc_host_buffer_root(i->workspace) == buffer) return false;
+    if (i != writer && writes(i, buffer)) return false;
   }
   return true;
+}
+
+// Is there an instruction behind the copy, which stands in no loop, that writes what it copies?
+static bool is_written_behind(const byoc_host_instruction_t *copy) {
+  const byoc_host_buffer_t *root = byoc_host_buffer_root(copy->operands.data[0]);
+  const byoc_host_instruction_t *i = byoc_host_instruction_following(copy);
+  while (i != NULL && !writes(i, root)) i = byoc_host_instruction_following(i);
+  return i != NULL;
 }
 
 // A tensor of its own, in memory as the host has it.
@@ -422,6 +434,7 @@ static bool add_port(byoc_host_places_t *places, const byoc_host_instruction_t *
     row.port = index_among(program->inputs.data, program->inputs.count, from);
   } else if (to->kind == BYOC_HOST_BUFFER_OUTPUT && from->device != NULL) {
     if (!may_be_port(places, from) || to->over != NULL || !is_only_writer(program, i, to)) return true;
+    if (is_written_behind(i)) return true; // the output would change with it
     row.tensor = byoc_host_places_tensor(places, from);
     row.port = index_among(program->outputs.data, program->outputs.count, to);
     row.is_output = 1;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs on the driver `sim` where its memory is the host's: constants, inputs and outputs are used in place, and
 // what may not be is copied.
+#include <math.h>
+
 #include "tests/devices/program.h"
 #include "tests/support/command.h"
 
@@ -38,6 +40,23 @@ static const char copied[] =
     "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%u) -> (%t) with (operand 0, result 0, f32 3.0, "
     "i64 4) on %q\n"
     "  copy %t -> %y on %q\n"
+    "  free %u\n  free %t\n"
+    "}\n";
+
+// The tensor of the output is written again behind the copy.
+static const char written_behind[] =
+    "host program \"p\" {\n"
+    "  device %d = \"sim\" 0 type 12\n"
+    "  queue %q on %d\n"
+    "  input %x : f32[4]\n  output %y : f32[4]\n"
+    "  local %t : f32[4] on %d\n  local %u : f32[4] on %d\n"
+    "  allocate %t\n  allocate %u\n"
+    "  copy %x -> %u on %q\n"
+    "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%u) -> (%t) with (operand 0, result 0, f32 3.0, "
+    "i64 4) on %q\n"
+    "  copy %t -> %y on %q\n"
+    "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%u) -> (%t) with (operand 0, result 0, f32 5.0, "
+    "i64 4) on %q\n"
     "  free %u\n  free %t\n"
     "}\n";
 
@@ -97,6 +116,66 @@ static void test_15_c_what_is_written_twice_is_copied(void **state) {
   unsetenv("BYOC_SIM");
 }
 
+static void test_15_c_an_output_is_not_written_behind_its_copy(void **state) {
+  (void)state;
+  static const float w[COUNT] = {0};
+  program_t p;
+  remove("sim.log");
+  setenv("BYOC_SIM", "unified,log=sim.log", 1);
+  program_open(&p, written_behind, "plan-memory");
+  check(&p, w, 3, 1);
+  assert_int_equal(count_lines("import "), 2); // the input, of the evaluator and of the context
+  assert_int_equal(count_lines("copy "), 2);
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+enum { SQUARE = 16 };
+
+static void run_loop_model(const char *path, const void *const *inputs, float a[SQUARE], float l[SQUARE]) {
+  byoc_loaded_artifact_t artifact = {0};
+  byoc_diag_t diag = {0};
+  byoc_context_t *context = NULL;
+  void *const outputs[] = {a, l};
+  byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
+  if (artifact.table->create(NULL, &context) != BYOC_OK) fail_msg("%s", artifact.table->last_error(NULL));
+  if (artifact.table->run(context, inputs, outputs) != BYOC_OK) fail_msg("%s", artifact.table->last_error(context));
+  artifact.table->destroy(context);
+  byoc_artifact_unload(&artifact);
+}
+
+// What is an output, and what a loop begins with, are one tensor on the device.
+static void test_15_c_an_output_is_a_loops_first_state(void **state) {
+  (void)state;
+  static const char text[] =
+      "module {\n  constant @turns : i64[] = [3]\n"
+      "  func @main(%x : f32[4,4], %w : f32[4,4]) -> (%a : f32[4,4], %l : f32[4,4]) {\n"
+      "    %a = Relu@14(%x) : f32[4,4]\n"
+      "    %l = Loop@16(@turns, _, %a) [body (%i : i64[], %k : bool[], %v : f32[4,4]) -> (bool[], f32[4,4]) {\n"
+      "      %k1 = Identity@16(%k) : bool[]\n      %m = MatMul@13(%v, %w) : f32[4,4]\n"
+      "      %s = Tanh@13(%m) : f32[4,4]\n      return %k1, %s\n"
+      "    }] : f32[4,4]\n    return %a, %l\n  }\n}\n";
+  float x[SQUARE], w[SQUARE], a[SQUARE], l[SQUARE], expected_a[SQUARE], expected_l[SQUARE];
+  const void *const inputs[] = {x, w};
+  byoc_diag_t diag = {0};
+  for (int i = 0; i < SQUARE; ++i) {
+    x[i] = (float)(i * 7 % 5) - 1;
+    w[i] = (float)(i * 3 % 7) / 7 - 0.5F;
+  }
+  setenv("BYOC_PLUGIN_PATH", BYOC_TEST_BUILD_DIR "/tests/plugins/good", 1);
+  byoc_test_ok(byoc_file_write("loop.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(0, "byoc build loop.byoc --target 'simdev -single; c' --plan greedy --threads 1 -o device.so && "
+                     "byoc build loop.byoc --target c --threads 1 -o plain.so");
+  setenv("BYOC_SIM", "unified", 1);
+  run_loop_model("./device.so", inputs, a, l);
+  run_loop_model("./plain.so", inputs, expected_a, expected_l);
+  for (int i = 0; i < SQUARE; ++i) {
+    assert_true(fabsf(a[i] - expected_a[i]) < 1e-5F);
+    assert_true(fabsf(l[i] - expected_l[i]) < 1e-5F);
+  }
+  unsetenv("BYOC_SIM");
+}
+
 // A device that says nothing of its memory gets copies.
 static void test_15_c_other_devices_get_copies(void **state) {
   (void)state;
@@ -148,6 +227,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_15_c_nothing_is_copied),
       cmocka_unit_test(test_15_c_what_is_written_twice_is_copied),
+      cmocka_unit_test(test_15_c_an_output_is_not_written_behind_its_copy),
+      cmocka_unit_test(test_15_c_an_output_is_a_loops_first_state),
       cmocka_unit_test(test_15_c_other_devices_get_copies),
       cmocka_unit_test(test_15_c_an_import_may_fail),
   };
