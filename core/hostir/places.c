@@ -105,6 +105,13 @@ static bool find_memory(byoc_host_places_t *places, const byoc_host_buffer_t *bu
   return PUSH(&places->memory_rows, row);
 }
 
+// A value has memory even if no command uses it.
+static bool add_memory_of_value(byoc_host_places_t *places, const byoc_host_instruction_t *i) {
+  uint32_t memory = 0;
+  if (i->op != BYOC_HOST_ALLOCATE || !i->operands.data[0]->is_value) return true;
+  return i->operands.data[0]->device == NULL || find_memory(places, i->operands.data[0], &memory);
+}
+
 // The row of the tensor, which is made if it is new.
 static bool find_tensor(byoc_host_places_t *places, const byoc_host_buffer_t *buffer, uint32_t *out_tensor) {
   const byoc_host_buffer_t *root = buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
@@ -493,6 +500,7 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
     const bool is_put = i->on.queue != NULL && !is_processor(i->on.queue->device);
     const bool waits = i->op == BYOC_HOST_AWAIT && places->device_rows.count > 0;
     if (is_put || waits) BYOC_RETURN_IF_ERROR(add_command(places, i, diag));
+    if (!add_memory_of_value(places, i)) return byoc_diag_out_of_memory(diag);
     const bool asks = i->op == BYOC_HOST_PACKED && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
     if (asks) places->tables.has_fallback = 1;
   }

@@ -391,6 +391,7 @@ static void close_device(byoc_devices_t *devices, byoc_open_device_t *device) {
 
 void byoc_devices_destroy(byoc_devices_t *devices) {
   if (devices == NULL) return;
+  if (devices->memories != NULL) byoc_devices_end_cells(devices);
   for (uint32_t i = 0; devices->commands != NULL && devices->devices != NULL && i < devices->places->device_count;
        i++) {
     close_device(devices, &devices->devices[i]);

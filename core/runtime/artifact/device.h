@@ -180,7 +180,7 @@ typedef struct byoc_open_tensor_t {
 typedef struct byoc_open_memory_t {
   byoc_device_buffer_t *workspace; // NULL: none
   uint32_t scope;                  // index among those of the device
-  uint32_t shares_blocks;          // 1: a block serves any value that fits in
+  uint32_t shares_blocks;          // 1: a block serves any value of its size class
   uint32_t queue_count;            // of the device, in this program
   // Blocks of values whose sizes the run knows (device_cell.c): those that may be taken, and those that commands of
   // this run may still use.

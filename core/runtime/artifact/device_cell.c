@@ -32,20 +32,16 @@ static void destroy_block(byoc_block_of_memory_t *head) {
   free(block);
 }
 
-static bool destroy_list(byoc_block_of_memory_t **list) {
-  const bool has_any = *list != NULL;
+static void destroy_list(byoc_block_of_memory_t **list) {
   for (byoc_block_of_memory_t *head = *list, *next = NULL; head != NULL; head = next) {
     next = head->next;
     destroy_block(head);
   }
   *list = NULL;
-  return has_any;
 }
 
-bool byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory) {
-  byoc_open_memory_t *open = &devices->memories[memory];
-  const bool had_free = destroy_list(&open->free), had_ended = !open->shares_blocks && destroy_list(&open->ended);
-  return had_free || had_ended;
+void byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory) {
+  destroy_list(&devices->memories[memory].free);
 }
 
 // The last cell is released. Commands of this run may still use the block: those of the same queue come first, but
@@ -61,7 +57,7 @@ static void give_back(byoc_block_of_memory_t *head) {
 void byoc_devices_end_cells(byoc_devices_t *devices) {
   for (uint32_t i = 0; i < devices->places->memory_count; i++) {
     byoc_open_memory_t *open = &devices->memories[i];
-    if (!open->shares_blocks) (void)destroy_list(&open->ended);
+    if (!open->shares_blocks) destroy_list(&open->ended);
     for (byoc_block_of_memory_t *head = open->ended, *next = NULL; head != NULL; head = next) {
       next = head->next;
       head->next = open->free;
@@ -86,10 +82,11 @@ void byoc_devices_drop_idle_cells(byoc_devices_t *devices) {
   }
 }
 
-static byoc_block_of_memory_t *find_free(byoc_open_memory_t *open, uint64_t capacity_bytes) {
+// A block may be smaller than others for as many bytes, where the device had no room for more.
+static byoc_block_of_memory_t *find_free(byoc_open_memory_t *open, uint64_t least_bytes, uint64_t most_bytes) {
   for (byoc_block_of_memory_t **at = &open->free; *at != NULL; at = &(*at)->next) {
     byoc_block_of_memory_t *head = *at;
-    if (head->capacity_bytes != capacity_bytes) continue;
+    if (head->capacity_bytes < least_bytes || head->capacity_bytes > most_bytes) continue;
     *at = head->next;
     return head;
   }
@@ -106,7 +103,7 @@ static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_d
     allocation.element_size_bytes = 1;
     allocation.dims = NULL;
     allocation.rank = 0;
-    *out_head = find_free(open, allocation.size_bytes);
+    *out_head = find_free(open, tensor->size_bytes, allocation.size_bytes);
   }
   int32_t status = BYOC_OK;
   if (*out_head == NULL) {
@@ -114,9 +111,9 @@ static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_d
     if (block == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
     block->devices = devices;
     block->memory = memory;
-    block->head.capacity_bytes = allocation.size_bytes;
     block->head.give_back = give_back;
-    status = byoc_devices_allocate_buffer(devices, memory, &allocation, "a value", &block->buffer);
+    status = byoc_devices_allocate_buffer(devices, memory, &allocation, tensor->size_bytes, "a value", &block->buffer);
+    block->head.capacity_bytes = allocation.size_bytes;
     if (status == BYOC_OK) *out_head = &block->head;
     if (status != BYOC_OK) free(block);
   }

@@ -22,10 +22,10 @@ int32_t byoc_devices_bind_queue(byoc_devices_t *devices, byoc_open_queue_t *queu
 int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory);
 // Copies the constants.
 int32_t byoc_devices_upload(byoc_devices_t *devices);
-// One allocation; `what` is what it is for.
-int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory,
-                                     const byoc_device_allocation_t *allocation, const char *what,
-                                     byoc_device_buffer_t **out_buffer);
+// One allocation; `what` is what it is for. Where the device has no room for as much, `least_bytes` will do, and
+// allocation->size_bytes becomes what there is.
+int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory, byoc_device_allocation_t *allocation,
+                                     uint64_t least_bytes, const char *what, byoc_device_buffer_t **out_buffer);
 // device_lend.c: memory of the host as memory of the device. BYOC_UNSUPPORTED, without a sentence, if it has to be
 // copied.
 int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host, uint64_t size_bytes,
@@ -35,11 +35,11 @@ void byoc_devices_take_back(byoc_devices_t *devices);
 // device.c: prepares an argument, and the sides of a copy or a fill, as the tensors are now.
 void byoc_devices_make_argument(byoc_devices_t *devices, uint32_t index);
 void byoc_devices_place_command(byoc_devices_t *devices, uint32_t index);
-// device_cell.c: releases the blocks of a memory that no cell has; false if there are none.
-bool byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory);
+// device_cell.c: releases the blocks of a memory that may be taken.
+void byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory);
 // A run begins: blocks that none has used for a while are released.
 void byoc_devices_drop_idle_cells(byoc_devices_t *devices);
-// All commands have ended.
+// All commands have ended: what they used may be taken.
 void byoc_devices_end_cells(byoc_devices_t *devices);
 // device_run.c: copies bytes of a memory to the host when all commands have ended.
 int32_t byoc_devices_read_bytes(byoc_devices_t *devices, uint32_t memory, const byoc_device_bytes_t *source,

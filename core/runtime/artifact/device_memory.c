@@ -18,19 +18,37 @@ static int32_t find_scope(byoc_devices_t *devices, uint32_t memory, uint32_t *ou
                           byoc_devices_name(devices, device, name), scope);
 }
 
-int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory,
-                                     const byoc_device_allocation_t *allocation, const char *what,
-                                     byoc_device_buffer_t **out_buffer) {
+// Releases the blocks of the memory that no value has, once commands use them no more. A failure is one of a command.
+static int32_t make_room(byoc_devices_t *devices, uint32_t memory, bool *out_has_room) {
+  const byoc_open_memory_t *open = &devices->memories[memory];
+  *out_has_room = open->free != NULL || open->ended != NULL;
+  const int32_t status = *out_has_room ? byoc_devices_settle(devices) : BYOC_OK;
+  if (status != BYOC_OK || !*out_has_room) return status;
+  byoc_devices_end_cells(devices);
+  byoc_devices_drop_blocks(devices, memory);
+  return BYOC_OK;
+}
+
+int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory, byoc_device_allocation_t *allocation,
+                                     uint64_t least_bytes, const char *what, byoc_device_buffer_t **out_buffer) {
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
   const uint64_t most = device->info.scopes[allocation->scope].allocation_size;
   char name[96];
-  if (most > 0 && allocation->size_bytes > most) {
+  if (most > 0 && least_bytes > most) {
     return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "%s gives %llu bytes at once, and %llu are needed for %s",
                             byoc_devices_name(devices, device, name), (unsigned long long)most,
-                            (unsigned long long)allocation->size_bytes, what);
+                            (unsigned long long)least_bytes, what);
   }
+  if (most > 0 && allocation->size_bytes > most) allocation->size_bytes = most;
   int32_t status = device->driver->allocate(device->handle, allocation, out_buffer);
-  if (status == BYOC_OUT_OF_MEMORY && byoc_devices_drop_blocks(devices, memory)) {
+  if (status == BYOC_OUT_OF_MEMORY) {
+    bool has_room = false;
+    const int32_t ended = make_room(devices, memory, &has_room);
+    if (ended != BYOC_OK) return ended;
+    if (has_room) status = device->driver->allocate(device->handle, allocation, out_buffer);
+  }
+  if (status == BYOC_OUT_OF_MEMORY && allocation->size_bytes > least_bytes) {
+    allocation->size_bytes = least_bytes;
     status = device->driver->allocate(device->handle, allocation, out_buffer);
   }
   if (status == BYOC_OK) return BYOC_OK;
@@ -94,7 +112,8 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
     allocation.dims = place->dims;
     allocation.rank = place->rank;
   }
-  return byoc_devices_allocate_buffer(devices, place->memory, &allocation, what, &tensor->buffer);
+  return byoc_devices_allocate_buffer(devices, place->memory, &allocation, allocation.size_bytes, what,
+                                      &tensor->buffer);
 }
 
 // Is there a tensor in the workspace? It has an address even if none of them has elements.
@@ -122,11 +141,12 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   for (uint32_t i = 0; i < places->queue_count; i++) open->queue_count += places->queues[i].device == place->device;
   const uint64_t size_bytes = place->workspace_size_bytes;
   if (shared && has_workspace(devices, memory)) {
-    const byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation),
-                                                 .scope = scope,
-                                                 .size_bytes = size_bytes > 0 ? size_bytes : 1,
-                                                 .element_size_bytes = 1};
-    status = byoc_devices_allocate_buffer(devices, memory, &allocation, "intermediate values", &open->workspace);
+    byoc_device_allocation_t allocation = {.struct_size = sizeof(allocation),
+                                           .scope = scope,
+                                           .size_bytes = size_bytes > 0 ? size_bytes : 1,
+                                           .element_size_bytes = 1};
+    status = byoc_devices_allocate_buffer(devices, memory, &allocation, allocation.size_bytes, "intermediate values",
+                                          &open->workspace);
   }
   for (uint32_t i = 0; i < places->tensor_count && status == BYOC_OK; i++) {
     const byoc_place_tensor_t *tensor = &places->tensors[i];
