@@ -92,7 +92,8 @@ static void fill_info(byoc_device_t *device) {
       .driver_version = device->driver_version,
       .memory_size = read_number(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(cl_ulong)),
       .alignment = alignment_bits >= 8 ? (uint32_t)(alignment_bits / 8) : 1,
-      // Elsewhere OpenCL promises that the host sees what kernels wrote only after a map, which is a copy on some.
+      // OpenCL promises only after a map that the host sees what kernels wrote. On processors nothing lies in between:
+      // so it is with PoCL, which the tests run. On other devices a map may be a copy.
       .is_unified =
           (type & CL_DEVICE_TYPE_CPU) != 0 && read_number(device, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0,
       .scope_count = BYOC_OPENCL_SCOPE_COUNT,
