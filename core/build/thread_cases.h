@@ -6,7 +6,7 @@
 //                                                 else { If (threads >= 2) { ... for 2 } else { ... for 1 } }
 //
 //   byoc_thread_cases_t cases;
-//   status = byoc_thread_cases_begin(&cases, module, counts, count, diag);
+//   status = byoc_thread_cases_begin(&cases, module, &threads, diag);
 //   for each i, while all is well: byoc_thread_cases_open(&cases, i, diag); place the module's functions in scope
 //   if (status == BYOC_OK) status = byoc_thread_cases_join(&cases, diag);
 //   byoc_thread_cases_deinit(&cases);

@@ -112,7 +112,7 @@ typedef struct byoc_host_c_metadata_t {
   size_t offset_bytes, size_bytes; // without the NUL
 } byoc_host_c_metadata_t;
 
-// The name of the table of an entry behind the first one; a printf format.
+// The name of the table of the n-th entry, from 0, of an artifact of several; a printf format.
 #define BYOC_HOST_C_TABLE "byoc_entry_%zu"
 
 // The tables: tensors, calls, engines, inputs and outputs, the model, the entry. Failures go into host->status.

@@ -120,6 +120,13 @@ static void test_inspect_runs_nothing(void **state) {
   byoc_test_ok(byoc_compose_seal("stranger.so", &diag), &diag);
   byoc_test_shell(0, "byoc inspect stranger.so --json && byoc inspect stranger.so");
   byoc_test_printed("artifact of odd");
+  byoc_test_shell(
+      0, "cc -shared -fPIC -DMETADATA='\"{\\\"entry\\\": 2, \\\"entries\\\": [1]}\"' stranger.c -o stranger.so");
+  byoc_test_ok(byoc_compose_seal("stranger.so", &diag), &diag);
+  byoc_test_shell(0, "byoc inspect stranger.so");
+  byoc_test_printed("entry  of \n");
+  byoc_test_shell(2, "byoc inspect stranger.so --entry a");
+  byoc_test_printed("the artifact has no entry 'a'; it has one model");
   assert_false(byoc_file_exists("ran"));
 }
 

@@ -120,14 +120,23 @@ static void test_18_7_entries_that_are_refused(void **state) {
       {"--entry a=prefill.byoc decode.byoc -o m.so", "not both"},
       {"--entry prefill.byoc -o m.so", "--entry takes NAME=MODEL"},
       {"--entry a=prefill.byoc --entry A=decode.byoc -o m.so", "there are two entries 'A'"},
-      {"--entry 1=prefill.byoc -o m.so", "--entry"},
+      {"--entry 1=prefill.byoc -o m.so", "--entry takes a C identifier"},
       {"--entry a=prefill.byoc -o m.so --emit host", "--emit is for one model"},
-      {"--entry a=prefill.byoc -o prefill.byoc", "prefill.byoc"},
+      {"--entry a=prefill.byoc -o prefill.byoc", "-o would overwrite 'prefill.byoc'"},
+      {"--entry a=prefill.byoc --entry b=header.h -o header.so", "the header of -o would overwrite 'header.h'"},
+      {"--entry a=prefill.byoc --entry b=w.weights -o m.so --weights w.weights",
+       "the weights file of -o would overwrite 'w.weights'"},
+      {"--entry a=prefill.byoc --entry b=folder.c/decode.byoc -o folder.c",
+       "the model 'folder.c/decode.byoc' lies in 'folder.c', a folder that is replaced as a whole"},
   };
+  byoc_test_shell(0,
+                  "mkdir folder.c && cp decode.byoc folder.c && cp decode.byoc header.h && cp decode.byoc w.weights");
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(2, "byoc build %s", cases[i].words);
     byoc_test_printed(cases[i].message);
   }
+  byoc_test_shell(0, "for f in folder.c/decode.byoc header.h w.weights; do cmp decode.byoc $f || exit 1; done");
+  byoc_test_shell(2, "byoc build --entry a=prefill.byoc > log 2>&1; code=$?; ! grep -F '(null)' log && exit $code");
   byoc_test_shell(1, "rm -f m.so; byoc build --entry a=prefill.byoc --entry b=missing.onnx -o m.so; code=$?; "
                      "ls m.so; exit $code");
   byoc_test_printed("the entry 'b'");

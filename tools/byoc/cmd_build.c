@@ -24,6 +24,12 @@ typedef struct build_options_t {
   byoc_text_items_t entries; // instead of the model
 } build_options_t;
 
+// NAME=MODEL of --entry.
+typedef struct entry_option_t {
+  char name[BYOC_COMPOSE_ENTRY_BYTES];
+  const char *model;
+} entry_option_t;
+
 // Text goes to -o if it is given, otherwise to standard output.
 static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_file_set_t *files,
                                 byoc_diag_t *diag) {
@@ -129,11 +135,10 @@ static byoc_status_t add_plan(const byoc_plan_t *plan, const build_options_t *op
 }
 
 static byoc_status_t check_outputs(const build_options_t *options, const byoc_compose_options_t *compose,
-                                   byoc_diag_t *diag) {
+                                   const char *model, byoc_diag_t *diag) {
   const char *artifact = compose->output;
   const bool is_source = options->emit == NULL && byoc_compose_is_source(artifact); // a folder of its own
-  const byoc_output_t others[] = {
-      {"the model", options->model}, {"--save-plan", options->save_plan}, {"--html", options->html}};
+  const byoc_output_t others[] = {{"the model", model}, {"--save-plan", options->save_plan}, {"--html", options->html}};
   if (is_source) BYOC_RETURN_IF_ERROR(byoc_outputs_check_outside(others, 3, artifact, diag));
   const bool has_header = options->emit == NULL && !is_source && !byoc_file_is_special(artifact);
   char *header = has_header ? byoc_compose_header_path(artifact, byoc_allocator_system()) : NULL;
@@ -155,7 +160,7 @@ static byoc_status_t check_outputs(const build_options_t *options, const byoc_co
                                    {"the data file of -o", data},
                                    {"--save-plan", options->save_plan},
                                    {"--html", options->html}};
-  byoc_status_t status = byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag);
+  byoc_status_t status = byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), model, diag);
   byoc_free(byoc_allocator_system(), header);
   byoc_free(byoc_allocator_system(), data);
   byoc_free(byoc_allocator_system(), weights);
@@ -197,8 +202,9 @@ static void choose_names(const build_options_t *options, build_names_t *names) {
 }
 
 // Checks what can be checked before any work.
-static byoc_status_t check_options(const build_options_t *options, const byoc_compose_options_t *compose,
-                                   byoc_diag_t *diag) {
+static byoc_status_t check_options(const build_options_t *options, const entry_option_t *entries,
+                                   const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  const size_t entry_count = options->entries.count;
   if (options->session.shard == NULL && (options->session.rank_count > 0 || options->session.rank > 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--rank and --ranks go with --shard");
   }
@@ -207,7 +213,10 @@ static byoc_status_t check_options(const build_options_t *options, const byoc_co
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
   }
-  BYOC_RETURN_IF_ERROR(check_outputs(options, compose, diag));
+  if (entry_count == 0) BYOC_RETURN_IF_ERROR(check_outputs(options, compose, options->model, diag));
+  for (size_t k = 0; k < entry_count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_outputs(options, compose, entries[k].model, diag));
+  }
   return options->emit == NULL && options->output != NULL ? check_artifact_name(options->output, diag) : BYOC_OK;
 }
 
@@ -238,12 +247,6 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
 
 // ---- several models ----
 
-// NAME=MODEL.
-typedef struct entry_option_t {
-  char name[BYOC_COMPOSE_ENTRY_BYTES];
-  const char *model;
-} entry_option_t;
-
 static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
                                 entry_option_t *entries) {
   const char *item = items->items[index], *equals = strchr(item, '=');
@@ -267,7 +270,7 @@ static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, by
   return BYOC_OK;
 }
 
-static byoc_status_t check_entries(const build_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *diag, entry_option_t *entries) {
   const struct {
     const char *name;
     bool is_given;
@@ -280,9 +283,14 @@ static byoc_status_t check_entries(const build_options_t *options, byoc_diag_t *
   if (options->output == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with --entry the artifact has no name of its own: give -o");
   }
-  if (options->entries.count <= BYOC_COMPOSE_MOST_ENTRIES) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu entries are given, and an artifact has at most %d",
-                         options->entries.count, BYOC_COMPOSE_MOST_ENTRIES);
+  if (options->entries.count > BYOC_COMPOSE_MOST_ENTRIES) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu entries are given, and an artifact has at most %d",
+                           options->entries.count, BYOC_COMPOSE_MOST_ENTRIES);
+  }
+  for (size_t k = 0; k < options->entries.count; ++k) {
+    BYOC_RETURN_IF_ERROR(read_entry(&options->entries, k, diag, entries));
+  }
+  return BYOC_OK;
 }
 
 // Prints what was made: one line of the whole, and one for each entry.
@@ -302,19 +310,13 @@ static byoc_status_t print_entries(const byoc_session_t *sessions, const entry_o
   return status;
 }
 
-static byoc_status_t build_entries(const build_options_t *options, const byoc_compose_options_t *compose,
-                                   byoc_diag_t *diag) {
+static byoc_status_t build_entries(const build_options_t *options, const entry_option_t *entries,
+                                   const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   const size_t count = options->entries.count;
-  entry_option_t entries[BYOC_COMPOSE_MOST_ENTRIES];
   byoc_session_t sessions[BYOC_COMPOSE_MOST_ENTRIES] = {0};
   const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
   const char *names[BYOC_COMPOSE_MOST_ENTRIES];
   byoc_status_t status = BYOC_OK;
-  const byoc_output_t outputs[] = {{"-o", byoc_compose_is_source(compose->output) ? NULL : compose->output}};
-  for (size_t k = 0; k < count; ++k) {
-    BYOC_RETURN_IF_ERROR(read_entry(&options->entries, k, diag, entries));
-    BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, 1, entries[k].model, diag));
-  }
   for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
     bool is_host = false;
     status = open_and_compile(&sessions[k], options, entries[k].model, &is_host, diag);
@@ -335,7 +337,8 @@ static byoc_status_t build_entries(const build_options_t *options, const byoc_co
 static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
                            byoc_diag_t *diag) {
   build_names_t names;
-  if (options->entries.count > 0) BYOC_RETURN_IF_ERROR(check_entries(options, diag));
+  entry_option_t entries[BYOC_COMPOSE_MOST_ENTRIES];
+  if (options->entries.count > 0) BYOC_RETURN_IF_ERROR(read_entries(options, diag, entries));
   choose_names(options, &names);
   byoc_compose_options_t compose = {
       // With --emit=c, -o names a file for the C of a shared object, not the folder that -o model.c is otherwise.
@@ -348,8 +351,8 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
       .files = files,
   };
   BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
-  BYOC_RETURN_IF_ERROR(check_options(options, &compose, diag));
-  return options->entries.count > 0 ? build_entries(options, &compose, diag)
+  BYOC_RETURN_IF_ERROR(check_options(options, entries, &compose, diag));
+  return options->entries.count > 0 ? build_entries(options, entries, &compose, diag)
                                     : build_model(session, options, &compose, diag);
 }
 
@@ -435,9 +438,8 @@ int byoc_main_build(int argc, char **argv) {
     status = read_threads(&options, &diag);
     if (status == BYOC_OK) status = build(&session, &options, &files, &diag);
     byoc_file_set_abandon(&files);
-    if (status != BYOC_OK) {
-      byoc_diag_context(&diag, status, "building %s", options.model != NULL ? options.model : options.output);
-    }
+    const char *what = options.model != NULL ? options.model : options.output;
+    if (status != BYOC_OK && what != NULL) byoc_diag_context(&diag, status, "building %s", what);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

@@ -227,7 +227,8 @@ static void append_entries(const json_t *root, byoc_string_t *out) {
   const json_t *entries = json_object_get(root, "entries");
   for (size_t i = 0; i < json_array_size(entries); ++i) {
     byoc_string_append(out, i > 0 ? ", " : "");
-    byoc_string_append_shown(out, json_string_value(json_array_get(entries, i)));
+    const char *name = json_string_value(json_array_get(entries, i));
+    byoc_string_append_shown(out, name != NULL ? name : "");
   }
 }
 
