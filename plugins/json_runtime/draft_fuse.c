@@ -7,11 +7,12 @@
 #include "draft.h"
 #include "layout_change.h"
 
-// Nodes whose engine operator takes post-ops. Views share memory and take none.
+// Nodes whose engine operator takes post-ops. Views share memory and take none, and a recurrent network stays where it
+// is: its further results may have been read.
 static int takes_post_ops(const byoc_dnnl_draft_node_t *node) {
-  static const char *const views[] = {"reshape", "transpose", "slice"};
-  for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); ++i)
-    if (strcmp(node->op, views[i]) == 0) return 0;
+  static const char *const without[] = {"reshape", "transpose", "slice", "recurrent"};
+  for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); ++i)
+    if (strcmp(node->op, without[i]) == 0) return 0;
   return json_array_size(node->post_ops) < 8;
 }
 

@@ -97,16 +97,26 @@ static void mark_known(const byoc_dnnl_draft_t *draft, int32_t value, char *know
     if (shape->dims[i] < 0) known[-1 - shape->dims[i]] = 1;
 }
 
-// Whether the engine can work out the sizes of a node's result (engine/open_sizes.c) from those known before.
+// Whether dimension `axis` of a node's result follows from its operands: the conditions of infer_size in
+// engine/open_sizes.c.
+static int can_infer(const byoc_dnnl_draft_t *draft, const byoc_dnnl_draft_node_t *node, int32_t axis) {
+  const int32_t rank = draft->values[node->output].shape.rank;
+  if (strcmp(node->op, "convolution") == 0 || strcmp(node->op, "pooling") == 0) return axis >= 2;
+  if (strcmp(node->op, "concat") == 0) return json_integer_value(json_object_get(node->attributes, "axis")) == axis;
+  if (strcmp(node->op, "slice") == 0) return draft->values[node->inputs[0]].shape.rank == rank;
+  return strcmp(node->op, "reshape") == 0;
+}
+
+// Whether the engine can work out the sizes of a node's result from those known before.
 static int has_known_sizes(const byoc_dnnl_draft_t *draft, const byoc_dnnl_draft_node_t *node, const char *known) {
-  static const char *const inferred[] = {"convolution", "pooling", "concat", "slice", "reshape"};
   const byoc_dnnl_shape_t *shape = &draft->values[node->output].shape;
-  int32_t unknown = 0, can_infer = 0;
-  for (int32_t i = 0; i < shape->rank; ++i)
-    if (shape->dims[i] < 0 && !known[-1 - shape->dims[i]]) ++unknown;
-  for (size_t i = 0; i < sizeof(inferred) / sizeof(inferred[0]); ++i)
-    if (strcmp(node->op, inferred[i]) == 0) can_infer = 1;
-  return unknown == 0 || (can_infer && (unknown == 1 || strcmp(node->op, "reshape") != 0));
+  int32_t unknown = 0;
+  for (int32_t i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] >= 0 || known[-1 - shape->dims[i]]) continue;
+    if (!can_infer(draft, node, i)) return 0;
+    ++unknown;
+  }
+  return unknown <= 1 || strcmp(node->op, "reshape") != 0;
 }
 
 // The tensors of a call have most sizes; returns NULL if the others follow from them.

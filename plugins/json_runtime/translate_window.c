@@ -20,13 +20,14 @@ static const char *read_open_pads(const byoc_dnnl_source_t *source, const window
   uint64_t count = 0;
   const int64_t *pads = source->graph->attribute_ints(source->node, "pads", &count);
   *begin = *end = 0;
+  if (pads != NULL && count != 2 * (uint64_t)window->rank) return "pads of another number than two for each axis";
   if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on an open size";
   if (strncmp(auto_pad, "SAME_", 5) == 0) {
     if (window->strides[axis] != 1) return "padding that follows from an open size";
     const int64_t needed = (window->kernel[axis] - 1) * window->dilations[axis];
     *begin = strcmp(auto_pad, "SAME_LOWER") == 0 ? needed - needed / 2 : needed / 2;
     *end = needed - *begin;
-  } else if (strcmp(auto_pad, "VALID") != 0 && pads != NULL && count == 2 * (uint64_t)window->rank) {
+  } else if (strcmp(auto_pad, "VALID") != 0 && pads != NULL) {
     *begin = pads[axis];
     *end = pads[window->rank + axis];
   }
