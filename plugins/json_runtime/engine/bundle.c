@@ -91,7 +91,7 @@ static int create_memory_file(const char *name) {
 }
 
 // Covers the holes of the loaded image with the artifact's own pages. Its constructors run once its allocations are
-// protected.
+// protected; also where these could not be, because the image stays, and who asks for it by name takes it for complete.
 static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, void *handle, int memory_fd,
                               int file_fd, uint64_t file_offset, byoc_dnnl_error_t *error) {
   struct link_map *map = NULL;
@@ -107,7 +107,7 @@ static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, 
     if (status != BYOC_OK) return status;
   }
   int32_t status = byoc_dnnl_reserve_protect(name, handle, 1, error);
-  if (status == BYOC_OK) byoc_dnnl_image_run_constructors(image, map->l_addr);
+  byoc_dnnl_image_run_constructors(image, map->l_addr);
   return status;
 }
 
@@ -121,8 +121,10 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
   void *handle = NULL;
   int memory_fd = create_memory_file(blob->name);
   if (memory_fd < 0) {
-    status = byoc_dnnl_fail(error, BYOC_UNSUPPORTED, "cannot create a memory file for the bundled %s: %s", blob->name,
-                            strerror(errno));
+    const int is_full = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
+    status = byoc_dnnl_fail(error, is_full ? BYOC_OUT_OF_MEMORY : BYOC_UNSUPPORTED,
+                            "cannot create a memory file for the bundled %s: %s%s", blob->name, strerror(errno),
+                            is_full ? "" : "; build with dnnl -deploy=system");
     goto cleanup;
   }
   if (image.hole_count > 0) {

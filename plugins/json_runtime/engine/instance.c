@@ -22,14 +22,16 @@ static void leave_threads(const byoc_dnnl_instance_t *instance, int32_t before) 
   if (before != instance->thread_count) instance->api->omp_set_num_threads(before);
 }
 
-// Makes the arena and the scratchpad large enough. Functions are moved to the new ones before they run.
+// Makes the arena and the scratchpad large enough. Functions are moved to the new ones before they run. On failure the
+// old memory is kept: the shapes that were met before still need it.
 static int32_t reserve(uint8_t **memory, uint64_t *size_bytes, uint64_t wanted, byoc_dnnl_error_t *error) {
   if (*memory != NULL && *size_bytes >= wanted) return BYOC_OK;
+  uint8_t *larger = byoc_dnnl_allocate_pages(wanted);
+  if (larger == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the dnnl engine's arena");
   free(*memory);
-  *memory = byoc_dnnl_allocate_pages(wanted);
-  *size_bytes = *memory != NULL ? wanted : 0;
-  if (*memory != NULL) return BYOC_OK;
-  return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the dnnl engine's arena");
+  *memory = larger;
+  *size_bytes = wanted;
+  return BYOC_OK;
 }
 
 // Creates primitives and memory objects of functions that have been described.

@@ -6,11 +6,12 @@
 
 #include "error.h"
 
-// Loads the library of the reserve. Called before oneDNN is loaded, by one thread of the process at a time.
+// Loads the library of the reserve. Called before oneDNN is loaded, by one thread of the process at a time. Succeeds
+// without one where the system does not permit it (no /proc, or a policy against memory files that are executed).
 int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error);
 
-// Lets a library that stays loaded allocate through the reserve; no effect where that could not be loaded. `is_new`: no
-// thread has been in it.
+// Lets a library that stays loaded allocate through the reserve; no effect where that could not be loaded, or where the
+// system does not permit it. `is_new`: no thread has been in it.
 int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, byoc_dnnl_error_t *error);
 
 // How often memory ran out in this process, under a library that is protected. Where the number has grown, what oneDNN

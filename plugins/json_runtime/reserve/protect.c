@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pages.h"
+#include "relro.h"
 #include "reserve.h"
 
 #if defined(__x86_64__)
@@ -167,12 +168,7 @@ static function_t find_redirected(const char *name) {
 // The pages that are read-only after relocation are writable for a moment.
 static int write_address(const struct dl_phdr_info *info, uintptr_t slot, function_t function) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  int is_read_only = 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
-    if (segment->p_type == PT_GNU_RELRO && slot - begin < segment->p_memsz) is_read_only = 1;
-  }
+  const int is_read_only = byoc_dnnl_is_relro(info, slot, page);
   void *first = (void *)(slot / page * page);
   if (is_read_only && mprotect(first, page, PROT_READ | PROT_WRITE) != 0) return 0;
   __atomic_store_n((uintptr_t *)slot, (uintptr_t)function, __ATOMIC_RELEASE);

@@ -6,6 +6,9 @@
 // this library, which calls the C library and, only where that fails, takes from pages that were mapped beforehand. No
 // call of oneDNN sees a failure then; the engine asks afterwards whether there was one, and gives up in good order.
 //
+// This holds for the whole process: also the host's own `new` and OpenMP loops take from the reserve then, and their
+// allocations are counted with oneDNN's. A count that another thread raised ends a create that had all it needed.
+//
 // The table of addresses through which a library calls others is changed for that. What stands there has to stay for
 // as long as oneDNN does, for the life of the process, and an artifact may be unloaded: hence a library of its own,
 // which artifacts carry and load once per process, by its name.
@@ -26,7 +29,7 @@
 BYOC_RESERVE_EXPORT int32_t byoc_reserve_open(void);
 
 // Lets the library behind a handle of dlopen allocate through this one. `is_new`: no thread has been in it. One caller
-// at a time; again has no effect. Returns 0 if the system does not permit it.
+// at a time; again has no effect. Returns 0 if the system does not permit it; errno says why.
 BYOC_RESERVE_EXPORT int32_t byoc_reserve_protect(void *handle, int32_t is_new);
 
 // How many allocations of this process the reserve has served.

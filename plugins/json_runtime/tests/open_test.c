@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions with open sizes: each shape gives what plain loops give, and a context keeps those used last.
+#define _GNU_SOURCE // RTLD_NOLOAD
+#include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +16,32 @@
 #include "byoc/engine.h"
 #include "engine/instance.h"
 #include "reference.h"
+#include "reserve/reserve.h"
 
 extern const byoc_engine_t byoc_engine_dnnl;
 
 #define ELEMENTS_AT_MOST 16384
+
+// The linker puts these two in front of the originals (CMakeLists.txt). The first forbids memory files, as
+// vm.memfd_noexec=2 does, where the test is run so; the second lets allocations of at least so many bytes fail.
+static int forbids_memory_files;
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags) {
+  if (!forbids_memory_files) return __real_memfd_create(name, flags);
+  errno = EACCES;
+  return -1;
+}
+
+static uint64_t refused_bytes = UINT64_MAX;
+static int refused_count;
+void *__real_byoc_dnnl_allocate_pages(uint64_t size_bytes);
+void *__wrap_byoc_dnnl_allocate_pages(uint64_t size_bytes);
+void *__wrap_byoc_dnnl_allocate_pages(uint64_t size_bytes) {
+  if (size_bytes < refused_bytes) return __real_byoc_dnnl_allocate_pages(size_bytes);
+  ++refused_count;
+  return NULL;
+}
 
 // $0 to $2: sizes. The convolution's height, $2, follows from the input's; no tensor of a call has it.
 static const char network[] =
@@ -174,6 +199,22 @@ static void test_shapes_used_last_are_kept(void **state) {
   assert_int_equal(f->instance->functions[0].count, 2);
 }
 
+static void test_shapes_met_before_outlive_a_lack_of_memory(void **state) {
+  fixture_t *f = *state;
+  check_shape(f, 1, 7);
+  refused_bytes = f->instance->arena_size_bytes + 1;
+  refused_count = 0;
+  set_shape(f, 3, 20);
+  const int32_t status = run(f);
+  refused_bytes = UINT64_MAX;
+  assert_int_equal(status, BYOC_OUT_OF_MEMORY);
+  assert_true(refused_count > 0);
+  assert_non_null(strstr(f->message, "out of memory for the dnnl engine's arena"));
+  assert_true(has_variant(f, 1, 7) && !has_variant(f, 3, 20));
+  check_shape(f, 1, 7);
+  check_shape(f, 3, 20);
+}
+
 static void test_shapes_share_repacked_constants(void **state) {
   fixture_t *f = *state;
   check_shape(f, 1, 7);
@@ -274,13 +315,21 @@ static void test_damaged_open_sizes(void **state) {
   }
 }
 
-int main(void) {
+static void test_reserve_is_there_where_it_may_be(void **state) {
+  (void)state;
+  assert_int_equal(dlopen(BYOC_DNNL_RESERVE_SONAME, RTLD_LAZY | RTLD_NOLOAD) == NULL, forbids_memory_files);
+}
+
+int main(int argument_count, char **arguments) {
+  forbids_memory_files = argument_count > 1 && strcmp(arguments[1], "without_reserve") == 0;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {TEST(test_shapes_used_last_are_kept),
+                                     TEST(test_shapes_met_before_outlive_a_lack_of_memory),
                                      TEST(test_shapes_share_repacked_constants),
                                      TEST(test_no_images_no_work),
                                      TEST(test_misuse_is_refused),
                                      TEST(test_sizes_that_do_not_follow_are_refused),
-                                     TEST(test_damaged_open_sizes)};
+                                     TEST(test_damaged_open_sizes),
+                                     TEST(test_reserve_is_there_where_it_may_be)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the reserve's blocks: they are aligned, do not overlap, and become one gap again.
+// Tests of the reserve: its blocks are aligned, do not overlap, and become one gap again; it knows the pages that are
+// read-only after relocation.
+#define _GNU_SOURCE // dl_phdr_info
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../reserve/pages.h"
+#include "../reserve/relro.h"
 
 enum { MOST_BLOCKS = 4096, RESERVE_BYTES = 32 << 20, UNIT = 64 };
 
@@ -66,10 +69,26 @@ static void test_blocks_are_counted(void **state) {
   assert_one_gap();
 }
 
+// The last page of 0x2300 bytes from 0x11e00 on is shared with variables, and stays writable.
+static void test_read_only_pages_are_whole(void **state) {
+  (void)state;
+  const ElfW(Phdr) segments[] = {{.p_type = PT_LOAD, .p_vaddr = 0x11000, .p_memsz = 0x9000},
+                                 {.p_type = PT_GNU_RELRO, .p_vaddr = 0x11e00, .p_memsz = 0x2300}};
+  const struct dl_phdr_info info = {.dlpi_addr = 0x700000, .dlpi_phdr = segments, .dlpi_phnum = 2};
+  assert_false(byoc_dnnl_is_relro(&info, 0x710ff8, 0x1000));
+  assert_true(byoc_dnnl_is_relro(&info, 0x711000, 0x1000));
+  assert_true(byoc_dnnl_is_relro(&info, 0x711e00, 0x1000));
+  assert_true(byoc_dnnl_is_relro(&info, 0x713ff8, 0x1000));
+  assert_false(byoc_dnnl_is_relro(&info, 0x714000, 0x1000));
+  assert_false(byoc_dnnl_is_relro(&info, 0x7140f8, 0x1000));
+  assert_false(byoc_dnnl_is_relro(&info, 0x711e00, 0x10000)); // all of it lies in one page of 64 KiB
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_blocks_are_apart),
       cmocka_unit_test(test_blocks_are_counted),
+      cmocka_unit_test(test_read_only_pages_are_whole),
   };
   return cmocka_run_group_tests(tests, map_pages, NULL);
 }
