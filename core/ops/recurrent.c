@@ -135,6 +135,20 @@ static byoc_value_t *as_type(byoc_writer_t *w, byoc_value_t *x, byoc_dtype_t dty
   return x ? byoc_write_cast(w, x, dtype) : NULL;
 }
 
+// Exporters write out the functions that a network has anyway; who reads the steps need not know the names.
+static void drop_default_activations(const byoc_node_t *node, int64_t directions, byoc_node_t *steps) {
+  static const byoc_activation_kind_t gated[] = {BYOC_ACTIVATION_Sigmoid, BYOC_ACTIVATION_Tanh, BYOC_ACTIVATION_Tanh};
+  const byoc_net_t net = byoc_net_of(node);
+  const size_t count = net == BYOC_NET_RNN ? 1 : net == BYOC_NET_GRU ? 2 : 3;
+  for (int64_t d = 0; d < directions; ++d) {
+    byoc_activation_t given[3];
+    if (!byoc_recurrent_activations(node, (int32_t)d, given)) return;
+    for (size_t i = 0; i < count; ++i)
+      if (given[i].kind != (net == BYOC_NET_RNN ? BYOC_ACTIVATION_Tanh : gated[i])) return;
+  }
+  byoc_attributes_remove(&steps->attributes, "activations");
+}
+
 // LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
 static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t *const in[IN_P + 1],
                                  const byoc_attribute_t *attributes, size_t attribute_count) {
@@ -163,6 +177,7 @@ static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t 
   byoc_node_t *made =
       byoc_write_many(w, "byoc", names[net], operands, count, node->result_count, attributes, attribute_count);
   if (!made || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(w->diag);
+  drop_default_activations(node, directions, made);
   for (uint32_t i = 0; i < node->result_count; ++i) {
     byoc_value_t *value = byoc_write_cast(w, made->results[i], given);
     if (!value || !byoc_value_replace_uses(node->results[i], value)) return byoc_diag_failure(w->diag);

@@ -31,7 +31,7 @@ static const char *read_cell(const byoc_dnnl_source_t *source, network_t *n) {
   n->is_linear = n->gates == 3 && graph->node_int(source->node, "linear_before_reset") != 0;
   n->directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
   n->cell = n->is_lstm ? "lstm" : n->gates == 1 ? "tanh" : n->is_linear ? "linear_gru" : "gru";
-  if (graph->has_attribute(source->node, "activations")) return "activations that are named";
+  if (graph->has_attribute(source->node, "activations")) return "activations other than the defaults";
   if (graph->has_attribute(source->node, "clip")) return "sums that are clipped";
   if (graph->node_int(source->node, "layout") != 0) return "sequences in front of steps";
   if (n->is_lstm && graph->node_int(source->node, "input_forget") != 0) return "input and forget gates that are one";

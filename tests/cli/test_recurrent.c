@@ -94,6 +94,21 @@ static void test_rnn_of_which_the_last_state_is_read(void **state) {
   compare("--expect z=reference/z.npy");
 }
 
+// As PyTorch's exporter writes them; names are equal without regard to case.
+static void test_default_activations_by_name(void **state) {
+  (void)state;
+  write_model(4, 2, "", "%y : f32[T,2,N,37]",
+              "%y = LSTM@14(%x, @w, @r, @b) {hidden_size = 37, direction = \"bidirectional\", "
+              "activations = [\"Sigmoid\", \"Tanh\", \"Tanh\", \"sigmoid\", \"tanh\", \"tanh\"]} : f32[T,2,N,37]",
+              "%y");
+  build("dnnl 3 operators in 1 region");
+  compare("--expect y=reference/y.npy");
+  write_model(1, 1, "", "%y : f32[T,1,N,37]",
+              "%y = RNN@14(%x, @w, @r) {hidden_size = 37, activations = [\"Tanh\"]} : f32[T,1,N,37]", "%y");
+  build("dnnl 2 operators in 1 region");
+  compare("--expect y=reference/y.npy");
+}
+
 // The product of all inputs may still be dnnl's.
 static void test_networks_that_onednn_does_not_have(void **state) {
   (void)state;
@@ -105,12 +120,21 @@ static void test_networks_that_onednn_does_not_have(void **state) {
               "%y = GRU@14(%x, @w, @r, @b) {hidden_size = 37, clip = 0.5} : f32[T,1,N,37]", "%y");
   byoc_test_shell(0, "byoc explain model.byoc -t 'dnnl; c'");
   byoc_test_printed("sums that are clipped");
+  // The second direction's differ.
+  write_model(3, 2, "", "%y : f32[T,2,N,37]",
+              "%y = GRU@14(%x, @w, @r, @b) {hidden_size = 37, direction = \"bidirectional\", "
+              "activations = [\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Relu\"]} : f32[T,2,N,37]",
+              "%y");
+  byoc_test_shell(0, "byoc explain model.byoc -t 'dnnl; c'");
+  byoc_test_printed("activations other than the defaults");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lstm), cmocka_unit_test(test_lstm_without_states),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lstm),
+                                     cmocka_unit_test(test_lstm_without_states),
                                      cmocka_unit_test(test_gru),
                                      cmocka_unit_test(test_rnn_of_which_the_last_state_is_read),
+                                     cmocka_unit_test(test_default_activations_by_name),
                                      cmocka_unit_test(test_networks_that_onednn_does_not_have)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
