@@ -112,7 +112,7 @@ typedef struct byoc_profile_total_t {
   const char *operators; // not terminated
   size_t operators_size;
   const char *target;
-  size_t count; // instructions, or nodes of an engine
+  double calls; // in a run: how often these instructions, or nodes of an engine, ran together
   double ns;
 } byoc_profile_total_t;
 // The longest first, from malloc; NULL if out of memory. Nodes of engines count instead of their instructions.

@@ -200,8 +200,8 @@ static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
     append_text_of(out, total->operators, total->operators_size);
     byoc_string_append(out, "<td>");
     append_key(profile, total->target, out);
-    byoc_string_appendf(out, "<td class=\"number\">%zu<td class=\"number\">%.3f<td class=\"number\">%.1f%%</tr>\n",
-                        total->count, total->ns / 1e6, 100 * total->ns / profile->steps_ns);
+    byoc_string_appendf(out, "<td class=\"number\">%.0f<td class=\"number\">%.3f<td class=\"number\">%.1f%%</tr>\n",
+                        total->calls, total->ns / 1e6, 100 * total->ns / profile->steps_ns);
   }
   byoc_string_append(out, "</table>\n");
   free(totals);

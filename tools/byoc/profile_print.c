@@ -75,9 +75,9 @@ static void print_totals(const byoc_profile_t *profile) {
   double rest_ns = 0;
   for (size_t i = SHOWN; i < count; ++i) rest_ns += totals[i].ns;
   for (size_t i = 0; i < count && i < SHOWN && count > 1; ++i) {
-    byoc_print("%-40.*s %-8s %10.2f %5.1f%% %8zu\n",
+    byoc_print("%-40.*s %-8s %10.2f %5.1f%% %8.0f\n",
                (int)(totals[i].operators_size < 40 ? totals[i].operators_size : 40), totals[i].operators,
-               totals[i].target, totals[i].ns / 1e3, 100 * totals[i].ns / profile->steps_ns, totals[i].count);
+               totals[i].target, totals[i].ns / 1e3, 100 * totals[i].ns / profile->steps_ns, totals[i].calls);
   }
   if (count > SHOWN) {
     printf("%-49s %10.2f %5.1f%%\n", "others", rest_ns / 1e3, 100 * rest_ns / profile->steps_ns);
@@ -153,6 +153,11 @@ static json_t *rows_json(const byoc_profile_t *profile) {
   return steps;
 }
 
+static json_t *total_json(const byoc_profile_total_t *total, const char *operators) {
+  return json_pack("{s:o, s:o, s:I, s:f}", "operators", byoc_json_text(operators), "target",
+                   byoc_json_text(total->target), "calls", (json_int_t)total->calls, "us", total->ns / 1e3);
+}
+
 static json_t *totals_json(const byoc_profile_t *profile) {
   size_t count = 0;
   byoc_profile_total_t *totals = byoc_profile_totals(profile, &count);
@@ -161,10 +166,8 @@ static json_t *totals_json(const byoc_profile_t *profile) {
     byoc_string_t operators;
     byoc_string_init(&operators, byoc_allocator_system());
     byoc_string_append_bytes(&operators, totals[i].operators, totals[i].operators_size);
-    json_t *total =
-        json_pack("{s:o, s:o, s:I, s:f}", "operators", byoc_json_text(operators.data), "target",
-                  byoc_json_text(totals[i].target), "count", (json_int_t)totals[i].count, "us", totals[i].ns / 1e3);
-    if (operators.failed || json_array_append_new(array, total) != 0) {
+    json_t *total = operators.failed ? NULL : total_json(&totals[i], operators.data);
+    if (json_array_append_new(array, total) != 0) {
       json_decref(array);
       array = NULL;
     }

@@ -150,9 +150,8 @@ void byoc_profile_print_threads(const byoc_profile_t *profile, const size_t *los
       (int)n, all->many_ns > 0 ? all->alone_ns / all->many_ns : 1, lost_ns(all, n) / 1e6, (int)n,
       all->alone_loss_ns / 1e6, all->uneven_ns / 1e6, all->fork_ns / 1e6, all->dearer_ns / 1e6);
   if (!profile->has_other_plan) return;
-  printf("The artifact has another plan for one thread than for %d. What only one of them runs is in no sum above; "
-         "compare "
-         "the whole runs by byoc bench.\n",
+  printf("The artifact has another plan for one thread than for %d. What only one of them runs is in no sum above;\n"
+         "compare the whole runs by byoc bench.\n",
          (int)n);
 }
 

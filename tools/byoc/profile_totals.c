@@ -50,7 +50,7 @@ byoc_profile_total_t *byoc_profile_totals(const byoc_profile_t *profile, size_t 
     if (k == count) {
       totals[count++] = (byoc_profile_total_t){.operators = row->name, .operators_size = size, .target = target};
     }
-    totals[k].count += 1;
+    totals[k].calls += row->calls;
     totals[k].ns += row->median_ns;
   }
   qsort(totals, count, sizeof(*totals), compare_totals);
