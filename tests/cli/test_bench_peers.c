@@ -69,6 +69,29 @@ static void test_neighbours(void **state) {
   byoc_test_shell(0, "grep -q '^1 thread, 1 neighbour: median ms' out/table.txt");
 }
 
+// Helpers that have begun end when others cannot begin.
+static void test_no_helper_stays(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "python3 -B - <<'END'\n"
+                     "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
+                     "from bench_peers import machine, rounds\n"
+                     "begun = []\n"
+                     "class Peak(machine.Peak):\n"
+                     "    def __init__(self, threads):\n"
+                     "        super().__init__(threads)\n"
+                     "        begun.extend(self.processes)\n"
+                     "def refuse(count):\n"
+                     "    raise OSError('no more processes')\n"
+                     "machine.Peak, machine.Neighbours = Peak, refuse\n"
+                     "try:\n"
+                     "    rounds.take_rounds([], 2, 1, None)\n"
+                     "except OSError as error:\n"
+                     "    print(error, [helper.process.poll() for helper in begun])\n"
+                     "END");
+  byoc_test_printed("no more processes [0, 0]\n");
+}
+
 // A round in whose turn the machine was slow does not count; if that leaves too few, all do.
 static void test_rounds_that_count(void **state) {
   (void)state;
@@ -110,8 +133,11 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_race), cmocka_unit_test(test_neighbours),
-                                     cmocka_unit_test(test_rounds_that_count), cmocka_unit_test(test_tables),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_race),
+                                     cmocka_unit_test(test_neighbours),
+                                     cmocka_unit_test(test_no_helper_stays),
+                                     cmocka_unit_test(test_rounds_that_count),
+                                     cmocka_unit_test(test_tables),
                                      cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

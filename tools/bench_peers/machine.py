@@ -46,46 +46,50 @@ class Process:
         self.process.wait()
 
 
-class Neighbours:
-    """Programs that are at work beside the contestants: products and copies, half of the time each."""
+class Processes:
+    """Some of the same role, for a `with`, which ends them."""
 
-    def __init__(self, count):
+    def __init__(self, role, count):
         self.processes = []
         try:
             for _ in range(count):
-                self.processes.append(Process("neighbour"))
+                self.processes.append(Process(role))
         except BaseException:
             self.stop()
             raise
+
+    def stop(self):
+        for process in self.processes:
+            process.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
+
+class Neighbours(Processes):
+    """Programs that are at work beside the contestants: products and copies, half of the time each."""
+
+    def __init__(self, count):
+        super().__init__("neighbour", count)
 
     def are_there(self):
         return all(neighbour.process.poll() is None for neighbour in self.processes)
 
-    def stop(self):
-        for neighbour in self.processes:
-            neighbour.stop()
 
-
-class Peak:
+class Peak(Processes):
     """What as many processors as there are threads do together at most, in GFLOP/s."""
 
     def __init__(self, threads):
-        self.processes, self.values = [], []
-        try:
-            for _ in range(threads):
-                self.processes.append(Process("peak"))
-        except BaseException:
-            self.stop()
-            raise
+        self.values = []
+        super().__init__("peak", threads)
 
     def measure(self):
         for helper in self.processes:
             helper.send("measure")
         self.values.append(sum(float(helper.read()) for helper in self.processes))
-
-    def stop(self):
-        for helper in self.processes:
-            helper.stop()
 
 
 def quiet_rounds(peaks):

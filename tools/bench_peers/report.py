@@ -172,8 +172,8 @@ def table(rows):
     return "\n".join(out + (["", "failed:"] + failures if failures else []))
 
 
-FIELDS = ["model", "threads", "neighbours", "contestant", "median_ms", "best_ms", "processor_ms", "runs", "ratio", "agrees", "worst_difference",
-          "build_s", "size_bytes", "open_ms", "first_result_ms", "start_ms", "error"]
+FIELDS = ["model", "threads", "neighbours", "contestant", "median_ms", "best_ms", "processor_ms", "runs", "ratio",
+          "agrees", "worst_difference", "build_s", "size_bytes", "open_ms", "first_result_ms", "start_ms", "error"]
 
 
 def as_csv(rows):
@@ -216,7 +216,8 @@ def plot(rows):
         for model in models + ["geometric mean"]:
             bars = []
             for name in contestants:
-                value = mean[name][0] if model == "geometric mean" and name in mean else ratio(by_key, model, case, name)
+                is_mean = model == "geometric mean" and name in mean
+                value = mean[name][0] if is_mean else ratio(by_key, model, case, name)
                 if value is not None:
                     bars.append((name, value))
             if not bars:

@@ -162,8 +162,7 @@ def take_round(field, number, arguments):
 
 def take_rounds(field, threads, neighbours, arguments):
     """Returns the machine's peaks before the first round and after each; without neighbours, see machine.py."""
-    peak, others = machine.Peak(threads), machine.Neighbours(neighbours)
-    try:
+    with machine.Peak(threads) as peak, machine.Neighbours(neighbours) as others:
         peak.measure()
         for number in range(arguments.rounds):
             if not others.are_there():
@@ -173,12 +172,7 @@ def take_rounds(field, threads, neighbours, arguments):
             time.sleep(PAUSE_S)
             peak.measure()
             if sys.stdout.isatty():
-                print(f"\r  round {number + 1} of {arguments.rounds}", end="", flush=True)
-    finally:
-        if sys.stdout.isatty():
-            print("\r", end="")
-        others.stop()
-        peak.stop()
+                print(f"\r  round {number + 1} of {arguments.rounds}\r", end="", flush=True)
     return peak.values
 
 

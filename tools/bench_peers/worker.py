@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One engine in a process of its own. Speaks lines of JSON: {"turn_ms": t, "runs": most} gives {"ms": [...],
-"processor_ms": the processor time of all threads for a run}, {"save": path} saves the outputs. The first line out tells how long it took to open the model and to get the first result."""
+"processor_ms": the processor time of all threads for a run}, {"save": path} saves the outputs. The first line out
+tells how long it took to open the model and to get the first result.
+"""
 import json
 import pathlib
 import signal
