@@ -214,10 +214,10 @@ static byoc_status_t need_within(const byoc_infer_t *infer, uint32_t index, cons
   for (int64_t i = 0; is_constant && i < byoc_type_element_count(value->type); ++i) {
     const int64_t element = byoc_constant_element_i64(value->constant, i);
     if (element >= 0 && element <= limit) continue;
-    char range[64] = "of at least 0";
-    if (is_known) snprintf(range, sizeof range, "in [0, %lld]", (long long)limit);
-    return byoc_infer_error(infer, "operand %u, %s: element %lld is %lld; expected values %s", index, name,
-                            (long long)i, (long long)element, range);
+    char expected[64] = "; expected values of at least 0";
+    if (is_known) snprintf(expected, sizeof expected, "; expected values in [0, %lld]", (long long)limit);
+    return byoc_infer_error(infer, "operand %u, %s: element %lld is %lld%s", index, name, (long long)i,
+                            (long long)element, limit < 0 ? ", but there are none" : expected);
   }
   if ((is_constant && is_known) || !infer->relations) return BYOC_OK;
   const byoc_limit_t noted = {.operand = index, .name = name, .most = most, .less = less};

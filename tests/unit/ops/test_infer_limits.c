@@ -32,6 +32,9 @@ static const infer_case_t cases[] = {
     {"@i : i32[2] = [1, -1]", "%a : f32[2,3,4,5], %b : f32[2,4], %s : i32[2]",
      "com.microsoft::CropAndResize@1(%a, %b, @i, %s)", 1,
      "! operand 2, the number of an image: element 1 is -1; expected values in [0, 1]"},
+    {"@i : i32[1] = [0]", "%a : f32[0,3,4,5], %b : f32[1,4], %s : i32[2]",
+     "com.microsoft::CropAndResize@1(%a, %b, @i, %s)", 1,
+     "! operand 2, the number of an image: element 0 is 0, but there are none"},
     // Broadcasts
     {"", "%a : f32[2,3,4], %b : f32[3,4]", "Add@6(%a, %b) {broadcast = 1, axis = 2}", 1, "! operand 1: "},
     {"", "%a : f32[2,3,4], %b : f32[4,1]", "Add@6(%a, %b) {broadcast = 1, axis = 2}", 1, "f32[2,3,4]"},
