@@ -4,10 +4,12 @@
 
 #include "core/kernel/transposed.h"
 
-// The operand's dimension along an axis of the iteration space; -1 if it has none there. BatchNormalization's vectors
-// have one element for each channel.
+// The operand's dimension along an axis of the iteration space; negative if it has none there. BatchNormalization's
+// vectors have one element for each channel, axis 1 of its own result. A wrong guess only costs speed.
 static int32_t dim_along(const byoc_node_t *node, uint32_t operand, const byoc_type_t *space, int32_t axis) {
-  if (operand > 0 && byoc_node_is(node, "", "BatchNormalization")) return axis == 1 ? 0 : -1;
+  if (operand > 0 && byoc_node_is(node, "", "BatchNormalization")) {
+    return axis == 1 + space->rank - node->operands[0]->type->rank ? 0 : -1;
+  }
   return axis - (space->rank - node->operands[operand]->type->rank);
 }
 

@@ -21,6 +21,11 @@ PAGE_PARTS(PART_DECLARE)
 #undef PART_DECLARE
 extern const unsigned char byoc_embed_page_plan_html[];
 
+// The places of the parts. The scripts read the plan, and the style stands before it.
+#define PART_PLACE(symbol, mark) PLACE_##symbol,
+enum { PAGE_PARTS(PART_PLACE) FIRST_SCRIPT = PLACE_page_plan_data_js };
+#undef PART_PLACE
+
 static const char plan_mark[] = "/*PLAN*/null";
 
 typedef struct page_part_t {
@@ -60,7 +65,7 @@ static bool append_page(byoc_string_t *out, const byoc_string_t *json) {
 #undef PART_ROW
   const char *page = (const char *)byoc_embed_page_plan_html;
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
-    if (i == 2) { // the scripts read the plan, the style stands before it
+    if (i == FIRST_SCRIPT) {
       if (!append_until(out, &page, plan_mark)) return false;
       append_escaped(out, json);
     }
