@@ -139,10 +139,23 @@ static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char 
   return status;
 }
 
+// Names by descriptor are used again once a descriptor is closed, by other plugins too, and dlopen takes a library for
+// loaded if it has seen the name: the path gets as many "./" as it takes to be a new one.
+static void *open_file(int file) {
+  char path[128] = "/proc/self/fd/";
+  for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {
+    snprintf(path + at, sizeof(path) - at, "%d", file);
+    void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (loaded == NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    dlclose(loaded);
+    memcpy(path + at, "./", 2);
+  }
+  return NULL;
+}
+
 // Opens the shared object that the plugin carries, through a file in memory.
 static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
   int32_t status = BYOC_OK;
-  char path[64];
   const int file = memfd_create("byoc-shim", MFD_CLOEXEC);
   if (file < 0) return report(runtime, BYOC_IO, "a file in memory", strerror(errno));
   for (unsigned long long done = 0; done < BYOC_SHIM_SHARED_SIZE && status == BYOC_OK;) {
@@ -153,8 +166,7 @@ static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
       status = report(runtime, BYOC_IO, "a file in memory", strerror(errno));
   }
   if (status == BYOC_OK) {
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-    *out_handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    *out_handle = open_file(file);
     if (*out_handle == NULL)
       status = report(runtime, BYOC_IO, "opening the library that the plugin carries", dlerror());
   }
