@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -236,11 +237,11 @@ static void hear_sanitizers(void) {
 // ---- hangs ----
 
 // Turns are counted, not time: while somebody stops the process, neither the foreign code nor this goes on.
-static void *watch(void *self) {
+static void *watch(void *started) {
   enum { TURN_MS = 100 };
   uint64_t seen = 0;
   int64_t turns = 0;
-  (void)self;
+  (void)sem_post(started);
   for (;;) {
     (void)poll(NULL, 0, TURN_MS);
     const uint64_t now = atomic_load(&changes);
@@ -259,14 +260,23 @@ static void *watch(void *self) {
 
 static pid_t watcher; // the process in which the watch was started: threads do not live on in children
 
+// It comes back when the thread does nothing but wait. A fork in the middle of a thread's start may copy a lock that the
+// start holds, such as the one of a sanitizer's allocator, and the child would wait for it without end.
 static void start_watch(void) {
   watcher = container;
   pthread_t thread;
+  sem_t started;
   sigset_t all, mask;
   sigfillset(&all);
+  (void)sem_init(&started, 0, 0);
   (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
-  if (pthread_create(&thread, NULL, watch, NULL) == 0) (void)pthread_detach(thread);
+  if (pthread_create(&thread, NULL, watch, &started) == 0) {
+    while (sem_wait(&started) != 0) {
+    }
+    (void)pthread_detach(thread);
+  }
   (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  (void)sem_destroy(&started);
 }
 
 // ---- notes ----
