@@ -66,12 +66,15 @@ static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int
 }
 
 static void run_in_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  const byoc_model_context_t *context = self;
+  byoc_model_context_t *context = self;
+  const int32_t threads = context->shared.runtime.thread_count;
   if (context->pace.is_alone) {
     run_alone(self, body, argument, count, grain);
-    return;
+  } else if (context->minds_others) {
+    byoc_model_pool_run_in_crowd(&context->crowd, threads, body, argument, count, grain);
+  } else {
+    byoc_model_pool_run(threads, body, argument, count, grain);
   }
-  byoc_model_pool_run(context->shared.runtime.thread_count, body, argument, count, grain);
 }
 
 static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "core/runtime/artifact/atomics.h"
+#include "core/runtime/artifact/crowd.h"
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/overlap.h"
 #include "core/runtime/artifact/pace.h"
@@ -18,6 +19,8 @@ typedef struct byoc_model_context_t {
   bool pool_acquired;
   bool has_pace; // it has several threads of the pool
   byoc_pace_t pace;
+  bool minds_others; // this run leaves out threads that do not repay themselves beside other programs
+  byoc_crowd_t crowd;
   uint32_t fork_generation;   // of the process that made it
   byoc_atomic_bool_t used;    // by a run
   byoc_atomic_bool_t misused; // a second thread came while it was used

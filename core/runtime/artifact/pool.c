@@ -28,6 +28,7 @@ typedef struct worker_t {
   // The last odd number tells the worker to end.
   _Alignas(64) atomic_uint ticket;
   atomic_uint sleeping; // and nobody has woken it
+  int64_t share_ns;     // what its share of the last loop in a crowd took, whoever ran it
   uint32_t index;
   pthread_t thread;
 } worker_t;
@@ -37,6 +38,7 @@ typedef struct job_t {
   void *argument;
   int64_t count;
   int32_t shares;
+  bool is_timed;
 } job_t;
 
 #define USUAL_TURNS UINT32_MAX
@@ -96,11 +98,22 @@ static uint32_t usual_turns(void) {
   return (uint32_t)(SPIN_NS * (int64_t)TURNS / (least_ns > 0 ? least_ns : 1));
 }
 
-// Runs share `index` of `shares`; their sizes differ by at most one.
+// The shares' sizes differ by at most one; the first are larger.
+static int64_t share_size(const job_t *job, int32_t index) {
+  return job->count / job->shares + (index < job->count % job->shares);
+}
+
 static void run_share(const job_t *job, int32_t index) {
-  int64_t size = job->count / job->shares, rest = job->count % job->shares;
-  int64_t begin = size * index + (index < rest ? index : rest);
-  job->body(job->argument, begin, begin + size + (index < rest), index);
+  const int64_t size = job->count / job->shares, rest = job->count % job->shares;
+  const int64_t begin = size * index + (index < rest ? index : rest);
+  job->body(job->argument, begin, begin + share_size(job, index), index);
+}
+
+// Runs the share of a worker.
+static void run_offered(worker_t *worker) {
+  const int64_t start_ns = pool.job.is_timed ? now_ns() : 0;
+  run_share(&pool.job, (int32_t)worker->index + 1);
+  if (pool.job.is_timed) worker->share_ns = now_ns() - start_ns;
 }
 
 // Takes the share that is offered to the worker, if it still is.
@@ -121,7 +134,7 @@ static void help(void) {
   for (int32_t i = 0; i + 1 < pool.job.shares; i++) {
     if (atomic_load_explicit(&pool.offered, memory_order_relaxed) == 0) return;
     if (!take(&pool.workers[i])) continue;
-    run_share(&pool.job, i + 1);
+    run_offered(&pool.workers[i]);
     end_share();
   }
 }
@@ -155,7 +168,7 @@ static void *work(void *self) {
     await_ticket(worker);
     if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
     if (!take(worker)) continue;
-    run_share(&pool.job, (int32_t)worker->index + 1);
+    run_offered(worker);
     help();
     end_share();
   }
@@ -173,29 +186,67 @@ static void await_workers(void) {
   atomic_store_explicit(&pool.caller_sleeping, 0, memory_order_relaxed);
 }
 
-void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count,
-                         int64_t grain) {
+// Offers all shares but the first, and returns when all have ended. The pool is busy with this loop. Returns what the
+// caller's own share took, if it is timed.
+static int64_t run_job(int64_t start_ns) {
+  if (atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0) {
+    atomic_store_explicit(&pool.resting, 0, memory_order_relaxed);
+  }
+  const unsigned offered = (unsigned)pool.job.shares - 1;
+  atomic_store_explicit(&pool.pending, offered, memory_order_relaxed);
+  atomic_store_explicit(&pool.offered, offered, memory_order_relaxed);
+  for (unsigned i = 0; i < offered; i++) offer(&pool.workers[i]);
+  run_share(&pool.job, 0);
+  const int64_t own_ns = pool.job.is_timed ? now_ns() - start_ns : 0;
+  help();
+  await_workers();
+  return own_ns;
+}
+
+// Tells the crowd about the loop that has ended.
+static void note_loop(byoc_crowd_t *crowd, int64_t own_ns, int64_t start_ns) {
+  const job_t *job = &pool.job;
+  const int64_t end_ns = now_ns();
+  double quickest_ns = (double)own_ns / (double)share_size(job, 0);
+  for (int32_t i = 1; i < job->shares; i++) {
+    const double each_ns = (double)pool.workers[i - 1].share_ns / (double)share_size(job, i);
+    if (each_ns < quickest_ns) quickest_ns = each_ns;
+  }
+  const byoc_crowd_loop_t loop = {
+      .count = job->count, .shares = job->shares, .quickest_ns = quickest_ns, .taken_ns = end_ns - start_ns};
+  byoc_crowd_note(crowd, &loop, end_ns);
+}
+
+// `crowd` is NULL if all threads are used anyway.
+static void run_loop(byoc_crowd_t *crowd, int32_t thread_count, byoc_parallel_body_t body, void *argument,
+                     int64_t count, int64_t grain) {
   if (count <= 0) return;
   int64_t shares = count / (grain > 1 ? grain : 1);
-  if (shares > thread_count) shares = thread_count;
   // In a process that was forked since, there may be fewer threads than the context was promised.
-  int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
-  if (shares > available) shares = available;
+  const int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
+  if (thread_count > available) thread_count = (int32_t)available;
+  const int64_t start_ns = crowd != NULL && shares > 1 ? now_ns() : 0;
+  if (crowd != NULL && shares > 1) thread_count = byoc_crowd_threads(crowd, thread_count, start_ns);
+  if (shares > thread_count) shares = thread_count;
   if (shares <= 1 || atomic_exchange_explicit(&pool.busy, 1, memory_order_acquire)) {
     body(argument, 0, count, 0);
     return;
   }
-  if (atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0) {
-    atomic_store_explicit(&pool.resting, 0, memory_order_relaxed);
-  }
-  pool.job = (job_t){.body = body, .argument = argument, .count = count, .shares = (int32_t)shares};
-  atomic_store_explicit(&pool.pending, (unsigned)shares - 1, memory_order_relaxed);
-  atomic_store_explicit(&pool.offered, (unsigned)shares - 1, memory_order_relaxed);
-  for (int64_t i = 0; i + 1 < shares; i++) offer(&pool.workers[i]);
-  run_share(&pool.job, 0);
-  help();
-  await_workers();
+  pool.job =
+      (job_t){.body = body, .argument = argument, .count = count, .shares = (int32_t)shares, .is_timed = crowd != NULL};
+  const int64_t own_ns = run_job(start_ns);
+  if (crowd != NULL) note_loop(crowd, own_ns, start_ns);
   atomic_store_explicit(&pool.busy, 0, memory_order_release);
+}
+
+void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count,
+                         int64_t grain) {
+  run_loop(NULL, thread_count, body, argument, count, grain);
+}
+
+void byoc_model_pool_run_in_crowd(byoc_crowd_t *crowd, int32_t thread_count, byoc_parallel_body_t body, void *argument,
+                                  int64_t count, int64_t grain) {
+  run_loop(crowd, thread_count, body, argument, count, grain);
 }
 
 void byoc_model_pool_rest(void) {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "byoc/call.h"
+#include "core/runtime/artifact/crowd.h"
 
 // The largest thread count; a larger one is refused.
 #define BYOC_MODEL_MAX_THREADS 256
@@ -37,6 +38,9 @@ void byoc_model_pool_release(void);
 uint32_t byoc_model_fork_generation(void);
 // The contract of byoc_runtime_t.parallel_for, over at most `thread_count` threads.
 void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+// The same on as many of the threads as `crowd` finds worth using.
+void byoc_model_pool_run_in_crowd(byoc_crowd_t *crowd, int32_t thread_count, byoc_parallel_body_t body, void *argument,
+                                  int64_t count, int64_t grain);
 
 // Workers that wait sleep at once, until the next loop.
 void byoc_model_pool_rest(void);

@@ -133,9 +133,14 @@ static int32_t lend(byoc_devices_t *devices, const void *const *inputs, void *co
 static void begin_pace(byoc_model_context_t *context) {
   byoc_pace_t *pace = &context->pace;
   const byoc_model_t *model = context->model;
-  byoc_pace_begin(pace, byoc_model_now_ns());
-  if (model->execute != NULL || model->artifact->profile != NULL) pace->is_alone = false;
-  if (pace->is_long) byoc_model_pool_wake(context->shared.runtime.thread_count);
+  const bool is_profiled = model->artifact->profile != NULL;
+  const uint64_t now_ns = byoc_model_now_ns();
+  byoc_pace_begin(pace, now_ns);
+  if (model->execute != NULL || is_profiled) pace->is_alone = false;
+  context->minds_others = pace->is_long && !is_profiled;
+  int32_t threads = context->shared.runtime.thread_count;
+  if (context->minds_others) threads = byoc_crowd_threads(&context->crowd, threads, (int64_t)now_ns);
+  if (pace->is_long) byoc_model_pool_wake(threads);
 }
 
 static void end_pace(byoc_model_context_t *context) {

@@ -41,6 +41,12 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
   if (count > 0) body(argument, 0, count, 0);
 }
 
+void byoc_model_pool_run_in_crowd(byoc_crowd_t *crowd, int32_t thread_count, byoc_parallel_body_t body, void *argument,
+                                  int64_t count, int64_t grain) {
+  (void)crowd;
+  byoc_model_pool_run(thread_count, body, argument, count, grain);
+}
+
 uint32_t byoc_model_fork_generation(void) {
   return 0;
 }

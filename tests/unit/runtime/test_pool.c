@@ -194,12 +194,34 @@ static void test_19_3_shares_of_absent_threads_are_run(void **state) {
   byoc_model_pool_release();
 }
 
+// Loops beside other programs use the threads that repay themselves, and say what they took.
+static void test_19_3_loops_in_a_crowd(void **state) {
+  (void)state;
+  assert_int_equal(byoc_model_pool_acquire(3), 3);
+  byoc_crowd_t crowd = {0};
+  for (int i = 0; i < 100; i++) {
+    loop_t loop = {0};
+    byoc_model_pool_run_in_crowd(&crowd, 3, body, &loop, 100, 1);
+    check(&loop, 100);
+  }
+  assert_true(crowd.held_ns > 0 || crowd.left_out_ns > 0);
+  for (int32_t left_out = 1; left_out < 4; left_out++) {
+    crowd = (byoc_crowd_t){.left_out = left_out, .until_ns = INT64_MAX};
+    loop_t loop = {0};
+    byoc_model_pool_run_in_crowd(&crowd, 3, body, &loop, 100, 1);
+    check(&loop, 100);
+    assert_int_equal(loop.shares, left_out == 1 ? 2 : 1);
+  }
+  byoc_model_pool_release();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_covers_every_iteration),    cmocka_unit_test(test_sleeping_workers_wake),
       cmocka_unit_test(test_19_5_waiting_workers_rest), cmocka_unit_test(test_19_2_a_run_wakes_those_that_sleep),
       cmocka_unit_test(test_callers_at_once),           cmocka_unit_test(test_threads_end_with_the_last_user),
       cmocka_unit_test(test_nesting_does_not_hang),     cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
+      cmocka_unit_test(test_19_3_loops_in_a_crowd),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
