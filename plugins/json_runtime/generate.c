@@ -177,6 +177,25 @@ cleanup:
   return status;
 }
 
+// Without memory the build ends: the artifact would be another one than with it.
+static int32_t pack_constants(const byoc_host_t *host, byoc_codegen_t *codegen, const char *symbol,
+                              byoc_dnnl_draft_t *draft, const boundary_t *boundary) {
+  char line[768];
+  byoc_dnnl_error_t error = {""};
+  const int32_t status = byoc_dnnl_pack_constants(draft, symbol, boundary->inputs, boundary->input_count,
+                                                  boundary->outputs, boundary->output_count, &error);
+  if (status == BYOC_OUT_OF_MEMORY) {
+    (void)snprintf(line, sizeof(line), "the constants of %s cannot be packed: %s; -pack=0 leaves them as they are",
+                   symbol, error.text);
+    return host->codegen->error(codegen, status, line);
+  }
+  if (status != BYOC_OK) {
+    (void)snprintf(line, sizeof(line), "dnnl: %s keeps its constants unpacked: %s", symbol, error.text);
+    host->codegen->log(codegen, line);
+  }
+  return BYOC_OK;
+}
+
 // Answers one function: with a JSON module, or by declining it.
 static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_function_t *function,
                                  int *out_taken) {
@@ -185,7 +204,6 @@ static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codege
   const char *symbol = graph->function_symbol(function);
   byoc_dnnl_draft_t draft;
   boundary_t boundary = {NULL, NULL, 0, 0};
-  char message[512] = "", line[768];
   char *json = NULL;
   uint64_t size = 0;
   int32_t status = BYOC_OK;
@@ -206,12 +224,8 @@ static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codege
   }
   byoc_dnnl_draft_prune(&draft, boundary.outputs, boundary.output_count);
   if (!draft.failed && host->target->option_int(target, BYOC_DNNL_OPTION_PACK) != 0) {
-    reason = byoc_dnnl_pack_constants(&draft, symbol, boundary.inputs, boundary.input_count, boundary.outputs,
-                                      boundary.output_count, message);
-    if (reason != NULL) {
-      (void)snprintf(line, sizeof(line), "dnnl: %s keeps its constants unpacked: %s", symbol, reason);
-      host->codegen->log(codegen, line);
-    }
+    status = pack_constants(host, codegen, symbol, &draft, &boundary);
+    if (status != BYOC_OK) goto cleanup;
   }
   json = byoc_dnnl_draft_emit(&draft, boundary.inputs, boundary.input_count, boundary.outputs, boundary.output_count,
                               &size);

@@ -9,11 +9,13 @@
 #define BYOC_DNNL_PACK_H_
 
 #include "draft.h"
+#include "engine/error.h"
 
-// Replaces constants by packed ones if the engine would repack them. Returns NULL, or why nothing was packed (text in
-// `message`, of 512 bytes); in that case the draft is unchanged.
-const char *byoc_dnnl_pack_constants(byoc_dnnl_draft_t *draft, const char *symbol, const int32_t *inputs,
-                                     uint32_t input_count, const int32_t *outputs, uint32_t output_count,
-                                     char *message);
+// Replaces constants by packed ones if the engine would repack them. BYOC_OUT_OF_MEMORY: another build of the same
+// model, with memory, packs them. Any other failure: oneDNN cannot prepare this function here; the draft is unchanged,
+// and an artifact may be made of it.
+int32_t byoc_dnnl_pack_constants(byoc_dnnl_draft_t *draft, const char *symbol, const int32_t *inputs,
+                                 uint32_t input_count, const int32_t *outputs, uint32_t output_count,
+                                 byoc_dnnl_error_t *error);
 
 #endif // BYOC_DNNL_PACK_H_

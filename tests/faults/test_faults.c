@@ -228,6 +228,18 @@ static void test_folder_is_searched_once(void **state) {
   assert_true(sweep("memory", search_twice) > 0);
 }
 
+// Constants that were not packed, for want of memory, made another artifact than the same build before and after.
+static void test_dnnl_packs_or_fails(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  byoc_test_shell(1, UNDER("mmap:command:1:on") "byoc build lenet.onnx -t dnnl --plan greedy --emit=host");
+  byoc_test_printed(
+      "the constants of dnnl_0 cannot be packed: out of memory for the reserve of oneDNN; -pack=0 leaves");
+  byoc_test_shell(1, UNDER("mmap:command:30:on") "byoc build lenet.onnx -t dnnl --plan greedy --emit=host");
+  byoc_test_printed("oneDNN cannot create the primitive: out_of_memory");
+  byoc_test_shell(0, UNDER("mmap:command:30:on") "byoc build lenet.onnx -t 'dnnl -pack=0' --plan greedy --emit=host");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
@@ -243,6 +255,7 @@ int main(void) {
       cmocka_unit_test(test_left_out_lines_are_an_error),
       cmocka_unit_test(test_folders_need_memory),
       cmocka_unit_test(test_folder_is_searched_once),
+      cmocka_unit_test(test_dnnl_packs_or_fails),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
