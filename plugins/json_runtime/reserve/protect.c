@@ -139,40 +139,46 @@ static void adopt_thread_variables(void *handle, const struct dl_phdr_info *info
 
 // ---- redirection ----
 
+// What is done with the places of a table that hold redirected functions, one step after the other. Meanwhile other
+// threads call them: nothing comes from the reserve before all that takes it back is redirected.
+typedef enum step_t { UNLOCK, GIVE_BACK, MOVE, TAKE, LOCK } step_t;
+
 typedef void (*function_t)(void);
-static const struct {
+typedef struct redirected_t {
   const char *name;
   function_t function;
-} redirected[] = {
-    {"malloc", (function_t)spare_malloc},
-    {"calloc", (function_t)spare_calloc},
-    {"realloc", (function_t)spare_realloc},
-    {"free", (function_t)spare_free},
-    {"memalign", (function_t)spare_memalign},
-    {"aligned_alloc", (function_t)spare_aligned_alloc},
-    {"posix_memalign", (function_t)spare_posix_memalign},
-    {"mmap", (function_t)spare_mmap},
-    {"mmap64", (function_t)spare_mmap},
-    {"munmap", (function_t)spare_munmap},
+  step_t step;
+} redirected_t;
+
+static const redirected_t redirected[] = {
+    {"free", (function_t)spare_free, GIVE_BACK},
+    {"munmap", (function_t)spare_munmap, GIVE_BACK},
+    {"realloc", (function_t)spare_realloc, MOVE},
+    {"malloc", (function_t)spare_malloc, TAKE},
+    {"calloc", (function_t)spare_calloc, TAKE},
+    {"memalign", (function_t)spare_memalign, TAKE},
+    {"aligned_alloc", (function_t)spare_aligned_alloc, TAKE},
+    {"posix_memalign", (function_t)spare_posix_memalign, TAKE},
+    {"mmap", (function_t)spare_mmap, TAKE},
+    {"mmap64", (function_t)spare_mmap, TAKE},
 #if defined(__x86_64__)
-    {"__tls_get_addr", (function_t)spare_tls_get_addr},
+    {"__tls_get_addr", (function_t)spare_tls_get_addr, TAKE},
 #endif
 };
 
-static function_t find_redirected(const char *name) {
+static const redirected_t *find_redirected(const char *name) {
   for (size_t i = 0; i < sizeof(redirected) / sizeof(redirected[0]); ++i)
-    if (strcmp(redirected[i].name, name) == 0) return redirected[i].function;
+    if (strcmp(redirected[i].name, name) == 0) return &redirected[i];
   return NULL;
 }
 
-// The pages that are read-only after relocation are writable for a moment.
-static int write_address(const struct dl_phdr_info *info, uintptr_t slot, function_t function) {
+// Returns 0 if a page cannot be made writable; errno says why. One that stays writable does no harm.
+static int visit(const struct dl_phdr_info *info, uintptr_t slot, const redirected_t *row, step_t step) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  const int is_read_only = byoc_dnnl_is_relro(info, slot, page);
   void *first = (void *)(slot / page * page);
-  if (is_read_only && mprotect(first, page, PROT_READ | PROT_WRITE) != 0) return 0;
-  __atomic_store_n((uintptr_t *)slot, (uintptr_t)function, __ATOMIC_RELEASE);
-  return !is_read_only || mprotect(first, page, PROT_READ) == 0;
+  if (step == row->step) __atomic_store_n((uintptr_t *)slot, (uintptr_t)row->function, __ATOMIC_RELEASE);
+  if ((step != UNLOCK && step != LOCK) || !byoc_dnnl_is_relro(info, slot, page)) return 1;
+  return mprotect(first, page, step == UNLOCK ? PROT_READ | PROT_WRITE : PROT_READ) == 0 || step == LOCK;
 }
 
 typedef struct tables_t {
@@ -201,7 +207,7 @@ static tables_t read_tables(const struct link_map *map) {
   return tables;
 }
 
-static int redirect(const struct link_map *map, const struct dl_phdr_info *info) {
+static int visit_all(const struct link_map *map, const struct dl_phdr_info *info, step_t step) {
   tables_t tables = read_tables(map);
   if (tables.symbols == NULL || tables.names == NULL) return 1; // it calls nothing
   for (int t = 0; t < 2; ++t) {
@@ -210,10 +216,24 @@ static int redirect(const struct link_map *map, const struct dl_phdr_info *info)
     for (; relocation != NULL && relocation < end; ++relocation) {
       if (!IS_ADDRESS_OF_FUNCTION(ELF64_R_TYPE(relocation->r_info))) continue;
       const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
-      function_t function = symbol->st_shndx == SHN_UNDEF ? find_redirected(tables.names + symbol->st_name) : NULL;
-      if (function != NULL && !write_address(info, map->l_addr + relocation->r_offset, function)) return 0;
+      if (symbol->st_shndx != SHN_UNDEF) continue;
+      const redirected_t *row = find_redirected(tables.names + symbol->st_name);
+      if (row != NULL && !visit(info, map->l_addr + relocation->r_offset, row, step)) return 0;
     }
   }
+  return 1;
+}
+
+// All or nothing: what malloc took from the reserve, a free that is not redirected would give to the system.
+static int redirect(void *handle, const struct link_map *map, const struct dl_phdr_info *info, int32_t is_new) {
+  if (!visit_all(map, info, UNLOCK)) {
+    const int error = errno;
+    (void)visit_all(map, info, LOCK);
+    errno = error;
+    return 0;
+  }
+  if (is_new) adopt_thread_variables(handle, info);
+  for (step_t step = GIVE_BACK; step <= LOCK; ++step) (void)visit_all(map, info, step);
   return 1;
 }
 
@@ -243,8 +263,7 @@ int32_t byoc_reserve_protect(void *handle, int32_t is_new) {
   search_t search = {.base = map->l_addr};
   (void)dl_iterate_phdr(match, &search);
   if (!search.is_found) return 0;
-  if (is_new) adopt_thread_variables(handle, &search.info);
-  return redirect(map, &search.info);
+  return redirect(handle, map, &search.info, is_new);
 }
 
 uint64_t byoc_reserve_count(void) {

@@ -29,7 +29,8 @@
 BYOC_RESERVE_EXPORT int32_t byoc_reserve_open(void);
 
 // Lets the library behind a handle of dlopen allocate through this one. `is_new`: no thread has been in it. One caller
-// at a time; again has no effect. Returns 0 if the system does not permit it; errno says why.
+// at a time; again has no effect. Returns 0 if the system does not permit it, and nothing has changed then; errno says
+// why.
 BYOC_RESERVE_EXPORT int32_t byoc_reserve_protect(void *handle, int32_t is_new);
 
 // How many allocations of this process the reserve has served.

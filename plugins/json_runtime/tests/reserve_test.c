@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the reserve: its blocks are aligned, do not overlap, and become one gap again; it knows the pages that are
-// read-only after relocation.
+// read-only after relocation; a library allocates through it with all its functions or with none.
 #define _GNU_SOURCE // dl_phdr_info
+#include <dlfcn.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "../reserve/pages.h"
 #include "../reserve/relro.h"
+#include "../reserve/reserve.h"
+#include "reserve_probe.h"
 
 enum { MOST_BLOCKS = 4096, RESERVE_BYTES = 32 << 20, UNIT = 64 };
 
@@ -84,11 +89,88 @@ static void test_read_only_pages_are_whole(void **state) {
   assert_false(byoc_dnnl_is_relro(&info, 0x711e00, 0x10000)); // all of it lies in one page of 64 KiB
 }
 
+// ---- redirection ----
+
+enum { MOST_PAGES = 64, MOST_FUNCTIONS = 16 };
+
+// What mprotect did last with each page; the linker puts this one in front of the original (CMakeLists.txt).
+static struct {
+  void *address;
+  int protection;
+} pages[MOST_PAGES];
+static int page_count, call_count;
+static int refused_call; // counted from 1; 0: none
+
+int __real_mprotect(void *address, size_t size_bytes, int protection);
+int __wrap_mprotect(void *address, size_t size_bytes, int protection);
+int __wrap_mprotect(void *address, size_t size_bytes, int protection) {
+  if (++call_count == refused_call) {
+    errno = ENOMEM;
+    return -1;
+  }
+  int i = 0;
+  while (i < page_count && pages[i].address != address) ++i;
+  assert_in_range(i, 0, MOST_PAGES - 1);
+  if (i == page_count) ++page_count;
+  pages[i].address = address;
+  pages[i].protection = protection;
+  return __real_mprotect(address, size_bytes, protection);
+}
+
+static int protect_refusing(void *probe, int call) {
+  call_count = 0;
+  refused_call = call;
+  errno = 0;
+  return byoc_reserve_protect(probe, 0);
+}
+
+static int count_writable_pages(void) {
+  int count = 0;
+  for (int i = 0; i < page_count; ++i) count += pages[i].protection != PROT_READ;
+  return count;
+}
+
+static void *find(void *library, const char *name) {
+  void *symbol = dlsym(library, name);
+  assert_non_null(symbol);
+  return symbol;
+}
+
+// Whichever change of a page is refused: no function is redirected then, and no page stays writable.
+static void test_redirects_all_or_nothing(void **state) {
+  (void)state;
+  void *probe = dlopen(BYOC_DNNL_RESERVE_PROBE, RTLD_NOW | RTLD_LOCAL);
+  if (probe == NULL) fail_msg("%s", dlerror());
+  __typeof__(reserve_probe_count) *count_absent = NULL;
+  __typeof__(reserve_probe_address) *address = NULL;
+  *(void **)&count_absent = find(probe, "reserve_probe_count");
+  *(void **)&address = find(probe, "reserve_probe_address");
+  assert_int_equal(count_absent(), 0);
+  reserve_probe_function_t before[MOST_FUNCTIONS];
+  int count = 0, call = 1;
+  while ((before[count] = address(count)) != NULL) assert_in_range(++count, 1, MOST_FUNCTIONS - 1);
+  for (; !protect_refusing(probe, call); ++call) {
+    assert_int_equal(errno, ENOMEM);
+    assert_int_equal(count_writable_pages(), 0);
+    for (int i = 0; i < count; ++i) assert_true(address(i) == before[i]);
+    assert_in_range(call, 1, MOST_PAGES);
+  }
+  assert_in_range(call, count, MOST_PAGES); // the refused call was one that makes a page read-only again
+  assert_in_range(page_count, 2, MOST_PAGES);
+  for (int i = 0; i < count; ++i) assert_false(address(i) == before[i]);
+  assert_true(protect_refusing(probe, 0));
+  assert_int_equal(count_writable_pages(), 0);
+  void (*give_back)(void *) = (void (*)(void *))address(1);
+  give_back(byoc_dnnl_pages_take(100, 1));
+  assert_one_gap();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_blocks_are_apart),
       cmocka_unit_test(test_blocks_are_counted),
       cmocka_unit_test(test_read_only_pages_are_whole),
+      cmocka_unit_test(test_redirects_all_or_nothing),
   };
   return cmocka_run_group_tests(tests, map_pages, NULL);
 }
