@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "byoc/memory_library.h"
 
 // What the build put into the plugin; a table that names files of the system needs neither.
 #ifdef BYOC_SHIM_ARCHIVE
@@ -139,48 +139,16 @@ static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char 
   return status;
 }
 
-// Names by descriptor are used again once a descriptor is closed, by other plugins too, and dlopen takes a library for
-// loaded if it has seen the name: the path gets as many "./" as it takes to be a new one.
-static void *open_file(int file) {
-  char path[128] = "/proc/self/fd/";
-  for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {
-    snprintf(path + at, sizeof(path) - at, "%d", file);
-    void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (loaded == NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    dlclose(loaded);
-    memcpy(path + at, "./", 2);
-  }
-  return NULL;
-}
-
-// Opens the shared object that the plugin carries, through a file in memory.
-static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
-  int32_t status = BYOC_OK;
-  const int file = memfd_create("byoc-shim", MFD_CLOEXEC);
-  if (file < 0) return report(runtime, BYOC_IO, "a file in memory", strerror(errno));
-  for (unsigned long long done = 0; done < BYOC_SHIM_SHARED_SIZE && status == BYOC_OK;) {
-    const ssize_t count = write(file, BYOC_SHIM_SHARED + done, (size_t)(BYOC_SHIM_SHARED_SIZE - done));
-    if (count > 0)
-      done += (unsigned long long)count;
-    else if (count == 0 || errno != EINTR)
-      status = report(runtime, BYOC_IO, "a file in memory", strerror(errno));
-  }
-  if (status == BYOC_OK) {
-    *out_handle = open_file(file);
-    if (*out_handle == NULL)
-      status = report(runtime, BYOC_IO, "opening the library that the plugin carries", dlerror());
-  }
-  close(file); // the mapping stays
-  return status;
-}
-
 int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void **out_handle) {
   byoc_shim_library_t *library = self;
   const char *shared = library->table.shared;
   int32_t status = BYOC_OK;
   *out_handle = NULL;
   if (library->handle == NULL && strcmp(shared, "embedded") == 0) {
-    status = open_embedded(runtime, &library->handle);
+    char reason[256];
+    library->handle = byoc_memory_library_open(library->table.library_name, BYOC_SHIM_SHARED, BYOC_SHIM_SHARED_SIZE,
+                                               RTLD_NOW | RTLD_LOCAL, reason, sizeof(reason));
+    if (library->handle == NULL) status = report(runtime, BYOC_IO, "the library that the plugin carries", reason);
   } else if (library->handle == NULL) {
     library->handle = dlopen(shared, RTLD_NOW | RTLD_LOCAL);
     if (library->handle == NULL) status = report(runtime, BYOC_NOT_FOUND, shared, dlerror());

@@ -13,12 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "byoc/memory_library.h"
 #include "image.h"
 #include "out_of_memory.h"
-
-#ifndef MFD_EXEC // Linux 6.3: asked for by name where the system forbids executable memory files by default
-#define MFD_EXEC 0x0010U
-#endif
 
 // Finds the file that holds the mapped bytes at `address`. Hands back a descriptor and where in the file they lie;
 // -1 where they are not part of a file (then they have to be copied). /proc/self/maps is the only record of this.
@@ -70,26 +67,6 @@ static int can_map_holes(int fd, uint64_t offset, const byoc_dnnl_image_t *image
   return 1;
 }
 
-// Opens the memory file. Names by descriptor are reused once a descriptor is closed, and dlopen assumes that a library
-// is loaded if it has seen the name; so the path gets as many "./" as it takes to be a new one.
-static void *open_memory_file(int fd) {
-  char path[128] = "/proc/self/fd/";
-  for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {
-    (void)snprintf(path + at, sizeof(path) - at, "%d", fd);
-    void *loaded = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (loaded == NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    (void)dlclose(loaded);
-    memcpy(path + at, "./", 2);
-  }
-  return NULL;
-}
-
-static int create_memory_file(const char *name) {
-  int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
-  if (fd < 0 && errno == EINVAL) fd = memfd_create(name, MFD_CLOEXEC);
-  return fd;
-}
-
 // Covers the holes of the loaded image with the artifact's own pages. Its constructors run once its allocations are
 // protected; also where these could not be, because the image stays, and who asks for it by name takes it for complete.
 static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, void *handle, int memory_fd,
@@ -119,7 +96,7 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
   int file_fd = -1;
   uint64_t file_offset = 0;
   void *handle = NULL;
-  int memory_fd = create_memory_file(blob->name);
+  int memory_fd = byoc_memory_file_create(blob->name);
   if (memory_fd < 0) {
     const int is_full = errno == ENOMEM || errno == EMFILE || errno == ENFILE;
     status = byoc_dnnl_fail(error, is_full ? BYOC_OUT_OF_MEMORY : BYOC_UNSUPPORTED,
@@ -136,13 +113,13 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
   }
   status = byoc_dnnl_image_write(blob->name, &image, memory_fd, error);
   if (status != BYOC_OK) goto cleanup;
-  handle = open_memory_file(memory_fd);
+  handle = byoc_memory_file_open(memory_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == NULL) {
     const char *reason = dlerror();
     if (access("/proc/self/fd", X_OK) != 0)
       reason = "/proc is not mounted; mount it, or build with dnnl -deploy=system";
     status = byoc_dnnl_fail(error, BYOC_UNSUPPORTED, "cannot load the bundled %s: %s", blob->name,
-                            reason != NULL ? reason : "no path to the memory file");
+                            reason != NULL ? reason : "too many are open");
     goto cleanup;
   }
   status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);
