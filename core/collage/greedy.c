@@ -28,18 +28,35 @@ static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t
                                 reason[0] ? reason : "no reason was given", g->diag);
 }
 
+// Whether the rule proposed the nodes to the search that asks for greedy claims, if there is one.
+static bool is_candidate(const greedy_t *g, byoc_node_t *const *nodes, size_t count, const byoc_rule_t *rule) {
+  for (size_t i = 0; i < g->list->items.count; ++i) {
+    const byoc_candidate_t *candidate = g->list->items.data[i];
+    bool is_same = candidate->definition == rule && candidate->target == g->target->index;
+    is_same = is_same && candidate->nodes.count == count;
+    for (size_t n = 0; n < count && is_same; ++n) {
+      is_same = byoc_index_set_contains(&candidate->nodes, byoc_numbering_get(&g->claims.flow.numbers, nodes[n]));
+    }
+    if (is_same) return true;
+  }
+  return false;
+}
+
 static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
                          const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted) {
   greedy_t *g = self;
   *out_accepted = true;
-  if (rule->accept == NULL) return BYOC_OK;
   byoc_region_t region = {.target = g->target,
                           .nodes = nodes,
                           .node_count = node_count,
                           .bindings = bindings,
                           .binding_count = binding_count};
-  *out_accepted = byoc_hook_accept(rule, &region);
-  return *out_accepted ? BYOC_OK : note_decline(g, nodes, node_count, rule, region.reason);
+  if (rule->accept != NULL) *out_accepted = byoc_hook_accept(rule, &region);
+  if (!*out_accepted) return note_decline(g, nodes, node_count, rule, region.reason);
+  if (!(rule->flags & BYOC_RULE_BY_COST)) return BYOC_OK;
+  *out_accepted = false;
+  if (is_candidate(g, nodes, node_count, rule)) return BYOC_OK;
+  return note_decline(g, nodes, node_count, rule, "this rule is only for plans by cost (--plan=collage)");
 }
 
 // ---- all rules ----

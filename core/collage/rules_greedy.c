@@ -24,6 +24,7 @@ static byoc_status_t claim_by(greedy_t *g, const byoc_partition_rule_t *rule) {
   const byoc_rule_claimer_t claimer = {
       .claims = &g->claims, .target = r->target, .arena = &r->list->arena, .diag = r->diag, .ask = ask, .self = g};
   bool is_leaf = rule->kind == BYOC_PARTITION_PATTERN || rule->kind == BYOC_PARTITION_BY_KIND;
+  if (is_leaf && (rule->definition->flags & BYOC_RULE_BY_COST)) return BYOC_OK;
   if (is_leaf) return byoc_claim_by_rule(&claimer, rule->definition);
   for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(claim_by(g, rule->parts[i]));
   return BYOC_OK;

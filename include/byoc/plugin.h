@@ -279,6 +279,9 @@ enum {
   BYOC_RULE_MERGE = 1,
   // Constants become parameters of the function instead of travelling in its body.
   BYOC_RULE_PASS_CONSTANTS = 2,
+  // Since minor 5. What the rule takes may well be slower than what others make of it: only plans by cost, and saved
+  // plans, may use it. Greedy placement, which knows no costs, leaves it alone.
+  BYOC_RULE_BY_COST = 4,
 };
 
 // Attributes of the functions that the host makes of nodes that a target takes: strings, for function_string.

@@ -94,6 +94,20 @@ static void test_a23_declines(void **state) {
                                                               "'first -answer=decline' | grep -c 'gave it back'");
 }
 
+// A rule by cost is a candidate of a search, and no decline of the greedy placement that the search competes with.
+static void test_17_rules_by_cost(void **state) {
+  (void)state;
+  write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
+  byoc_test_shell(
+      0, DEMO("first.relu by_cost := Relu(%%x)") "byoc explain relu.byoc --plan=greedy --target first --node small");
+  byoc_test_printed("placed on c");
+  byoc_test_printed("first declined (first.relu): this rule is only for plans by cost (--plan=collage)");
+  byoc_test_shell(0, DEMO("first.relu by_cost := Relu(%%x)") "byoc explain relu.byoc --plan=collage --cost=estimate "
+                                                             "--target first --node small");
+  byoc_test_printed("first.relu");
+  assert_null(strstr(byoc_test_output(), "declined"));
+}
+
 // ---- JSON ----
 
 // A rule that can match nothing is told, once, without -v.
@@ -333,6 +347,7 @@ int main(void) {
       cmocka_unit_test(test_c10_long_lists),
       cmocka_unit_test(test_c10_one_node),
       cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_17_rules_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),
       cmocka_unit_test(test_c10_saved_plans),
       cmocka_unit_test(test_c10_edited_plans),

@@ -4,8 +4,8 @@
 //   first.conv_relu := Relu(Conv(%x, @w))          a pattern
 //   first.any merge only=f32 := group Exp Add      a group rule; flags in front of :=
 //
-// Flags: merge, pass_constants, limit=N (max_nodes), only=f32 (declines nodes that give another element type), vector
-// (declines where %b is no vector; its hook says what it got).
+// Flags: merge, pass_constants, by_cost, limit=N (max_nodes), only=f32 (declines nodes that give another element type),
+// vector (declines where %b is no vector; its hook says what it got).
 //
 // Their hooks say what they are asked by `log`, and hand back each function as it is, or do as the target's option
 // `answer` says: decline gives it back, fail fails. `prepare` makes first optimise its functions before.
@@ -49,6 +49,7 @@ static void read_flags(char *flags, byoc_rule_t *rule) {
   for (char *word = strtok_r(flags, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
     if (strcmp(word, "merge") == 0) rule->flags |= BYOC_RULE_MERGE;
     if (strcmp(word, "pass_constants") == 0) rule->flags |= BYOC_RULE_PASS_CONSTANTS;
+    if (strcmp(word, "by_cost") == 0) rule->flags |= BYOC_RULE_BY_COST;
     if (strncmp(word, "limit=", 6) == 0) rule->max_nodes = (uint32_t)atoi(word + 6);
     if (strcmp(word, "only=f32") == 0) rule->accept = accept_f32;
     if (strcmp(word, "vector") == 0) rule->accept = accept_vector;

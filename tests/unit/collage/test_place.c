@@ -256,6 +256,28 @@ static void limits_of_both_sides_hold(void **state) {
   release(&p);
 }
 
+// Greedy placement leaves a rule alone that is only for plans by cost, and says so; the next rule gets the nodes.
+static void rules_by_cost_are_left_alone(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.pair", .pattern = "Relu(Exp(%x))", .flags = BYOC_RULE_BY_COST},
+                               {.name = "first.relu", .pattern = "Relu(%x)"}};
+  placed_t p;
+  place_text(&p, first, 2, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %y = Relu@14(%0) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  assert_int_equal(p.placement.regions.count, 1);
+  assert_int_equal(p.placement.regions.data[0].node_count, 1);
+  assert_int_equal(p.placement.declines.count, 1);
+  assert_string_equal(p.placement.declines.data[0].rule, "first.pair");
+  assert_non_null(strstr(p.placement.declines.data[0].reason, "--plan=collage"));
+  release(&p);
+}
+
 // Matches that may be merged become one function of composite calls.
 static void merged_matches_are_composites(void **state) {
   (void)state;
@@ -384,6 +406,7 @@ int main(void) {
       cmocka_unit_test(two_groups_do_not_wait_for_each_other),
       cmocka_unit_test(groups_keep_their_limit),
       cmocka_unit_test(limits_of_both_sides_hold),
+      cmocka_unit_test(rules_by_cost_are_left_alone),
       cmocka_unit_test(merged_matches_are_composites),
       cmocka_unit_test(random_graphs_stay_sound),
       cmocka_unit_test(c10_the_plan_holds_nested_blocks),
