@@ -228,6 +228,7 @@ static const struct {
     {"byoc_text_concat", "sn sn > sn"},
     {"byoc_text_index_of", "sn s- > in"},
     {"byoc_text_search", "sn s- > in"},
+    {"byoc_text_ranks", "sn > in"},
     {"byoc_text_normalize", "s- s- i2 > s- i1"},
     {"byoc_text_split_count", "sn s+ i1 > in"},
     {"byoc_text_split", "s- *n s+ i1 > sn"},
@@ -239,6 +240,7 @@ static const struct {
     {"byoc_text_from_i64", "in > sn"},
     {"byoc_text_from_u64", "un > sn"},
     {"byoc_text_from_bool", "bn > sn"},
+    {"byoc_text_print_f64", "dn > sn"},
     {"byoc_text_to_f64", "sn > dn"},
     {"byoc_text_to_i64", "sn > in"},
 };

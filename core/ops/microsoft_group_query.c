@@ -4,11 +4,12 @@
 //
 // The cache is static, with room for more than the sequences have so far, or it grows by each run. Sequence b has
 // seqlens_k[b] + 1 elements after the run, of which the last `length` ones are new: they are written behind those of
-// the past. What the cache holds behind its sequences is not specified.
+// the past. What the cache holds behind its sequences is not specified. A windowed cache holds the latest positions
+// only, and a quantised one bytes (microsoft_cache.h).
 #include <math.h>
 #include <string.h>
 
-#include "core/ops/microsoft.h"
+#include "core/ops/microsoft_cache.h"
 
 enum {
   QUERY,
@@ -45,23 +46,24 @@ typedef struct sizes_t {
   byoc_dim_t batch, length, past, total;
 } sizes_t;
 
+static bool is_windowed(const byoc_node_t *node) {
+  return byoc_node_int(node, "sliding_window_cache") != 0;
+}
+
+// The bits of numbers in the cache of keys (side 0) or values (side 1); 0: it holds floats.
+static int64_t cache_bits(const byoc_node_t *node, int side) {
+  static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
+  if (strcmp(byoc_node_text(node, kinds[side]), "NONE") == 0) return 0;
+  return byoc_node_int(node, "kv_cache_bit_width") == 4 ? 4 : 8;
+}
+
 static bool is_packed(const byoc_node_t *node) {
   return !byoc_has_operand(node, KEY) && !byoc_has_operand(node, VALUE);
 }
 
 static byoc_status_t need_what_is_known(const byoc_infer_t *infer) {
-  static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
   const byoc_node_t *node = infer->node;
-  for (int i = 0; i < 2; ++i) {
-    const char *kind = byoc_node_text(node, kinds[i]);
-    if (strcmp(kind, "NONE") != 0) {
-      return byoc_infer_unsupported(infer, "attribute '%s' is \"%s\"; only \"NONE\" is supported", kinds[i], kind);
-    }
-  }
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "sliding_window_cache", 0));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "qk_output", 0));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, KEY_SCALE, "the scale of quantised keys"));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, VALUE_SCALE, "the scale of quantised values"));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, QUERY_LENGTHS, "the lengths of padded queries"));
   if (!byoc_has_result(node, SCORES)) return BYOC_OK;
   return byoc_infer_unsupported(infer, "result 3, the scores, is not supported");
@@ -96,6 +98,64 @@ static byoc_status_t read_heads(const byoc_infer_t *infer, sizes_t *sizes) {
   return BYOC_OK;
 }
 
+static bool is_i8(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8;
+}
+static bool is_u8(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_U8;
+}
+
+// The element type and the scale of a cache of bytes.
+static byoc_status_t need_bytes(const byoc_infer_t *infer, const sizes_t *sizes, int side) {
+  static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
+  const byoc_node_t *node = infer->node;
+  const uint32_t past = PAST_KEY + (uint32_t)side, scale = KEY_SCALE + (uint32_t)side;
+  const char *kind = byoc_node_text(node, kinds[side]);
+  const int64_t bits = cache_bits(node, side), width = byoc_node_int(node, "kv_cache_bit_width");
+  const bool is_single = strcmp(kind, "PER_TENSOR") == 0;
+  if (bits == 0) return byoc_microsoft_need_absent(infer, scale, "a scale for a cache of floats");
+  if (!is_single && strcmp(kind, "PER_CHANNEL") != 0) {
+    return byoc_infer_error(infer, "attribute '%s' is \"%s\"; expected \"NONE\", \"PER_TENSOR\" or \"PER_CHANNEL\"",
+                            kinds[side], kind);
+  }
+  if (width != 0 && width != 4 && width != 8) {
+    return byoc_infer_error(infer, "attribute 'kv_cache_bit_width': expected 4 or 8, got %lld", (long long)width);
+  }
+  if (bits == 4 && sizes->size % 2 != 0) {
+    return byoc_infer_error(infer, "heads of %lld elements do not fill bytes of two", (long long)sizes->size);
+  }
+  if (!byoc_has_operand(node, past) || !byoc_has_operand(node, scale)) {
+    return byoc_infer_error(infer,
+                            "operands %u and %u, the cache and its scale, are needed where attribute '%s' is \"%s\"",
+                            past, scale, kinds[side], kind);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, past, bits == 8 ? is_i8 : is_u8,
+                                       bits == 8 ? "a cache of i8" : "a cache of u8, two numbers in each"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, scale, byoc_dtype_is_float, "a scale"));
+  return byoc_infer_need_count(infer, scale, byoc_side_number(is_single ? 1 : sizes->shared * sizes->size));
+}
+
+// [batch, heads, `length`, size], where two numbers of four bits share a byte.
+static void cache_dims(const byoc_node_t *node, const sizes_t *sizes, int side, byoc_dim_t length, byoc_dim_t dims[4]) {
+  dims[0] = sizes->batch, dims[1] = byoc_dim_constant(sizes->shared), dims[2] = length;
+  dims[3] = byoc_dim_constant(cache_bits(node, side) == 4 ? sizes->size / 2 : sizes->size);
+}
+
+// The window must fit into the cache.
+static byoc_status_t need_window(const byoc_infer_t *infer, const sizes_t *sizes) {
+  const byoc_node_t *node = infer->node;
+  const int64_t window = byoc_node_int(node, "local_window_size");
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_absent(infer, ADDED, "a bias of scores beside a windowed cache"));
+  if (!byoc_has_operand(node, PAST_KEY)) {
+    return byoc_infer_error(infer, "operands 3 and 4, the windowed cache, are left out");
+  }
+  if (window < 1 || (byoc_dim_is_constant(sizes->past) && window > sizes->past.constant)) {
+    return byoc_infer_error(infer, "attribute 'local_window_size': %lld does not fit into the windowed cache",
+                            (long long)window);
+  }
+  return BYOC_OK;
+}
+
 // The length of the cache afterwards: that of all sequences, or the room that there is.
 static byoc_status_t read_cache(const byoc_infer_t *infer, sizes_t *sizes) {
   const byoc_node_t *node = infer->node;
@@ -103,14 +163,22 @@ static byoc_status_t read_cache(const byoc_infer_t *infer, sizes_t *sizes) {
   if (byoc_has_operand(node, PAST_KEY) != byoc_has_operand(node, PAST_VALUE)) {
     return byoc_infer_error(infer, "operands 3 and 4, the past keys and values, must be given together");
   }
-  if (!byoc_has_operand(node, PAST_KEY)) return BYOC_OK;
-  for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 4, 4));
-    sizes->past = byoc_operand_type(node, PAST_KEY)->dims[2];
-    const byoc_dim_t wanted[4] = {sizes->batch, byoc_dim_constant(sizes->shared), sizes->past,
-                                  byoc_dim_constant(sizes->size)};
+  for (int side = 0; side < 2; ++side) BYOC_RETURN_IF_ERROR(need_bytes(infer, sizes, side));
+  for (uint32_t i = PAST_KEY; i <= PAST_VALUE && byoc_has_operand(node, i); ++i) {
+    const byoc_type_t *past = byoc_operand_type(node, i);
+    if (cache_bits(node, (int)(i - PAST_KEY)) == 0) BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, i, 4, 4));
+    if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", i);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 4, 4));
+    if (i == PAST_KEY) sizes->past = past->dims[2];
+    byoc_dim_t wanted[4];
+    cache_dims(node, sizes, (int)(i - PAST_KEY), sizes->past, wanted);
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 4, wanted));
   }
+  if (is_windowed(node)) {
+    sizes->total = sizes->past;
+    return need_window(infer, sizes);
+  }
+  if (!byoc_has_operand(node, PAST_KEY)) return BYOC_OK;
   byoc_dim_t list[BYOC_MAX_RANK];
   bool failed = false;
   int32_t count = 0;
@@ -199,10 +267,12 @@ static byoc_status_t infer_group_query(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_angles(infer, &sizes));
   BYOC_RETURN_IF_ERROR(need_limits(infer, &sizes));
   BYOC_RETURN_IF_ERROR(need_norms(infer, &sizes));
-  const byoc_dim_t present[4] = {sizes.batch, byoc_dim_constant(sizes.shared), sizes.total,
-                                 byoc_dim_constant(sizes.size)};
-  for (uint32_t i = PRESENT_KEY; i <= PRESENT_VALUE; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, query->dtype, 4, present));
+  for (int side = 0; side < 2; ++side) {
+    byoc_dim_t present[4];
+    const byoc_dtype_t dtype =
+        cache_bits(node, side) == 0 ? query->dtype : byoc_operand_type(node, PAST_KEY + (uint32_t)side)->dtype;
+    cache_dims(node, &sizes, side, sizes.total, present);
+    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, PRESENT_KEY + (uint32_t)side, dtype, 4, present));
   }
   const byoc_dim_t dims[3] = {sizes.batch, sizes.length, byoc_dim_constant(sizes.heads * sizes.size)};
   return byoc_infer_set(infer, Y, query->dtype, 3, dims);
@@ -263,15 +333,19 @@ static byoc_value_t *write_heads(byoc_writer_t *w, byoc_value_t *x, int64_t head
   return made ? made->results[0] : NULL;
 }
 
-// The cache of keys or values with the new ones at their places, a vector with one of them for each sequence.
+// The cache of keys or values with the new ones at their places, a vector with one of them for each sequence. It grows,
+// if it has to; a windowed one always does, and is cut afterwards.
 static byoc_value_t *write_cache(byoc_writer_t *w, uint32_t past, byoc_value_t *made, byoc_value_t *starts) {
   byoc_value_t *cache = byoc_operand(w->node, past);
   if (!cache || !made || !starts || w->failed) return made;
-  byoc_value_t *room = write_dim(w, cache, 2);
-  byoc_value_t *total = byoc_write_cast(w, w->node->operands[TOTAL], BYOC_DTYPE_I64);
-  const int64_t one = 1;
-  total = byoc_write_plain(w, "Max", byoc_write_reshape(w, total, &one, 1), room);
-  byoc_value_t *more = byoc_write_plain(w, "Sub", total, room);
+  byoc_value_t *more = write_dim(w, made, 2);
+  if (!is_windowed(w->node)) {
+    const int64_t one = 1;
+    byoc_value_t *room = write_dim(w, cache, 2);
+    byoc_value_t *total = byoc_write_cast(w, w->node->operands[TOTAL], BYOC_DTYPE_I64);
+    total = byoc_write_plain(w, "Max", byoc_write_reshape(w, total, &one, 1), room);
+    more = byoc_write_plain(w, "Sub", total, room);
+  }
   cache = write_longer(w, cache, 2, more, byoc_microsoft_number(w, cache, 0));
   const byoc_attribute_t axis = byoc_write_int("axis", 2);
   return byoc_write_node(w, "", "TensorScatter", cache, made, starts, &axis, 1);
@@ -320,6 +394,36 @@ static byoc_value_t *write_sink(byoc_writer_t *w, byoc_value_t *added, byoc_valu
   return byoc_write_plain(w, "Add", added, byoc_write_node(w, "", "Where", last, sinks, zero, NULL, 0));
 }
 
+// What becomes of the past: places in the cache, one for each sequence.
+typedef struct places_t {
+  byoc_value_t *starts; // where the new ones are written
+  byoc_value_t *first;  // what comes first in a windowed cache afterwards; otherwise NULL
+} places_t;
+
+static places_t write_places(byoc_writer_t *w, byoc_value_t *before, byoc_value_t *after) {
+  if (!is_windowed(w->node) || w->failed) return (places_t){.starts = before};
+  const int64_t window = byoc_node_int(w->node, "local_window_size");
+  byoc_value_t *room = write_dim(w, w->node->operands[PAST_KEY], 2);
+  places_t places = {.starts = byoc_cache_held(w, before, room, window)};
+  byoc_value_t *made = byoc_write_plain(w, "Sub", after, before);
+  byoc_value_t *all = byoc_write_plain(w, "Add", places.starts, made);
+  places.first = byoc_write_plain(w, "Sub", all, byoc_cache_held(w, after, room, window));
+  return places;
+}
+
+// The keys (side 0) or values that attention reads, from the past and the new ones; the cache becomes a result.
+static byoc_value_t *write_side(byoc_writer_t *w, int side, byoc_value_t *made, const places_t *places) {
+  const byoc_node_t *node = w->node;
+  const uint32_t past = PAST_KEY + (uint32_t)side;
+  const int64_t bits = cache_bits(node, side);
+  byoc_value_t *scale = byoc_operand(node, KEY_SCALE + (uint32_t)side), *cache = made;
+  if (bits != 0) cache = byoc_cache_quantise(w, cache, scale, bits);
+  cache = write_cache(w, past, cache, places->starts);
+  byoc_value_t *kept = places->first ? byoc_cache_cut(w, cache, places->first, node->operands[past]) : cache;
+  byoc_microsoft_replace(w, PRESENT_KEY + (uint32_t)side, kept);
+  return bits != 0 ? byoc_cache_restore(w, cache, scale, bits, made) : cache;
+}
+
 static byoc_value_t *write_attention(byoc_writer_t *w, byoc_value_t *q, byoc_value_t *const kv[2], byoc_value_t *mask,
                                      bool is_causal) {
   const int64_t window = byoc_node_int(w->node, "local_window_size");
@@ -336,8 +440,14 @@ static byoc_value_t *write_attention(byoc_writer_t *w, byoc_value_t *q, byoc_val
   return made ? made->results[0] : NULL;
 }
 
+// The places of queries, [batch, length], from those of the first ones.
+static byoc_value_t *write_rows(byoc_writer_t *w, byoc_value_t *starts, byoc_value_t *length) {
+  static const int64_t behind = 1;
+  return byoc_write_plain(w, "Add", byoc_microsoft_unsqueeze(w, starts, &behind, 1), byoc_microsoft_count(w, length));
+}
+
 static byoc_status_t expand_group_query(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  static const int64_t swap[] = {0, 2, 1, 3}, flat[] = {0, 0, -1}, last = 1, all = -1;
+  static const int64_t swap[] = {0, 2, 1, 3}, flat[] = {0, 0, -1}, all = -1;
   byoc_writer_t w = {.node = node, .diag = diag};
   const int64_t heads = byoc_node_int(node, "num_heads"), shared = byoc_node_int(node, "kv_num_heads");
   byoc_value_t *qkv[3] = {node->operands[QUERY], byoc_operand(node, KEY), byoc_operand(node, VALUE)};
@@ -351,16 +461,14 @@ static byoc_status_t expand_group_query(byoc_node_t *node, byoc_diag_t *diag, bo
   lengths = byoc_write_plain(&w, "Add", byoc_write_cast(&w, lengths, BYOC_DTYPE_I64), write_integer(&w, 1));
   byoc_value_t *starts = byoc_write_plain(&w, "Sub", lengths, length);
   starts = byoc_write_plain(&w, "Max", starts, write_integer(&w, 0));
-  byoc_value_t *rows = byoc_microsoft_unsqueeze(&w, starts, &last, 1);
-  rows = byoc_write_plain(&w, "Add", rows, byoc_microsoft_count(&w, length));
+  byoc_value_t *rows = write_rows(&w, starts, length);
   byoc_value_t *places = byoc_has_operand(node, PLACES) ? node->operands[PLACES] : rows;
   byoc_value_t *q = write_heads(&w, qkv[0], heads, QUERY_NORM, places);
   byoc_value_t *kv[2] = {write_heads(&w, qkv[1], shared, KEY_NORM, places), write_heads(&w, qkv[2], shared, 0, NULL)};
   const bool has_sink = byoc_has_operand(node, SINK) || byoc_node_int(node, "smooth_softmax") == 1;
-  for (int i = 0; i < 2; ++i) {
-    kv[i] = write_cache(&w, PAST_KEY + (uint32_t)i, kv[i], starts);
-    byoc_microsoft_replace(&w, PRESENT_KEY + (uint32_t)i, kv[i]);
-  }
+  const places_t cached = write_places(&w, starts, lengths);
+  if (cached.first) rows = write_rows(&w, cached.starts, length);
+  for (int i = 0; i < 2; ++i) kv[i] = write_side(&w, i, kv[i], &cached);
   const bool is_plain = byoc_node_flag(node, "causal") && !byoc_has_operand(node, PAST_KEY) &&
                         !byoc_has_operand(node, ADDED) && !has_sink;
   byoc_value_t *mask = NULL;

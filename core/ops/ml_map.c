@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ops/ml.h"
+#include "core/ops/string.h"
 
 enum { KEYS, VALUES };
 
@@ -28,16 +29,16 @@ static byoc_status_t need_map(const byoc_infer_t *infer, byoc_dtype_predicate_t 
   return byoc_infer_need_dims(infer, VALUES, 1, type->dims);
 }
 
-// A vector of one element that stands for keys that are not there: 0, or no text.
-static byoc_value_t *write_nothing(byoc_writer_t *w, byoc_dtype_t dtype) {
-  static const char *const empty[] = {""};
+// A vector of one element that stands for keys that are not there: 0, or `text`.
+static byoc_value_t *write_nothing(byoc_writer_t *w, byoc_dtype_t dtype, const char *text) {
   const int64_t none = 0;
-  if (dtype == BYOC_DTYPE_STRING) return byoc_write_texts(w, "nothing", 1, empty);
+  if (dtype == BYOC_DTYPE_STRING) return byoc_write_texts(w, "nothing", 1, &text);
   return byoc_write_cast(w, byoc_write_vector(w, "nothing", BYOC_DTYPE_I64, 1, &none), dtype);
 }
 
-// [1, columns]: the value whose place is the column, from `places`, an i64 for each key.
-static byoc_value_t *write_row(byoc_writer_t *w, byoc_value_t *places, byoc_value_t *values, int64_t columns) {
+// [1, columns]: the value whose place is the column, from `places`, an i64 for each key; or 0, or `nothing`.
+static byoc_value_t *write_row(byoc_writer_t *w, byoc_value_t *places, byoc_value_t *values, int64_t columns,
+                               const char *nothing) {
   static const int64_t first = 0, one = 1, last[] = {-1, 1};
   int64_t *numbers = BYOC_ARENA_ARRAY(&w->node->function->module->arena, int64_t, (size_t)columns + 1);
   if (!numbers || !places || !values) w->failed = true;
@@ -55,7 +56,7 @@ static byoc_value_t *write_row(byoc_writer_t *w, byoc_value_t *places, byoc_valu
   byoc_value_t *hits = byoc_write_node(w, "", "Where", here, byoc_write_reshape(w, ranks, last, 2), zero, NULL, 0);
   byoc_value_t *found = byoc_write_plain(w, "ReduceMax", hits, zero);
   found = byoc_write_plain(w, "Max", found, zero); // without keys there is no greatest number
-  byoc_value_t *parts[] = {write_nothing(w, values->type->dtype), values};
+  byoc_value_t *parts[] = {write_nothing(w, values->type->dtype, nothing), values};
   const byoc_attribute_t axis = byoc_write_int("axis", 0);
   if (!parts[0]) return NULL;
   byoc_node_t *all = byoc_write_many(w, "", "Concat", parts, 2, 1, &axis, 1);
@@ -102,7 +103,7 @@ static byoc_status_t expand_dict_vectorizer(byoc_node_t *node, byoc_diag_t *diag
       byoc_write_int("default_int64", -1)};
   byoc_value_t *places =
       byoc_write_node(&w, BYOC_ML_DOMAIN, "LabelEncoder", node->operands[KEYS], NULL, NULL, attributes, 3);
-  return byoc_write_end(&w, write_row(&w, places, node->operands[VALUES], (int64_t)count), out_changed);
+  return byoc_write_end(&w, write_row(&w, places, node->operands[VALUES], (int64_t)count, ""), out_changed);
 }
 
 // ---- CastMap ----
@@ -129,13 +130,25 @@ static byoc_status_t infer_cast_map(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, dtype_of(node), 2, dims);
 }
 
+// The values with another element type. Floats become texts with six digits behind the point.
+static byoc_value_t *write_values(byoc_writer_t *w) {
+  byoc_value_t *values = w->node->operands[VALUES];
+  const byoc_dtype_t to = dtype_of(w->node);
+  if (to != BYOC_DTYPE_STRING || !byoc_dtype_is_float(values->type->dtype)) return byoc_write_cast(w, values, to);
+  values = byoc_write_cast(w, values, BYOC_DTYPE_F64);
+  const byoc_type_t *type =
+      values ? byoc_type_tensor(&w->node->function->module->arena, to, 1, values->type->dims) : NULL;
+  return type ? byoc_write_text(w, "print_f64", &values, 1, type) : NULL;
+}
+
 // The values in the order of their keys, or each at the place that its key says.
 static byoc_status_t expand_cast_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const int64_t row[] = {1, -1};
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *values = byoc_write_cast(&w, node->operands[VALUES], dtype_of(node)), *keys = node->operands[KEYS];
+  byoc_value_t *values = write_values(&w), *keys = node->operands[KEYS];
   if (byoc_node_choice(node, "map_form") == SPARSE) {
-    return byoc_write_end(&w, write_row(&w, keys, values, byoc_node_int(node, "max_map")), out_changed);
+    // ONNX Runtime writes "0.f" where texts are missing.
+    return byoc_write_end(&w, write_row(&w, keys, values, byoc_node_int(node, "max_map"), "0.f"), out_changed);
   }
   const byoc_attribute_t smallest = byoc_write_int("largest", 0);
   byoc_value_t *operands[] = {keys, byoc_write_plain(&w, "Shape", keys, NULL)};

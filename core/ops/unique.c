@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique: the different elements, or slices along an axis, sorted or in order of appearance. Their number depends on
 // the data. There are four steps: sort the slices; find for each slice the first equal one; place the first slices
-// among the results; make the results.
+// among the results; make the results. Texts are ranked first, and their ranks then stand for them.
 #include "core/ops/heap.h"
-#include "core/ops/write.h"
+#include "core/ops/string.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
+static bool is_ordered(byoc_dtype_t dtype) {
+  return byoc_dtype_is_value(dtype) || dtype == BYOC_DTYPE_STRING;
+}
+
 static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_ordered, "a tensor of numbers, bools or texts"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   bool flat = !byoc_node_given(node, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);
@@ -256,8 +260,36 @@ static const byoc_loop_expr_t *shape_results(byoc_lower_t *lower, const byoc_nod
   return count;
 }
 
+// Unique(texts) → Unique(ranks), with the texts at the places that it tells
+static byoc_status_t expand_texts(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  static const int64_t all = -1;
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *x = node->operands[0];
+  const byoc_type_t *type =
+      byoc_type_tensor(&node->function->module->arena, BYOC_DTYPE_I64, x->type->rank, x->type->dims);
+  byoc_value_t *ranks = byoc_write_text(&w, "ranks", &x, 1, type);
+  const uint32_t count = node->result_count > 2 ? node->result_count : 2;
+  byoc_node_t *made =
+      ranks ? byoc_write_many(&w, "", "Unique", &ranks, 1, count, node->attributes.items, node->attributes.count)
+            : NULL;
+  for (uint32_t r = 1; made && r < node->result_count; ++r) {
+    if (!byoc_value_replace_uses(node->results[r], made->results[r])) w.failed = true;
+  }
+  const bool is_flat = !byoc_node_given(node, "axis");
+  if (is_flat && made) x = byoc_write_reshape(&w, x, &all, 1);
+  if (!made || !x) return byoc_write_end(&w, NULL, out_changed);
+  const int32_t axis = is_flat ? 0 : byoc_node_axis(node, "axis", x->type->rank);
+  const byoc_attribute_t along = byoc_write_int("axis", axis);
+  const bool is_empty = byoc_dim_equal(x->type->dims[axis], byoc_dim_constant(0));
+  byoc_value_t *y = is_empty ? x : byoc_write_node(&w, "", "Gather", x, made->results[1], NULL, &along, 1);
+  return byoc_write_end(&w, y, out_changed);
+}
+
 static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
+  if (byoc_is_text(node->operands[0]->type)) {
+    return byoc_is_ranked(node->operands[0]->type) ? expand_texts(node, diag, out_changed) : BYOC_OK;
+  }
   byoc_writer_t w = {.node = node, .diag = diag};
   const byoc_attribute_t *attributes = node->attributes.items;
   size_t count = node->attributes.count;

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -63,6 +64,30 @@ int32_t byoc_text_search(const byoc_call_t *call) {
         high = middle;
     }
     out[i] = low < all && strcmp(text_at(texts, low), text_at(x, i)) == 0 ? low : -1;
+  }
+  return BYOC_OK;
+}
+
+static int compare_texts(const void *a, const void *b) {
+  return strcmp(**(const char *const *const *)a, **(const char *const *const *)b);
+}
+
+int32_t byoc_text_ranks(const byoc_call_t *call) {
+  int64_t *out = result(call, 0)->data;
+  const int64_t count = count_of(result(call, 0));
+  // The texts, and behind them pointers to them, which are sorted.
+  const char **texts = count > 0 ? (const char **)(void *)allocate(call, (size_t)count * 2 * sizeof(void *)) : NULL;
+  if (count > 0 && texts == NULL) return out_of_memory(call);
+  const char *const **order = (const char *const **)(void *)(texts + count);
+  for (int64_t i = 0; i < count; ++i) {
+    texts[i] = text_at(tensor(call, 0), i);
+    order[i] = &texts[i];
+  }
+  if (count > 0) qsort(order, (size_t)count, sizeof(*order), compare_texts);
+  int64_t rank = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i > 0 && strcmp(*order[i - 1], *order[i]) != 0) ++rank;
+    out[order[i] - texts] = rank;
   }
   return BYOC_OK;
 }
@@ -261,7 +286,7 @@ static void print_number(double x, bool is_single, char *out, size_t size) {
   }
 }
 
-typedef enum { FROM_F32, FROM_F64, FROM_I64, FROM_U64, FROM_BOOL } source_t;
+typedef enum { FROM_F32, FROM_F64, FROM_I64, FROM_U64, FROM_BOOL, PRINT_F64 } source_t;
 
 static int32_t from_numbers(const byoc_call_t *call, source_t source) {
   const void *x = tensor(call, 0)->data;
@@ -271,7 +296,7 @@ static int32_t from_numbers(const byoc_call_t *call, source_t source) {
   if (!enter_plain_locale(&plain)) return out_of_memory(call);
   int32_t status = BYOC_OK;
   for (int64_t i = 0; i < count && status == BYOC_OK; ++i) {
-    char text[64];
+    char text[DBL_MAX_10_EXP + 16]; // a number with all its digits in front of the point, and six behind it
     switch (source) {
     case FROM_F32:
       print_number(((const float *)x)[i], true, text, sizeof(text));
@@ -287,6 +312,9 @@ static int32_t from_numbers(const byoc_call_t *call, source_t source) {
       break;
     case FROM_BOOL:
       snprintf(text, sizeof(text), "%s", ((const uint8_t *)x)[i] != 0 ? "True" : "False");
+      break;
+    case PRINT_F64:
+      snprintf(text, sizeof(text), "%f", ((const double *)x)[i]);
       break;
     }
     out[i] = copy(call, text, strlen(text));
@@ -310,6 +338,9 @@ int32_t byoc_text_from_u64(const byoc_call_t *call) {
 }
 int32_t byoc_text_from_bool(const byoc_call_t *call) {
   return from_numbers(call, FROM_BOOL);
+}
+int32_t byoc_text_print_f64(const byoc_call_t *call) {
+  return from_numbers(call, PRINT_F64);
 }
 
 static int32_t no_number(const byoc_call_t *call, const char *text) {

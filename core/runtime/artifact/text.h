@@ -13,6 +13,7 @@
   X(concat)    /* a, b → a + b, elements in pairs */                                                                 \
   X(index_of)  /* x, pool → i64: the first equal text of the pool, or -1 */                                          \
   X(search)    /* x, texts in ascending order → i64: the place of the first equal text, or -1 */                     \
+  X(ranks)     /* x → i64: how many different texts of x are less */                                                 \
   X(normalize) /* x, stop words, i64[2] {case sensitive, 0 as is / 1 lower / 2 upper} → texts kept, i64[1] count */  \
   X(split_count) /* x, delimiter, i64[1] most splits or -1 → i64 parts of each */                                    \
   X(split)       /* x, anything of the result's shape, delimiter, most splits → parts of each, then "" */            \
@@ -24,6 +25,7 @@
   X(from_i64)                                                                                                          \
   X(from_u64)                                                                                                          \
   X(from_bool) /* True, False */                                                                                       \
+  X(print_f64) /* six digits behind the point */                                                                       \
   X(to_f64)    /* numbers, INF, NAN in any case; else an error */                                                      \
   X(to_i64)
 

@@ -312,6 +312,20 @@ def sizes_made():
     return case
 
 
+def unique_texts():
+    """Unique of texts: all of them, and rows and columns of texts."""
+    of = [TensorProto.STRING, TensorProto.INT64, TensorProto.INT64, TensorProto.INT64]
+    case = Case("unique_texts", 3, x=np.array(["b", "", "a", "\u00fc", "b", "", "ab"], object),
+                m=np.array([["b", "a", "b"], ["a", "b", "a"], ["b", "a", "b"]], object), n=np.zeros((0,), object))
+    for way in ({}, {"sorted": 0}):
+        case.node("Unique", "x", *of, domain="", **way)
+        case.node("Unique", "m", *of, domain="", **way)
+        case.node("Unique", "m", *of, domain="", axis=0, **way)
+        case.node("Unique", "m", *of, domain="", axis=-1, **way)
+    case.node("Unique", "n", *of, domain="")
+    return case
+
+
 def experts():
     """Mixtures of experts whose weights are packed; "_" stands for an operand that is left out. ONNX Runtime's CPU provider
     normalises the router's weights whatever normalize_routing_weights says."""
@@ -347,12 +361,13 @@ def maps():
         for way in ways:
             case.node("CastMap", name, TensorProto.FLOAT, cast_to="TO_FLOAT", **way)
             case.node("CastMap", name, TensorProto.INT64, cast_to="TO_INT64", **way)
+            case.node("CastMap", name, TensorProto.STRING, cast_to="TO_STRING", **way)
     case.maps = made
     return case
 
 
 CASES = [label_encoder_1, label_encoder, one_hot_encoder, svm_classifier, svm_regressor, trees, tree_ensemble, tree_members, tokenizer,
-         sizes_made, experts, maps]
+         sizes_made, unique_texts, experts, maps]
 
 if __name__ == "__main__":
     for make in CASES:

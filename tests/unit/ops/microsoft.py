@@ -262,6 +262,22 @@ def group_queries():
              np.array([7], "int32")]
     case("GroupQueryAttention", chunk, 3, **heads, rows_only=True)
     case("GroupQueryAttention", chunk, 3, **heads, local_window_size=2, rows_only=True)
+    # A windowed cache that is full after the run, and one that has room left; more positions at once than it has places.
+    window = {**heads, "sliding_window_cache": 1, "local_window_size": 4}
+    case("GroupQueryAttention", static + [ints(8, 5), np.array([9], "int32")], 3, **window)
+    case("GroupQueryAttention", static + [ints(9, 1), np.array([10], "int32")], **window, present=(2, 2, 6, 8), rows_only=True)
+    long = [Input(1, 7, 32), Input(1, 7, 16), Input(1, 7, 16), Input(1, 2, 4, 8), Input(1, 2, 4, 8)]
+    case("GroupQueryAttention", long + [ints(8), np.array([9], "int32")], 3, **window, rows_only=True)
+    # Caches of bytes, and of half bytes.
+    of_all = [None] * 5 + [floats(0.0625), floats(0.04)]
+    of_each = [None] * 5 + [floats(*np.linspace(0.03, 0.07, 16)).reshape(1, 2, 1, 8)] * 2
+    for bits, kind, scales in ((8, "int8", of_all), (4, "uint8", of_each)):
+        name = "PER_TENSOR" if scales is of_all else "PER_CHANNEL"
+        packed = {**heads, "k_quant_type": name, "v_quant_type": name, "kv_cache_bit_width": bits}
+        case("GroupQueryAttention", step[:3] + [Input(2, 2, 4, bits, dtype=kind)] * 2 + [one, three] + scales, 3, **packed)
+    wide = [Input(2, 1, 64), Input(2, 1, 32), Input(2, 1, 32)] + [Input(2, 2, 6, 16, dtype="int8")] * 2
+    case("GroupQueryAttention", wide + [ints(8, 5), np.array([9], "int32")] + of_all, 3, **window, k_quant_type="PER_TENSOR",
+         v_quant_type="PER_TENSOR", kv_cache_bit_width=8, rows_only=True)
     angles, rotated = [Input(9, 8), Input(9, 8)], {"num_heads": 2, "kv_num_heads": 1, "do_rotary": 1}
     packed = [Input(2, 1, 64), None, None, Input(2, 1, 4, 16), Input(2, 1, 4, 16), ints(4, 2), three]
     case("GroupQueryAttention", packed + angles, present=(2, 1, 5, 16), **rotated)

@@ -14,7 +14,7 @@
 #include "core/ops/op.h"
 #include "tests/support/support.h"
 
-enum { OPS_MAX_VALUES = 64 };
+enum { OPS_MAX_VALUES = 256 };
 
 // The tensors of one run of a module's main function.
 typedef struct ops_run_t {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artifact's text functions, called as an artifact calls them.
+#include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,24 @@ static void searches(void **state) {
   count = 0;
   assert_int_equal(call(&f, "byoc_text_search", tensors, 2, 1), BYOC_OK);
   for (int i = 0; i < 7; ++i) assert_int_equal(out[i], -1);
+  end(&f);
+}
+
+// Equal texts have one rank, bytes above 127 come last, and a missing text counts as an empty one.
+static void ranks(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *x[] = {"b", "", "a", "\xc3\xbc", "b", NULL, "ab"};
+  static const int64_t expected[] = {3, 0, 1, 4, 3, 0, 2};
+  int64_t out[7], count = 7;
+  DLTensor tensors[] = {vector(x, &count), vector(out, &count)};
+  assert_int_equal(call(&f, "byoc_text_ranks", tensors, 1, 1), BYOC_OK);
+  assert_memory_equal(out, expected, sizeof(expected));
+  f.runtime.allocate = NULL;
+  assert_int_equal(call(&f, "byoc_text_ranks", tensors, 1, 1), BYOC_OUT_OF_MEMORY);
+  count = 0;
+  assert_int_equal(call(&f, "byoc_text_ranks", tensors, 1, 1), BYOC_OK);
   end(&f);
 }
 
@@ -237,6 +256,19 @@ static void prints_numbers(void **state) {
     expect_number("byoc_text_from_f64", &f64, cases[i].f64);
     expect_number("byoc_text_from_f32", &f32, cases[i].f32);
   }
+  static const struct {
+    double x;
+    const char *text;
+  } printed[] = {{0.1, "0.100000"}, {-12, "-12.000000"}, {1e-7, "0.000000"}, {1e16, "10000000000000000.000000"}};
+  for (size_t i = 0; i < sizeof(printed) / sizeof(printed[0]); ++i) {
+    DLTensor x = vector(&printed[i].x, &one);
+    expect_number("byoc_text_print_f64", &x, printed[i].text);
+  }
+  const double most = -DBL_MAX;
+  char digits[DBL_MAX_10_EXP + 16];
+  DLTensor longest = vector(&most, &one);
+  (void)snprintf(digits, sizeof(digits), "%f", most);
+  expect_number("byoc_text_print_f64", &longest, digits);
   int64_t least = INT64_MIN;
   DLTensor i64 = vector(&least, &one);
   expect_number("byoc_text_from_i64", &i64, "-9223372036854775808");
@@ -274,6 +306,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pairs),
       cmocka_unit_test(searches),
+      cmocka_unit_test(ranks),
       cmocka_unit_test(normalizes),
       cmocka_unit_test(splits),
       cmocka_unit_test(tokens),

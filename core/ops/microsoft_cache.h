@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Caches of keys or values ([batch, heads, room, size]) that hold a window of the latest positions, or numbers of few
+// bits: what GroupQueryAttention writes around its attention.
+#ifndef BYOC_CORE_OPS_MICROSOFT_CACHE_H_
+#define BYOC_CORE_OPS_MICROSOFT_CACHE_H_
+
+#include "core/ops/microsoft.h"
+
+// A windowed cache with `room` places (i64[1]) holds, after `tokens` positions (i64[batch]), so many of the latest ones
+// from its first place on: all as long as there is room, and then at least `window`; places are freed together, as many
+// as are not in the window.
+byoc_value_t *byoc_cache_held(byoc_writer_t *w, byoc_value_t *tokens, byoc_value_t *room, int64_t window);
+// The places from `first` on (i64[batch]) of a cache that is longer than `like`, at the size of `like`. Places behind
+// its end repeat the last one.
+byoc_value_t *byoc_cache_cut(byoc_writer_t *w, byoc_value_t *cache, byoc_value_t *first, byoc_value_t *like);
+
+// Bytes that hold x / scale in `bits` bits: 8, signed, or 4, two in each byte, the first one in the low bits and 8 for
+// 0. `scale`: one number, or one for each head and element.
+byoc_value_t *byoc_cache_quantise(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, int64_t bits);
+// The numbers that such bytes stand for, in the element type of `like`.
+byoc_value_t *byoc_cache_restore(byoc_writer_t *w, byoc_value_t *cache, byoc_value_t *scale, int64_t bits,
+                                 const byoc_value_t *like);
+
+#endif // BYOC_CORE_OPS_MICROSOFT_CACHE_H_
