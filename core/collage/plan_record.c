@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/ir/describe.h"
+#include "core/ir/dim_names.h"
 
 byoc_status_t byoc_plan_record_targets(byoc_plan_t *plan, const char *model, const char *strategy,
                                        const byoc_target_list_t *targets, byoc_diag_t *diag) {
@@ -38,24 +39,25 @@ static const char *operator_text(byoc_arena_t *arena, const byoc_node_t *node) {
                          : byoc_arena_copy_string(arena, node->op);
 }
 
-static const char *type_text(byoc_arena_t *arena, const byoc_type_t *type) {
+static const char *type_text(byoc_arena_t *arena, const byoc_dim_names_t *names, const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, arena->allocator);
-  byoc_type_print(type, &text);
+  byoc_type_print_named(type, names, &text);
   const char *copy = text.failed ? NULL : byoc_arena_copy_string(arena, text.data);
   byoc_string_deinit(&text);
   return copy;
 }
 
-static const char *result_type_text(byoc_arena_t *arena, const byoc_node_t *node) {
-  return node->result_count > 0 ? type_text(arena, node->results[0]->type) : byoc_arena_copy_string(arena, "");
+static const char *result_type_text(byoc_arena_t *arena, const byoc_dim_names_t *names, const byoc_node_t *node) {
+  return node->result_count > 0 ? type_text(arena, names, node->results[0]->type) : byoc_arena_copy_string(arena, "");
 }
 
 typedef struct edge_list_t {
   byoc_arena_t *arena;
   const byoc_block_t *block;
   const byoc_map_t *numbers; // node → its number, from 1
-  byoc_map_t seen;           // values that have an edge already
+  const byoc_dim_names_t *names;
+  byoc_map_t seen; // values that have an edge already
   BYOC_VECTOR(byoc_plan_edge_t) edges;
   bool failed;
 } edge_list_t;
@@ -68,7 +70,7 @@ static void add_operands(edge_list_t *list, const byoc_node_t *node) {
     if (producer == NULL || producer->block != list->block) continue;
     if (byoc_pointer_map_get(&list->seen, value) != NULL) continue;
     uintptr_t number = (uintptr_t)byoc_pointer_map_get(list->numbers, producer);
-    byoc_plan_edge_t edge = {.from = (uint32_t)number - 1, .type = type_text(list->arena, value->type)};
+    byoc_plan_edge_t edge = {.from = (uint32_t)number - 1, .type = type_text(list->arena, list->names, value->type)};
     list->failed = edge.type == NULL || !byoc_pointer_map_put(&list->seen, value, (void *)(uintptr_t)value) ||
                    !byoc_vector_push(&list->edges, list->arena->allocator, edge);
   }
@@ -92,13 +94,13 @@ static void add_nested(edge_list_t *list, const byoc_block_t *block) {
 }
 
 static byoc_status_t add_node(byoc_plan_t *plan, byoc_plan_block_t *block, const byoc_node_t *node,
-                              const byoc_map_t *numbers, byoc_diag_t *diag) {
-  edge_list_t list = {.arena = &plan->arena, .block = node->block, .numbers = numbers};
+                              const byoc_map_t *numbers, const byoc_dim_names_t *names, byoc_diag_t *diag) {
+  edge_list_t list = {.arena = &plan->arena, .block = node->block, .numbers = numbers, .names = names};
   byoc_pointer_map_init(&list.seen, plan->arena.allocator);
   add_reads(&list, node);
   byoc_plan_node_t row = {.op = operator_text(&plan->arena, node),
                           .name = byoc_arena_copy_string(&plan->arena, node->name ? node->name : ""),
-                          .result_type = result_type_text(&plan->arena, node),
+                          .result_type = result_type_text(&plan->arena, names, node),
                           .edge_count = (uint32_t)list.edges.count,
                           .region = UINT32_MAX};
   if (list.edges.count > 0) {
@@ -111,15 +113,23 @@ static byoc_status_t add_node(byoc_plan_t *plan, byoc_plan_block_t *block, const
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+static byoc_status_t find_names(const byoc_block_t *block, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_dim_names_t *out_names) {
+  const byoc_function_t *main = byoc_graph_module_main(block->function->module);
+  return byoc_function_dim_names(main, arena, out_names) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 static byoc_status_t add_nodes(byoc_plan_t *plan, byoc_plan_block_t *row, const byoc_block_t *block,
                                byoc_diag_t *diag) {
   byoc_map_t numbers;
+  byoc_dim_names_t names;
+  BYOC_RETURN_IF_ERROR(find_names(block, &plan->arena, diag, &names));
   byoc_pointer_map_init(&numbers, plan->arena.allocator);
   byoc_status_t status = BYOC_OK;
   uintptr_t number = 0;
   BYOC_FOR_EACH_NODE(node, block) {
     if (!byoc_pointer_map_put(&numbers, node, (void *)++number)) status = byoc_diag_out_of_memory(diag);
-    if (status == BYOC_OK) status = add_node(plan, row, node, &numbers, diag);
+    if (status == BYOC_OK) status = add_node(plan, row, node, &numbers, &names, diag);
   }
   byoc_map_deinit(&numbers);
   return status;
@@ -148,14 +158,15 @@ static byoc_status_t find_nodes(const byoc_plan_block_t *row, const byoc_block_t
                                 uint32_t *numbers, byoc_diag_t *diag) {
   bool *is_taken = byoc_allocate(allocator, row->nodes.count, sizeof(bool));
   byoc_arena_t scratch;
+  byoc_dim_names_t names;
   byoc_arena_init(&scratch, allocator);
-  byoc_status_t status = is_taken ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = is_taken ? find_names(block, &scratch, diag, &names) : byoc_diag_out_of_memory(diag);
   for (int pass = 0; pass < 2 && status == BYOC_OK; ++pass) {
     uint32_t index = 0;
     BYOC_FOR_EACH_NODE(node, block) {
       uint32_t *number = &numbers[index++];
       if (node->callee != NULL || *number != UINT32_MAX) continue;
-      const char *op = operator_text(&scratch, node), *type = result_type_text(&scratch, node);
+      const char *op = operator_text(&scratch, node), *type = result_type_text(&scratch, &names, node);
       if (op == NULL || type == NULL) {
         status = byoc_diag_out_of_memory(diag);
         break;

@@ -38,6 +38,7 @@ typedef struct byoc_host_c_t {
   byoc_arena_t arena;
   byoc_allocator_t arena_allocator;
   byoc_host_ranges_t ranges;
+  byoc_dim_names_t dim_names;
   BYOC_VECTOR(int64_t) dims;
   byoc_map_t shapes;     // dimensions as text → index into dims, plus 1
   byoc_map_t inputs;     // buffer → position, plus 1

@@ -257,7 +257,8 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
   byoc_text_map_init(&host->prototypes, allocator);
-  if (!byoc_host_ranges_init(&host->ranges, program, &host->arena)) {
+  if (!byoc_host_ranges_init(&host->ranges, program, &host->arena) ||
+      !byoc_host_dim_names(program, &host->arena, &host->dim_names)) {
     byoc_host_c_deinit(host);
     return byoc_diag_out_of_memory(diag);
   }

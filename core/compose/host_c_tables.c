@@ -288,8 +288,26 @@ static const byoc_type_t *tensor_type(const byoc_host_buffer_t *buffer) {
   return type;
 }
 
+// A name says that dimensions are equal: one of an input stands for nothing else, so that a formula which only may be
+// as large is written out.
+static void print_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
+  const byoc_host_program_t *program = host->program;
+  byoc_string_t name;
+  byoc_string_init(&name, out->allocator);
+  byoc_dim_print_named(dim, &host->dim_names, &name);
+  const uintptr_t symbol = name.failed ? 0 : (uintptr_t)byoc_text_map_get(&program->symbol_indices, name.data);
+  const bool is_of_input = symbol != 0 && symbol <= program->input_symbol_count && dim.expr->kind != BYOC_DIM_SYMBOL;
+  if (is_of_input) byoc_string_clear(&name);
+  if (is_of_input) byoc_dim_print(dim, &name);
+  if (name.failed) out->failed = true;
+  const bool is_nameless = name.failed || (byoc_dim_is_unknown(dim) && name.data[0] == '?');
+  byoc_string_append_c_quoted(out, is_nameless ? "?" : name.data);
+  byoc_string_deinit(&name);
+}
+
 // Names of symbolic dimensions; one shared table where there are none.
-static void emit_dim_names(const byoc_host_buffer_t *buffer, const char *table, size_t index, byoc_string_t *out) {
+static void emit_dim_names(const byoc_host_c_t *host, const byoc_host_buffer_t *buffer, const char *table, size_t index,
+                           byoc_string_t *out) {
   const byoc_type_t *type = tensor_type(buffer);
   if (byoc_type_is_static(type)) return;
   byoc_string_appendf(out, "static const char *const %s_%zu_dim_names[] = {", table, index);
@@ -298,12 +316,8 @@ static void emit_dim_names(const byoc_host_buffer_t *buffer, const char *table, 
       byoc_string_append(out, "0, ");
       continue;
     }
-    byoc_string_t name;
-    byoc_string_init(&name, out->allocator);
-    if (!byoc_dim_is_unknown(type->dims[i])) byoc_dim_print(type->dims[i], &name);
-    byoc_string_append_c_quoted(out, name.size > 0 ? name.data : "?");
+    print_dim(host, type->dims[i], out);
     byoc_string_append(out, ", ");
-    byoc_string_deinit(&name);
   }
   byoc_string_append(out, type->rank > 0 ? "};\n" : "0};\n");
 }
@@ -328,7 +342,7 @@ static void emit_info(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, con
 
 static void emit_infos(byoc_host_c_t *host, byoc_host_buffer_t *const *buffers, size_t count, const char *table,
                        byoc_string_t *out) {
-  for (size_t i = 0; i < count; i++) emit_dim_names(buffers[i], table, i, out);
+  for (size_t i = 0; i < count; i++) emit_dim_names(host, buffers[i], table, i, out);
   table_begin(out, "byoc_tensor_info_t", table);
   for (size_t i = 0; i < count; i++) emit_info(host, buffers[i], table, i, out);
   table_end(out, count);

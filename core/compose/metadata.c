@@ -66,6 +66,21 @@ static json_t *dim_json(byoc_dim_t dim) {
   return json;
 }
 
+// What the model calls dimensions of outputs: each name and its formula.
+static json_t *dimensions_json(const byoc_dim_names_t *names) {
+  json_t *array = json_array();
+  for (size_t i = 0; array != NULL && i < names->count; i++) {
+    json_t *object = json_object();
+    const bool ok = object != NULL && set(object, "name", byoc_json_text(names->items[i].name)) &&
+                    set(object, "formula", dim_json(names->items[i].dim)) && json_array_append(array, object) == 0;
+    json_decref(object);
+    if (ok) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
+
 static json_t *type_json(const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
@@ -292,7 +307,10 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   byoc_status_t status = BYOC_OK;
   char *dumped = NULL;
   json_t *devices = NULL;
+  byoc_arena_t arena;
+  byoc_dim_names_t dims;
   BYOC_RETURN_IF_ERROR(byoc_compose_devices_json(program, allocator, diag, &devices));
+  byoc_arena_init(&arena, allocator);
   size_t variant_count = 0;
   const char *const *variants =
       program->module != NULL
@@ -307,39 +325,41 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   const char *triple = options->targets != NULL ? options->targets->triple : NULL;
   const byoc_compose_place_t *place = &options->place;
   json_t *root = json_object();
-  bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
-            set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
-            set(root, "model", byoc_json_text(options->model_name)) &&
-            (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
-                                   set(root, "entries", texts_json(place->names, place->count)))) &&
-            set(root, "machine", json_string(byoc_machine_name(machine))) &&
-            (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
-            set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
-            set(root, "threads", json_integer(options->thread_count)) &&
-            (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
-            set(root, "targets", targets_json(options->targets)) &&
-            set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
-            set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
-            set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
-            (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
-             set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
-            set(root, "constants", constants_json(layout)) && set(root, "modules", modules_json(program)) &&
-            (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
-                                          set(root, "rank_count", json_integer(program->rank_count)))) &&
-            (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
-            (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
-            (devices == NULL || set(root, "devices", json_incref(devices))) &&
-            set(root, "host", summary_json(program)) &&
-            ((!options->profile && !options->trace) ||
-             set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
-            (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, BYOC_FUSED_INSIDE)) &&
-                                 set(root, "views", byoc_compose_fused_json(options, BYOC_FUSED_VIEW)) &&
-                                 set(root, "wholes", byoc_compose_fused_json(options, BYOC_FUSED_WHOLE))));
+  bool ok =
+      byoc_host_dim_names(program, &arena, &dims) && root != NULL && set(root, "format", json_integer(1)) &&
+      set(root, "byoc", json_string(BYOC_VERSION_TEXT)) && set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
+      set(root, "model", byoc_json_text(options->model_name)) &&
+      (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
+                             set(root, "entries", texts_json(place->names, place->count)))) &&
+      set(root, "machine", json_string(byoc_machine_name(machine))) &&
+      (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
+      set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
+      set(root, "threads", json_integer(options->thread_count)) &&
+      (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
+      set(root, "targets", targets_json(options->targets)) &&
+      set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
+      set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
+      (dims.count == 0 || set(root, "dimensions", dimensions_json(&dims))) &&
+      set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
+      (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
+       set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
+      set(root, "constants", constants_json(layout)) && set(root, "modules", modules_json(program)) &&
+      (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
+                                    set(root, "rank_count", json_integer(program->rank_count)))) &&
+      (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
+      (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
+      (devices == NULL || set(root, "devices", json_incref(devices))) && set(root, "host", summary_json(program)) &&
+      ((!options->profile && !options->trace) ||
+       set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
+      (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, BYOC_FUSED_INSIDE)) &&
+                           set(root, "views", byoc_compose_fused_json(options, BYOC_FUSED_VIEW)) &&
+                           set(root, "wholes", byoc_compose_fused_json(options, BYOC_FUSED_WHOLE))));
   if (ok) dumped = byoc_json_dump(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);
   free(dumped);
   json_decref(root);
   json_decref(devices);
+  byoc_arena_deinit(&arena);
   return status;
 }

@@ -16,6 +16,7 @@ typedef struct names_t {
   char upper[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES];  // "MNIST"
   const char **arguments;                                            // inputs, then outputs: C identifiers
   const char **macros;                                               // the same in capitals
+  byoc_dim_names_t dims;                                             // what the model calls them
 } names_t;
 
 // Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and what the functions use
@@ -100,6 +101,7 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
   out_names->arguments = BYOC_ARENA_ARRAY(arena, const char *, count);
   out_names->macros = BYOC_ARENA_ARRAY(arena, const char *, count);
   if (out_names->arguments == NULL || out_names->macros == NULL) return BYOC_OUT_OF_MEMORY;
+  if (!byoc_host_dim_names(program, arena, &out_names->dims)) return BYOC_OUT_OF_MEMORY;
   byoc_map_t taken;
   byoc_text_map_init(&taken, arena->allocator);
   byoc_status_t status = BYOC_OK;
@@ -161,7 +163,8 @@ static void emit_macros(const byoc_host_program_t *program, const names_t *names
     byoc_string_appendf(out, "// %s ", i < program->inputs.count ? "Input" : "Output");
     byoc_string_append_c_quoted(out, buffer->name);
     byoc_string_append(out, ": ");
-    byoc_type_print(buffer->type, out);
+    byoc_type_print_named(buffer->type, &names->dims, out);
+    byoc_type_print_formulas(buffer->type, &names->dims, out);
     byoc_string_appendf(out, "\n#define %s_%s_RANK %d\n#define %s_%s_DIMS", names->upper, names->macros[i],
                         (int)type->rank, names->upper, names->macros[i]);
     for (int32_t d = 0; d < type->rank; d++) {

@@ -122,6 +122,7 @@ static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
   BYOC_RETURN_IF_ERROR(byoc_onnx_check_options(reader));
   BYOC_RETURN_IF_ERROR(byoc_onnx_infer(reader));
   BYOC_RETURN_IF_ERROR(byoc_infer_module(reader->module, reader->diag));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_name_output_dims(reader));
   return byoc_graph_verify(reader->module, reader->diag);
 }
 

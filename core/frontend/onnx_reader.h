@@ -202,4 +202,8 @@ byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader);
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
                                 const char *what);
 
+// ---- onnx_dim_names.c ----
+// Notes in the module, once all types are inferred, what the file calls dimensions of outputs (core/ir/dim_names.h).
+byoc_status_t byoc_onnx_name_output_dims(byoc_onnx_reader_t *reader);
+
 #endif // BYOC_CORE_FRONTEND_ONNX_READER_H_

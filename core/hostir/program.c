@@ -25,6 +25,14 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   return BYOC_OK;
 }
 
+bool byoc_host_dim_names(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_dim_names_t *out_names) {
+  if (!byoc_dim_names_init(out_names, program->module, arena)) return false;
+  for (size_t i = 0; i < program->outputs.count; ++i) {
+    byoc_dim_names_add(out_names, program->module, program->outputs.data[i]->name, program->outputs.data[i]->type);
+  }
+  return true;
+}
+
 void byoc_host_program_destroy(byoc_host_program_t *program) {
   if (program == NULL) return;
   byoc_allocator_t allocator = program->arena.allocator;

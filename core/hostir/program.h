@@ -52,7 +52,7 @@
 #include "core/base/diag.h"
 #include "core/base/string.h"
 #include "core/hostir/device.h"
-#include "core/ir/graph.h"
+#include "core/ir/dim_names.h"
 #include "core/ir/loop.h"
 #include "core/module/runtime_module.h"
 #include "core/runtime/artifact/collective.h"
@@ -334,6 +334,8 @@ byoc_status_t byoc_host_instruction_set_engine(byoc_host_program_t *program, byo
 byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, byoc_diag_t *diag);
 // The index of a symbol, which is added if it is new; BYOC_HOST_SYMBOL_NONE if out of memory.
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
+// What the model calls dimensions of the program's outputs. False if out of memory.
+bool byoc_host_dim_names(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_dim_names_t *out_names);
 // The buffer that owns the bytes: itself, or a view's base.
 static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;

@@ -37,6 +37,9 @@
 #define BYOC_ATTRIBUTE_IR_VERSION "ir_version" // int: of the ONNX format
 // Strings, "NAME=INPUT.2": dimensions of the inputs that the model calls by a name and that were given a size.
 #define BYOC_ATTRIBUTE_DIMENSIONS "dimensions"
+// Strings, "OUTPUT.2=NAME": what the model calls dimensions of its outputs that are no dimension of an input
+// (core/ir/dim_names.h).
+#define BYOC_ATTRIBUTE_RESULT_DIMENSIONS "result_dimensions"
 
 // Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
 // (core/build/variants.h).

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds dimensions in a canonical form, and substitutes, copies and prints them.
+// Builds dimensions in a canonical form, and substitutes and copies them.
 #include "core/ir/dim.h"
 
 #include <string.h>
 
 #include "core/base/hash.h"
-#include "core/ir/text_names.h"
 
 // Sums are kept as polynomials over atoms (symbols, unknowns, divisions, minima ...). The terms are in a fixed order;
 // each is a product of atoms times a constant; the constant term is last. Sums larger than these limits stay as they
 // were built.
 #define MAX_TERMS   32
 #define MAX_FACTORS 16
-
-static const char *const dim_kind_texts[] = {
-#define BYOC_DIM_KIND_TEXT(NAME, text, binary) text,
-    BYOC_DIM_KIND_LIST(BYOC_DIM_KIND_TEXT)
-#undef BYOC_DIM_KIND_TEXT
-};
 
 static const bool dim_kind_is_binary[] = {
 #define BYOC_DIM_KIND_BINARY(NAME, text, binary) binary,
@@ -434,31 +427,59 @@ static bool sum_is_nonnegative(const dim_sum_t *sum, int64_t sign) {
   return least >= 0;
 }
 
-static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right,
-                               bool *failed) {
-  if (dim_compare(left, right) > 0) {
-    byoc_dim_t swap = left;
-    left = right;
-    right = swap;
-  }
+// Which of the two a minimum (or maximum) of both is, whatever the sizes are: 1 the first, 2 the second, 0 it depends.
+static int dim_winner(byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b) {
   bool is_min = kind == BYOC_DIM_MIN;
   dim_sum_t difference;
-  sum_init(&difference, left);
-  sum_collect(&difference, right, -1);
+  sum_init(&difference, a);
+  sum_collect(&difference, b, -1);
   sum_tidy(&difference);
-  if (sum_is_nonnegative(&difference, 1)) return is_min ? right : left;
-  if (sum_is_nonnegative(&difference, -1)) return is_min ? left : right;
-  if (byoc_dim_is_constant(right)) {
-    if (is_min && right.constant == INT64_MAX) return left;
-    if (right.constant <= 0 && dim_is_nonnegative(left)) return is_min ? right : left;
-    // max(max(x, a), b) → max(x, max(a, b))
-    if (left.expr->kind == kind && byoc_dim_is_constant(left.expr->right)) {
-      int64_t inner = left.expr->right.constant;
-      bool keep_inner = is_min ? inner <= right.constant : inner >= right.constant;
-      return keep_inner ? left : dim_raw(arena, kind, left.expr->left, right, failed);
-    }
+  if (sum_is_nonnegative(&difference, 1)) return is_min ? 2 : 1;
+  if (sum_is_nonnegative(&difference, -1)) return is_min ? 1 : 2;
+  if (!byoc_dim_is_constant(b)) return 0;
+  if (is_min && b.constant == INT64_MAX) return 1;
+  if (b.constant <= 0 && dim_is_nonnegative(a)) return is_min ? 2 : 1;
+  return 0;
+}
+
+// The operands of a minimum (or maximum), in order, and none that another one makes needless.
+typedef struct dim_operands_t {
+  byoc_dim_t items[MAX_FACTORS];
+  size_t count;
+  bool overflow;
+} dim_operands_t;
+
+static void operands_collect(dim_operands_t *operands, byoc_dim_kind_t kind, byoc_dim_t dim) {
+  if (dim.expr && dim.expr->kind == kind) {
+    operands_collect(operands, kind, dim.expr->left);
+    operands_collect(operands, kind, dim.expr->right);
+    return;
   }
-  return dim_raw(arena, kind, left, right, failed);
+  for (size_t i = operands->count; i-- > 0;) {
+    const bool is_first = dim_compare(operands->items[i], dim) <= 0; // a constant is the second one
+    const int winner = is_first ? dim_winner(kind, operands->items[i], dim) : dim_winner(kind, dim, operands->items[i]);
+    if (winner == (is_first ? 1 : 2)) return;
+    if (winner == 0) continue;
+    memmove(&operands->items[i], &operands->items[i + 1], (--operands->count - i) * sizeof(dim));
+  }
+  if (operands->count == MAX_FACTORS) {
+    operands->overflow = true;
+    return;
+  }
+  size_t at = operands->count++;
+  for (; at > 0 && dim_compare(dim, operands->items[at - 1]) < 0; --at) operands->items[at] = operands->items[at - 1];
+  operands->items[at] = dim;
+}
+
+static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right,
+                               bool *failed) {
+  dim_operands_t operands = {.count = 0};
+  operands_collect(&operands, kind, left);
+  operands_collect(&operands, kind, right);
+  if (operands.overflow) return dim_raw(arena, kind, left, right, failed);
+  byoc_dim_t dim = operands.items[0];
+  for (size_t i = 1; i < operands.count; ++i) dim = dim_raw(arena, kind, dim, operands.items[i], failed);
+  return dim;
 }
 
 // ---- broadcasts ----
@@ -586,46 +607,4 @@ bool byoc_dim_walk(byoc_dim_t dim, bool (*visit)(void *self, byoc_dim_t leaf), v
   if (byoc_dim_is_constant(dim)) return true;
   if (byoc_dim_is_leaf(dim)) return visit(self, dim);
   return byoc_dim_walk(dim.expr->left, visit, self) && byoc_dim_walk(dim.expr->right, visit, self);
-}
-
-// ---- text ----
-
-// `level` says how tightly the surrounding expression binds: as the right side of a sum (1), or as a side of a product
-// (2, or 3 on its right).
-static void dim_print_level(byoc_dim_t dim, int level, byoc_string_t *out) {
-  if (!dim.expr) {
-    byoc_string_appendf(out, "%lld", (long long)dim.constant);
-    return;
-  }
-  const byoc_dim_expr_t *expr = dim.expr;
-  switch (expr->kind) {
-  case BYOC_DIM_SYMBOL:
-    byoc_text_print_word(expr->symbol, out);
-    break;
-  case BYOC_DIM_UNKNOWN:
-    byoc_string_appendf(out, "?%llu", (unsigned long long)expr->id);
-    break;
-  case BYOC_DIM_ADD:
-  case BYOC_DIM_SUB:
-  case BYOC_DIM_MUL: {
-    int own = expr->kind == BYOC_DIM_MUL ? 2 : 0;
-    if (level > own) byoc_string_append(out, "(");
-    dim_print_level(expr->left, own, out);
-    byoc_string_appendf(out, " %s ", dim_kind_texts[expr->kind]);
-    dim_print_level(expr->right, own + 1, out);
-    if (level > own) byoc_string_append(out, ")");
-    break;
-  }
-  default:
-    byoc_string_appendf(out, "%s(", dim_kind_texts[expr->kind]);
-    dim_print_level(expr->left, 0, out);
-    byoc_string_append(out, ", ");
-    dim_print_level(expr->right, 0, out);
-    byoc_string_append(out, ")");
-    break;
-  }
-}
-
-void byoc_dim_print(byoc_dim_t dim, byoc_string_t *out) {
-  dim_print_level(dim, 0, out);
 }

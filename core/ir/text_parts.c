@@ -22,15 +22,22 @@ static bool parse_function_dim(byoc_lexer_t *lexer, byoc_arena_t *arena, const c
   static const struct {
     const char *name;
     byoc_dim_kind_t kind;
-  } functions[] = {{"floordiv", BYOC_DIM_FLOORDIV}, {"ceildiv", BYOC_DIM_CEILDIV}, {"mod", BYOC_DIM_MOD},
-                   {"min", BYOC_DIM_MIN},           {"max", BYOC_DIM_MAX},         {"broadcast", BYOC_DIM_BROADCAST}};
-  byoc_dim_t left, right;
+    bool is_list; // of two or more
+  } functions[] = {{"floordiv", BYOC_DIM_FLOORDIV, false},
+                   {"ceildiv", BYOC_DIM_CEILDIV, false},
+                   {"mod", BYOC_DIM_MOD, false},
+                   {"min", BYOC_DIM_MIN, true},
+                   {"max", BYOC_DIM_MAX, true},
+                   {"broadcast", BYOC_DIM_BROADCAST, true}};
+  byoc_dim_t right;
   for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {
     if (strcmp(functions[i].name, name) != 0) continue;
-    return byoc_lexer_expect(lexer, BYOC_TOKEN_LEFT_PAREN) && parse_sum(lexer, arena, &left) &&
-           byoc_lexer_expect(lexer, BYOC_TOKEN_COMMA) && parse_sum(lexer, arena, &right) &&
-           byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN) &&
-           combine(lexer, arena, functions[i].kind, left, right, out);
+    bool ok = byoc_lexer_expect(lexer, BYOC_TOKEN_LEFT_PAREN) && parse_sum(lexer, arena, out);
+    for (bool more = true; ok && more; more = functions[i].is_list && byoc_lexer_is(lexer, BYOC_TOKEN_COMMA)) {
+      ok = byoc_lexer_expect(lexer, BYOC_TOKEN_COMMA) && parse_sum(lexer, arena, &right) &&
+           combine(lexer, arena, functions[i].kind, *out, right, out);
+    }
+    return ok && byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);
   }
   return byoc_lexer_fail_at(lexer, offset,
                             "there is no function '%s' of dimensions; there are floordiv, ceildiv, mod, "

@@ -9,7 +9,7 @@
 #include "core/ir/lexer.h"
 #include "core/ir/text.h"
 
-// N, 4, N * 2 + 1, floordiv(H + 2, 2), "odd name", ?7
+// N, 4, N * 2 + 1, floordiv(H + 2, 2), min(N, M, 512), "odd name", ?7
 bool byoc_dim_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_dim_t *out_dim);
 // f32[N,4], f32[], f32[*], seq<T>, opt<T>, ?
 bool byoc_type_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, const byoc_type_t **out_type);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/ir/dim_names.h"
 
 static const byoc_type_t type_unknown = {.kind = BYOC_TYPE_UNKNOWN, .rank = BYOC_RANK_UNKNOWN};
 
@@ -88,7 +89,7 @@ uint64_t byoc_type_hash(const byoc_type_t *type, uint64_t seed) {
   return hash;
 }
 
-void byoc_type_print(const byoc_type_t *type, byoc_string_t *out) {
+void byoc_type_print_named(const byoc_type_t *type, const byoc_dim_names_t *names, byoc_string_t *out) {
   switch (type->kind) {
   case BYOC_TYPE_UNKNOWN:
     byoc_string_append(out, "?");
@@ -98,17 +99,21 @@ void byoc_type_print(const byoc_type_t *type, byoc_string_t *out) {
     byoc_string_append(out, type->rank == BYOC_RANK_UNKNOWN ? "[*" : "[");
     for (int32_t i = 0; i < type->rank; ++i) {
       if (i > 0) byoc_string_append(out, ",");
-      byoc_dim_print(type->dims[i], out);
+      byoc_dim_print_named(type->dims[i], names, out);
     }
     byoc_string_append(out, "]");
     return;
   case BYOC_TYPE_SEQUENCE:
   case BYOC_TYPE_OPTIONAL:
     byoc_string_append(out, type->kind == BYOC_TYPE_SEQUENCE ? "seq<" : "opt<");
-    byoc_type_print(type->element, out);
+    byoc_type_print_named(type->element, names, out);
     byoc_string_append(out, ">");
     return;
   }
+}
+
+void byoc_type_print(const byoc_type_t *type, byoc_string_t *out) {
+  byoc_type_print_named(type, NULL, out);
 }
 
 bool byoc_type_is_static(const byoc_type_t *type) {

@@ -5,6 +5,7 @@
 // compared with the type from before: an old unknown dimension becomes the dimension that is now in its place.
 #include <string.h>
 
+#include "core/ir/dim_names.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 
@@ -138,8 +139,9 @@ byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag) {
 
 typedef struct {
   byoc_graph_module_t *module;
-  byoc_map_t taken; // text map: symbols of the module
-  byoc_map_t names; // pointer map: id + 1 → const byoc_dim_t *
+  byoc_map_t taken;       // text map: symbols of the module
+  byoc_map_t names;       // pointer map: id + 1 → const byoc_dim_t *
+  byoc_dim_names_t model; // what the model calls them
   uint64_t next;
   bool failed;
 } namer_t;
@@ -154,15 +156,27 @@ static void note_type(namer_t *n, const byoc_type_t *type) {
   for (int32_t d = 0; byoc_type_is_tensor(type) && d < type->rank; ++d) byoc_dim_walk(type->dims[d], note_symbol, n);
 }
 
+// What the model calls it; otherwise u0, u1 and so on.
+static const char *new_name(namer_t *n, byoc_dim_t unknown, char *buffer, size_t size) {
+  for (size_t i = 0; i < n->model.count; ++i) {
+    const byoc_dim_name_t *given = &n->model.items[i];
+    if (!byoc_dim_equal(given->dim, unknown) || byoc_text_map_find(&n->taken, given->name)) continue;
+    if (!byoc_text_map_put(&n->taken, given->name, n)) n->failed = true;
+    return given->name;
+  }
+  do snprintf(buffer, size, "u%llu", (unsigned long long)n->next++);
+  while (byoc_text_map_find(&n->taken, buffer));
+  return buffer;
+}
+
 static bool named(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   namer_t *n = self;
   if (!byoc_dim_is_unknown(leaf)) return false;
   const byoc_dim_t *known = byoc_pointer_map_get(&n->names, key_of(leaf.expr->id));
   if (!known) {
-    char name[32];
-    do snprintf(name, sizeof name, "u%llu", (unsigned long long)n->next++);
-    while (byoc_text_map_find(&n->taken, name));
+    char buffer[32];
     byoc_dim_t *made = BYOC_ARENA_NEW(&n->module->arena, byoc_dim_t);
+    const char *name = new_name(n, leaf, buffer, sizeof buffer);
     if (made) *made = byoc_dim_symbol(&n->module->arena, name, &n->failed);
     if (!made || !byoc_pointer_map_put(&n->names, key_of(leaf.expr->id), made)) {
       n->failed = true;
@@ -210,6 +224,8 @@ byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_dia
       status = byoc_infer_afresh(module->functions.data[i], diag);
     }
   }
+  const byoc_function_t *main = byoc_graph_module_main(module);
+  if (main != NULL && !byoc_function_dim_names(main, &module->arena, &n.model)) n.failed = true;
   for (size_t i = 0; i < module->functions.count; ++i) visit_block(&n, module->functions.data[i]->body, visit_note);
   for (size_t i = 0; i < module->functions.count && status == BYOC_OK; ++i) {
     if (module->functions.data[i]->kind == BYOC_FUNCTION_KERNEL) continue;

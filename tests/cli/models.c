@@ -73,6 +73,24 @@ void write_tiny(const char *path, const char *rows) {
   write_npy("y.npy", 2, (const int64_t[]){2, 3}, &y[0][0]);
 }
 
+void write_frames(const char *path) {
+  byoc_onnx_model_t *model = start("frames");
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "1,2,T");
+  byoc_onnx_node_t *pool = byoc_onnx_graph_node(graph, "MaxPool", "pool", "x", "half");
+  byoc_onnx_node_ints(pool, "kernel_shape", (const int64_t[]){1}, 1);
+  byoc_onnx_node_ints(pool, "strides", (const int64_t[]){2}, 1);
+  byoc_onnx_graph_initialiser_data(graph, "start", BYOC_DTYPE_I64, 1, (const int64_t[]){1}, (const int64_t[]){0});
+  byoc_onnx_graph_initialiser_data(graph, "stop", BYOC_DTYPE_I64, 1, (const int64_t[]){1}, (const int64_t[]){16});
+  byoc_onnx_graph_initialiser_data(graph, "axis", BYOC_DTYPE_I64, 1, (const int64_t[]){1}, (const int64_t[]){2});
+  byoc_onnx_graph_node(graph, "Slice", "slice", "x,start,stop,axis", "first");
+  byoc_onnx_graph_node(graph, "NonZero", "find", "x", "places");
+  byoc_onnx_graph_output(graph, "half", BYOC_DTYPE_F32, "1,2,frames");
+  byoc_onnx_graph_output(graph, "first", BYOC_DTYPE_F32, "1,2,T");
+  byoc_onnx_graph_output(graph, "places", BYOC_DTYPE_I64, "3,hits");
+  finish(model, path);
+}
+
 static void add_weights(byoc_onnx_graph_t *graph, const char *name, size_t rank, const int64_t *dims,
                         byoc_test_random_t *random) {
   size_t count = 1;

@@ -11,6 +11,9 @@ void write_tiny(const char *path, const char *rows);
 // Convolutions, pooling, a matrix product, softmax: input "image" f32[1,3,12,12], output "scores" f32[1,10]. Every
 // target finds something to do.
 void write_vision(const char *path);
+// Dimensions that the model calls by names of its own: input "x" f32[1,2,T]; outputs "half" f32[1,2,frames], every
+// second frame, "first" f32[1,2,T], at most sixteen, and "places" i64[3,hits] of what is not 0.
+void write_frames(const char *path);
 // One node of an unknown operator.
 void write_unknown_operator(const char *path);
 // A row-major f32 array as .npy.

@@ -253,6 +253,35 @@ static void test_inspect(void **state) {
   json_decref(artifact);
 }
 
+// Dimensions are called what the model calls them, wherever people read them.
+static void test_18_9_names_of_dimensions(void **state) {
+  (void)state;
+  write_frames("frames.onnx");
+  byoc_test_shell(0, "byoc inspect frames.onnx");
+  byoc_test_printed("input  x : f32[1,2,T]\noutput half : f32[1,2,frames]\n");
+  byoc_test_printed("output first : f32[1,2,T]\noutput places : i64[3,hits]\n");
+  byoc_test_shell(0, "byoc explain frames.onnx -t c");
+  byoc_test_printed("f32[1,2,frames]");
+  byoc_test_printed("i64[3,hits]");
+  byoc_test_shell(0, "byoc build frames.onnx -o frames.so -t c && byoc inspect frames.so");
+  byoc_test_printed("output half : f32[1,2,frames], frames = floordiv(T + 1, 2)\n");
+  byoc_test_printed("output first : f32[1,2,T], T = min(T, 16)\n");
+  byoc_test_printed("output places : i64[3,hits]\n");
+  byoc_test_shell(0, "grep -c 'Output \"half\": f32\\[1,2,frames\\], frames = floordiv(T + 1, 2)' frames.h");
+  byoc_test_shell(0, "byoc inspect frames.so --json");
+  json_t *artifact = parse_output();
+  json_t *outputs = json_object_get(artifact, "outputs");
+  const json_t *half = find_by(outputs, "name", "half"), *places = find_by(outputs, "name", "places");
+  assert_string_equal(json_string_value(json_array_get(json_object_get(half, "dims"), 2)), "frames");
+  assert_string_equal(json_string_value(json_array_get(json_object_get(places, "dims"), 1)), "hits");
+  json_decref(artifact);
+  // Names say that sizes are equal to those who feed the artifact, so that "first" has a formula there.
+  byoc_test_shell(0, "strings frames.so | grep -x 'min(T, 16)' && strings frames.so | grep -x frames");
+  byoc_test_shell(0, "byoc run frames.so --random --dim T=21");
+  byoc_test_shell(0, "byoc build frames.onnx -o fixed.so -t c --dim T=21 && byoc inspect fixed.so");
+  byoc_test_printed("output half : f32[1,2,11]");
+}
+
 // ---- what build prints ----
 
 static void test_emit(void **state) {
@@ -406,6 +435,7 @@ int main(void) {
       cmocka_unit_test(test_plugins),
       cmocka_unit_test(test_older_plugin),
       cmocka_unit_test(test_inspect),
+      cmocka_unit_test(test_18_9_names_of_dimensions),
       cmocka_unit_test(test_elided_constants),
       cmocka_unit_test(test_reader_leaves),
       cmocka_unit_test(test_output_endings),

@@ -6,6 +6,7 @@
 #include "artifact.h"
 #include "command.h"
 #include "core/ir/attribute_names.h"
+#include "core/ir/dim_names.h"
 #include "core/runtime/artifact_file.h"
 #include "inspect_artifact.h"
 #include "inspect_coverage.h"
@@ -33,10 +34,10 @@ static bool count_operator(void *self, byoc_node_t *node) {
   return !counter->failed;
 }
 
-static json_t *value_to_json(const char *name, const byoc_type_t *type) {
+static json_t *value_to_json(const char *name, const byoc_type_t *type, const byoc_dim_names_t *dims) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_type_print(type, &text);
+  byoc_type_print_named(type, dims, &text);
   json_t *object = json_object();
   json_object_set_new(object, "name", byoc_json_text(name));
   json_object_set_new(object, "type", byoc_json_text(text.data));
@@ -44,14 +45,15 @@ static json_t *value_to_json(const char *name, const byoc_type_t *type) {
   return object;
 }
 
-static json_t *model_to_json(const byoc_graph_module_t *module, const byoc_function_t *main, const byoc_map_t *counts) {
+static json_t *model_to_json(const byoc_graph_module_t *module, const byoc_function_t *main, const byoc_map_t *counts,
+                             const byoc_dim_names_t *dims) {
   json_t *inputs = json_array(), *outputs = json_array(), *operators = json_object();
   const byoc_block_t *body = main->body;
   for (size_t i = 0; i < body->parameters.count; ++i) {
-    json_array_append_new(inputs, value_to_json(body->parameters.data[i]->name, body->parameters.data[i]->type));
+    json_array_append_new(inputs, value_to_json(body->parameters.data[i]->name, body->parameters.data[i]->type, dims));
   }
   for (size_t i = 0; i < body->results.count; ++i) {
-    json_array_append_new(outputs, value_to_json(body->result_names.data[i], body->results.data[i]->type));
+    json_array_append_new(outputs, value_to_json(body->result_names.data[i], body->results.data[i]->type, dims));
   }
   for (size_t i = 0; i < counts->count; ++i) {
     json_object_set_new(operators, counts->entries[i].text,
@@ -98,7 +100,10 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
   operator_count_t counter = {.failed = false};
   byoc_text_map_init(&counter.counts, session->allocator);
   byoc_block_walk(main->body, count_operator, &counter);
-  json_t *model = counter.failed ? NULL : model_to_json(session->setup.build.module, main, &counter.counts);
+  byoc_dim_names_t dims;
+  byoc_graph_module_t *module = session->setup.build.module;
+  const bool ok = !counter.failed && byoc_function_dim_names(main, &module->arena, &dims);
+  json_t *model = ok ? model_to_json(module, main, &counter.counts, &dims) : NULL;
   byoc_map_deinit(&counter.counts);
   if (options->json || model == NULL) return byoc_json_print(model, diag);
   print_model(model);

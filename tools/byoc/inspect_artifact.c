@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/visible.h"
 #include "core/compose/module_tree.h"
+#include "core/ir/dim_names.h"
 #include "core/ir/text_parts.h"
 #include "core/runtime/artifact_file.h"
 #include "tools/common/json_print.h"
@@ -27,6 +28,7 @@ typedef struct description_t {
   byoc_arena_t arena;
   BYOC_VECTOR(port_t) inputs;
   BYOC_VECTOR(port_t) outputs;
+  byoc_dim_names_t dims; // what the model calls dimensions of outputs
 } description_t;
 
 static void description_deinit(description_t *description) {
@@ -58,6 +60,22 @@ static byoc_status_t read_port(const json_t *object, byoc_arena_t *arena, byoc_d
                          text);
 }
 
+static byoc_status_t read_dims(const json_t *array, byoc_arena_t *arena, byoc_diag_t *diag, byoc_dim_names_t *out) {
+  size_t index = 0;
+  const json_t *entry = NULL;
+  *out = (byoc_dim_names_t){.capacity = json_array_size(array)};
+  out->items = BYOC_ARENA_ARRAY(arena, byoc_dim_name_t, out->capacity + 1);
+  if (out->items == NULL) return byoc_diag_out_of_memory(diag);
+  json_array_foreach(array, index, entry) {
+    byoc_lexer_t lexer;
+    byoc_dim_name_t *item = &out->items[out->count++];
+    item->name = text_of(entry, "name");
+    byoc_lexer_init(&lexer, text_of(entry, "formula"), NULL, arena, diag);
+    if (!byoc_dim_parse(&lexer, arena, &item->dim)) return lexer.status;
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t description_read(const char *metadata, byoc_diag_t *diag, description_t *description) {
   json_error_t error;
   description->text = metadata;
@@ -70,6 +88,8 @@ static byoc_status_t description_read(const char *metadata, byoc_diag_t *diag, d
   size_t index = 0;
   const json_t *entry = NULL;
   port_t port;
+  BYOC_RETURN_IF_ERROR(
+      read_dims(json_object_get(description->root, "dimensions"), &description->arena, diag, &description->dims));
   json_array_foreach(json_object_get(description->root, "inputs"), index, entry) {
     BYOC_RETURN_IF_ERROR(read_port(entry, &description->arena, diag, &port));
     if (!byoc_vector_push(&description->inputs, byoc_allocator_system(), port)) return byoc_diag_out_of_memory(diag);
@@ -87,20 +107,24 @@ static json_int_t workspace_of(const description_t *description) {
 
 // ---- as JSON ----
 
-static json_t *dim_to_json(byoc_dim_t dim) {
+static json_t *dim_to_json(byoc_dim_t dim, const byoc_dim_names_t *names) {
   if (byoc_dim_is_constant(dim)) return json_integer(dim.constant);
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  if (byoc_dim_is_unknown(dim)) byoc_string_append(&text, "?");
-  if (!byoc_dim_is_unknown(dim)) byoc_dim_print(dim, &text);
+  byoc_dim_print_named(dim, names, &text);
+  const bool is_nameless = byoc_dim_is_unknown(dim) && !text.failed && text.data[0] == '?';
+  if (is_nameless) byoc_string_clear(&text);
+  if (is_nameless) byoc_string_append(&text, "?");
   json_t *json = text.failed ? NULL : byoc_json_text(text.data);
   byoc_string_deinit(&text);
   return json;
 }
 
-static json_t *port_to_json(const port_t *port) {
+static json_t *port_to_json(const port_t *port, const byoc_dim_names_t *names) {
   json_t *dims = json_array();
-  for (int32_t d = 0; d < port->tensor->rank; ++d) json_array_append_new(dims, dim_to_json(port->tensor->dims[d]));
+  for (int32_t d = 0; d < port->tensor->rank; ++d) {
+    json_array_append_new(dims, dim_to_json(port->tensor->dims[d], names));
+  }
   int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
   json_t *json = json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_text(port->name), "type",
                            byoc_dtype_name(port->tensor->dtype), "dims", dims, "size_bytes",
@@ -112,9 +136,9 @@ static json_t *port_to_json(const port_t *port) {
 static byoc_status_t print_as_json(const description_t *description, byoc_diag_t *diag) {
   json_t *inputs = json_array(), *outputs = json_array();
   for (size_t i = 0; i < description->inputs.count; ++i)
-    json_array_append_new(inputs, port_to_json(&description->inputs.data[i]));
+    json_array_append_new(inputs, port_to_json(&description->inputs.data[i], &description->dims));
   for (size_t i = 0; i < description->outputs.count; ++i)
-    json_array_append_new(outputs, port_to_json(&description->outputs.data[i]));
+    json_array_append_new(outputs, port_to_json(&description->outputs.data[i], &description->dims));
   const json_t *root = description->root;
   return byoc_json_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:O}", "kind", "artifact", "model",
                                    byoc_json_text(text_of(root, "model")), "abi_version",
@@ -126,14 +150,15 @@ static byoc_status_t print_as_json(const description_t *description, byoc_diag_t
 
 // ---- for people ----
 
-static void print_port(const char *what, const port_t *port, byoc_string_t *out) {
+static void print_port(const char *what, const port_t *port, const byoc_dim_names_t *names, byoc_string_t *out) {
   byoc_string_appendf(out, "%s ", what);
   byoc_string_append_shown(out, port->name);
   byoc_string_append(out, " : ");
   for (const byoc_type_t *type = port->type; type->element != NULL; type = type->element) {
     byoc_string_append(out, type->kind == BYOC_TYPE_OPTIONAL ? "optional " : "sequence of ");
   }
-  byoc_type_print(port->tensor, out);
+  byoc_type_print_named(port->tensor, names, out);
+  byoc_type_print_formulas(port->tensor, names, out);
   int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
   if (size_bytes > 0) byoc_string_appendf(out, "  %lld bytes", (long long)size_bytes);
   if (port->over[0] != '\0') {
@@ -247,8 +272,12 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
     byoc_string_append(&out, "\n");
   }
   print_machine(root, &out);
-  for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
-  for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
+  for (size_t i = 0; i < description->inputs.count; ++i) {
+    print_port("input ", &description->inputs.data[i], &description->dims, &out);
+  }
+  for (size_t i = 0; i < description->outputs.count; ++i) {
+    print_port("output", &description->outputs.data[i], &description->dims, &out);
+  }
   print_variants(json_object_get(root, "variants"), &out);
   print_thread_plans(json_object_get(root, "thread_plans"), &out);
   byoc_status_t status = print_modules(description->text, &out, diag);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dimensions: folding, canonical forms and copies.
 #include "core/ir/dim.h"
+#include "core/ir/dim_names.h"
 #include "core/ir/text_parts.h"
 #include "tests/support/support.h"
 
@@ -91,6 +92,12 @@ static void extrema_fold(void **state) {
   expect("max(?1, 0)", "max(?1, 0)"); // an unknown may be negative
   expect("min(M, N)", "min(M, N)");
   expect("min(N, M)", "min(M, N)");
+  expect("min(min(N, 512), min(M, N))", "min(M, N, 512)"); // each once, in one order
+  expect("min(N, M, N + 1)", "min(M, N)");
+  expect("max(7, N, max(M, 9), 3)", "max(M, N, 9)");
+  expect("max(min(N, 4), min(4, N), 0)", "min(N, 4)");
+  expect("min(max(N, 4), 9223372036854775807, M)", "min(M, max(N, 4))");
+  expect("min(max(N, M), max(M, K))", "min(max(K, M), max(M, N))");
 }
 
 static void broadcasts_hold_each_size_once(void **state) {
@@ -102,7 +109,7 @@ static void broadcasts_hold_each_size_once(void **state) {
   expect("broadcast(N, 0)", "0");
   expect("broadcast(1, 1)", "1");
   expect("broadcast(broadcast(N, ?3), N)", "broadcast(N, ?3)");
-  expect("broadcast(broadcast(K, N), broadcast(N, M))", "broadcast(broadcast(K, M), N)");
+  expect("broadcast(broadcast(K, N), broadcast(N, M))", "broadcast(K, M, N)");
   expect("broadcast(broadcast(K, N), broadcast(M, 7))", "7");
   expect("max(broadcast(K, N), 0)", "broadcast(K, N)");
   expect("broadcast(N, min(N, 512))", "N");
@@ -110,6 +117,32 @@ static void broadcasts_hold_each_size_once(void **state) {
   expect("broadcast(min(N, 9), broadcast(M, N))", "broadcast(M, N)");
   expect("broadcast(min(N, 1), N)", "N");
   expect("broadcast(min(N, M), N)", "broadcast(N, min(M, N))");
+}
+
+static void expect_named(const byoc_dim_names_t *names, const char *text, const char *expected) {
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_arena_allocator(&arena));
+  byoc_dim_print_named(parse(text), names, &out);
+  byoc_test_same_text(out.data, expected);
+}
+
+static void names_stand_for_formulas(void **state) {
+  (void)state;
+  byoc_dim_name_t items[] = {
+      {"frames", parse("floordiv(T, 2) + 1")}, {"hits", parse("?7")}, {"all", parse("min(N, M)")}};
+  const byoc_dim_names_t names = {.items = items, .count = 3, .capacity = 3};
+  expect_named(&names, "floordiv(T, 2) + 1", "frames");
+  expect_named(&names, "max(floordiv(T, 2) + 1, K) * ?7", "hits * max(K, frames)");
+  expect_named(&names, "min(M, N, K)", "min(K, M, N)"); // it is the least of more
+  expect_named(&names, "max(min(M, N), K)", "max(K, all)");
+  expect_named(&names, "T + ?8", "T + ?8");
+  const byoc_dim_t dims[] = {parse("floordiv(T, 2) + 1"), parse("?7"), parse("T")};
+  const byoc_type_t *type = byoc_type_tensor(&arena, BYOC_DTYPE_F32, 3, dims);
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_arena_allocator(&arena));
+  byoc_type_print_named(type, &names, &out);
+  byoc_type_print_formulas(type, &names, &out);
+  byoc_test_same_text(out.data, "f32[frames,hits,T], frames = floordiv(T, 2) + 1");
 }
 
 static void unknowns_are_themselves_only(void **state) {
@@ -240,6 +273,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(divisions_fold, set_up, tear_down),
       cmocka_unit_test_setup_teardown(extrema_fold, set_up, tear_down),
       cmocka_unit_test_setup_teardown(broadcasts_hold_each_size_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(names_stand_for_formulas, set_up, tear_down),
       cmocka_unit_test_setup_teardown(unknowns_are_themselves_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(symbols_are_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(growth_is_bounded, set_up, tear_down),

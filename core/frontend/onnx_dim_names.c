@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notes what the model calls dimensions of its outputs where they are formulas over the inputs'.
+#include <string.h>
+
+#include "core/frontend/onnx_reader.h"
+#include "core/ir/attribute_names.h"
+
+enum { MOST_NAMES = 256 }; // more are not noted
+
+// Can the dimension be as large as that symbol? It is one of those that it is the least, greatest or broadcast one of.
+static bool may_equal(byoc_dim_t dim, const char *symbol) {
+  if (byoc_dim_is_constant(dim)) return false;
+  switch (dim.expr->kind) {
+  case BYOC_DIM_SYMBOL:
+    return strcmp(dim.expr->symbol, symbol) == 0;
+  case BYOC_DIM_MIN:
+  case BYOC_DIM_MAX:
+  case BYOC_DIM_BROADCAST:
+    return may_equal(dim.expr->left, symbol) || may_equal(dim.expr->right, symbol);
+  default:
+    return false;
+  }
+}
+
+// What the model calls it; NULL if it has no name, or one that says something else about an input.
+static const char *name_of(const byoc_onnx_reader_t *reader, byoc_dim_t declared, byoc_dim_t inferred) {
+  const bool is_named = !byoc_dim_is_constant(declared) && declared.expr->kind == BYOC_DIM_SYMBOL;
+  const bool is_plain = byoc_dim_is_constant(inferred) || inferred.expr->kind == BYOC_DIM_SYMBOL;
+  if (!is_named || is_plain) return NULL;
+  const char *name = declared.expr->symbol;
+  const bool is_of_input = byoc_text_map_find(&reader->symbols, name) != NULL;
+  return is_of_input && !may_equal(inferred, name) ? NULL : name;
+}
+
+byoc_status_t byoc_onnx_name_output_dims(byoc_onnx_reader_t *reader) {
+  byoc_graph_module_t *module = reader->module;
+  const byoc_block_t *body = byoc_graph_module_main(module)->body;
+  const char *notes[MOST_NAMES];
+  size_t count = 0;
+  for (size_t i = 0; i < body->results.count; i++) {
+    const byoc_value_t *value = body->results.data[i];
+    const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
+    if (!byoc_type_is_tensor(declared) || !byoc_type_is_tensor(value->type)) continue;
+    for (int32_t d = 0; d < declared->rank && declared->rank == value->type->rank && count < MOST_NAMES; d++) {
+      const char *name = name_of(reader, declared->dims[d], value->type->dims[d]);
+      if (name == NULL) continue;
+      notes[count] = byoc_arena_format(&module->arena, "%s.%d=%s", body->result_names.data[i], (int)d, name);
+      if (notes[count++] == NULL) return byoc_diag_out_of_memory(reader->diag);
+    }
+  }
+  if (count == 0) return BYOC_OK;
+  return byoc_attributes_set_strings(&module->attributes, BYOC_ATTRIBUTE_RESULT_DIMENSIONS, notes, count)
+             ? BYOC_OK
+             : byoc_diag_out_of_memory(reader->diag);
+}
