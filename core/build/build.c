@@ -12,6 +12,7 @@
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "core/module/runtime_module.h"
+#include "core/target/cpu.h"
 
 // Constants larger than this are elided when a module is printed on the way.
 #define PRINTED_BYTES 256
@@ -200,20 +201,58 @@ byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_o
   return BYOC_OK;
 }
 
-byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
-                                         const byoc_compose_options_t *output, byoc_diag_t *diag) {
-  byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
-  assert(count > 0 && count <= BYOC_COMPOSE_MOST_ENTRIES);
+// What all models of a level require.
+static byoc_status_t list_features(const byoc_build_t *const *builds, size_t count, byoc_string_t *out,
+                                   byoc_diag_t *diag) {
+  uint64_t features = 0;
   for (size_t k = 0; k < count; ++k) {
+    uint64_t own = 0;
+    BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(builds[k]->result.required_cpu_features.data, diag, &own));
+    features |= own;
+  }
+  byoc_cpu_print(features, out);
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+static byoc_status_t list_entries(const byoc_build_t *const *builds, const byoc_compose_place_t *place,
+                                  const byoc_compose_options_t *output, byoc_diag_t *diag,
+                                  byoc_compose_entry_t *entries) {
+  const size_t total = byoc_compose_position_count(place), of_level = place->count > 0 ? place->count : 1;
+  for (size_t k = 0; k < total; ++k) {
     BYOC_RETURN_IF_ERROR(begin(builds[k], "compose", diag));
     entries[k] = (byoc_compose_entry_t){.program = builds[k]->result.program, .options = complete(builds[k], output)};
-    entries[k].options.place = (byoc_compose_place_t){.names = names, .count = count, .index = k};
+    entries[k].options.place = *place;
+    entries[k].options.place.index = k % of_level;
+    entries[k].options.place.level = k / of_level;
   }
-  int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_compose_entries(entries, count, builds[0]->allocator, diag));
-  byoc_log(BYOC_LOG_INFO, "composed %zu entries into %s in %.0f ms", count, output->output,
-           (double)(byoc_now_ns() - start_ns) / 1e6);
   return BYOC_OK;
+}
+
+byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
+                                         const byoc_compose_options_t *output, byoc_diag_t *diag) {
+  const byoc_cpu_levels_t *levels = &builds[0]->options.targets->levels;
+  const size_t of_level = count > 0 ? count : 1;
+  byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
+  byoc_compose_level_t rows[BYOC_CPU_MOST_LEVELS];
+  byoc_string_t features[BYOC_CPU_MOST_LEVELS];
+  const byoc_compose_place_t place = {.names = names, .count = count, .levels = rows, .level_count = levels->count};
+  byoc_status_t status = BYOC_OK;
+  assert(byoc_compose_position_count(&place) <= BYOC_COMPOSE_MOST_ENTRIES);
+  for (size_t l = 0; l < levels->count; ++l) {
+    byoc_string_init(&features[l], builds[0]->allocator);
+    if (status == BYOC_OK) status = list_features(builds + l * of_level, of_level, &features[l], diag);
+    rows[l] = (byoc_compose_level_t){.name = levels->levels[l].name, .cpu_features = features[l].data};
+  }
+  if (status == BYOC_OK) status = list_entries(builds, &place, output, diag, entries);
+  const size_t total = byoc_compose_position_count(&place);
+  const int64_t start_ns = byoc_now_ns();
+  if (status == BYOC_OK) status = byoc_compose_entries(entries, total, builds[0]->allocator, diag);
+  if (status == BYOC_OK) {
+    byoc_log(BYOC_LOG_INFO, "composed %zu program%s into %s in %.0f ms", total, byoc_plural(total), output->output,
+             (double)(byoc_now_ns() - start_ns) / 1e6);
+  }
+  for (size_t l = 0; l < levels->count; ++l) byoc_string_deinit(&features[l]);
+  return status;
 }
 
 // What backends handed back as C source is compiled by itself: it stands behind the host's C for reading only.

@@ -92,7 +92,8 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
 // its name only when it is whole.
 byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_diag_t *diag);
 // Makes an artifact of several models, which `names` tell apart: C identifiers of fewer than BYOC_COMPOSE_ENTRY_BYTES
-// bytes, no two the same but for capitals. At most BYOC_COMPOSE_MOST_ENTRIES.
+// bytes, no two the same but for capitals; `count` 0: of one, without a name. If their targets name several processors,
+// `builds` has all models for each of these, the best first. At most BYOC_COMPOSE_MOST_ENTRIES in all.
 byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
                                          const byoc_compose_options_t *output, byoc_diag_t *diag);
 // Appends the C text of the host program and its kernels to `out`, and behind it, within #if 0, the C sources that

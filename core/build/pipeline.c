@@ -78,9 +78,9 @@ static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *req
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                                    byoc_diag_t *diag, double *out_median_ns) {
   const pipeline_t *p = self;
-  if (p->options->targets->triple != NULL) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "code for %s cannot be measured on this machine",
-                           p->options->targets->triple);
+  const char *foreign = byoc_target_list_foreign(p->options->targets);
+  if (foreign != NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "code for %s cannot be measured on this machine", foreign);
   }
   return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
 }

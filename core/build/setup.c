@@ -91,6 +91,7 @@ static byoc_status_t find_compiler(byoc_target_list_t *targets, byoc_diag_t *dia
 byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   byoc_target_registry_t registry = byoc_plugin_registry_targets(setup->registry);
   registry.triple = options->triple;
+  registry.level = options->level;
   if (options->as_source) registry.cpu = "portable";
   byoc_status_t status = options->target_count == 0 && options->installed_by_default && !options->as_source
                              ? parse_default_targets(setup, &registry, diag)
@@ -99,6 +100,12 @@ byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_opt
   // Makes any error of the parser one of the options, except for a target whose plugin cannot be used.
   const bool is_misuse = status != BYOC_OK && status != BYOC_OUT_OF_MEMORY && status != BYOC_INVALID_DATA;
   if (status != BYOC_OK) return is_misuse ? BYOC_INVALID_ARGUMENT : status;
+  if (options->as_source && setup->targets.levels.count > 0) {
+    byoc_status_t refusal = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                                            "C source cannot pick among several processors: its compiler is told one");
+    byoc_diag_hint(diag, "name one processor with -mcpu, or build a shared object or a static library");
+    return refusal;
+  }
   return find_compiler(&setup->targets, diag);
 }
 
@@ -136,29 +143,29 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   return refuse_value(options, "cost", "measure or estimate", options->cost, diag);
 }
 
-// This machine cannot run code for another one.
+// This machine cannot measure what it cannot run.
 static byoc_status_t estimate_costs(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
+  const char *foreign = byoc_target_list_foreign(&setup->targets);
   byoc_placing_t *placing = &setup->placing;
-  if (placing->cost == BYOC_COST_ESTIMATE) return BYOC_OK;
-  const char *triple = setup->targets.triple;
+  if (foreign == NULL || placing->cost == BYOC_COST_ESTIMATE) return BYOC_OK;
   if (options->cost != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
                            "%scost=measure needs a machine that runs the code: for %s costs "
                            "can only be estimated",
-                           options->prefix != NULL ? options->prefix : "", triple);
+                           options->prefix != NULL ? options->prefix : "", foreign);
   }
   placing->cost = BYOC_COST_ESTIMATE;
   if (strcmp(placing->plan, "collage") == 0) {
-    byoc_log(BYOC_LOG_WARNING, "costs are estimated: this machine cannot measure code for %s", triple);
+    byoc_log(BYOC_LOG_WARNING, "costs are estimated: this machine cannot measure code for %s", foreign);
   }
   return BYOC_OK;
 }
 
 byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
-  const bool is_foreign = setup->targets.triple != NULL;
-  BYOC_RETURN_IF_ERROR(choose_placing(options, options->greedy_by_default || setup->are_default_targets || is_foreign,
+  const bool is_elsewhere = setup->targets.triple != NULL;
+  BYOC_RETURN_IF_ERROR(choose_placing(options, options->greedy_by_default || setup->are_default_targets || is_elsewhere,
                                       diag, &setup->placing));
-  if (is_foreign) BYOC_RETURN_IF_ERROR(estimate_costs(setup, options, diag));
+  BYOC_RETURN_IF_ERROR(estimate_costs(setup, options, diag));
   const byoc_build_options_t build = {.targets = &setup->targets,
                                       .placer = byoc_placing_placer(&setup->placing),
                                       .thread_count = (int32_t)options->thread_count,

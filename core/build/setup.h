@@ -27,6 +27,7 @@ typedef struct byoc_setup_options_t {
   bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of
                                // CMake) that are installed, placed greedily
   const char *triple;          // of the machine that the artifact is for, "aarch64-linux-gnu"; NULL: this one
+  size_t level;                // of the processors that -mcpu names (core/target/target.h)
   const char *const *disabled; // passes that are left out
   size_t disabled_count;
   const byoc_onnx_dim_binding_t *dims; // values of symbolic dimensions

@@ -83,18 +83,24 @@ static byoc_status_t list_entries(byoc_composing_t *composing, const byoc_compos
   return BYOC_OK;
 }
 
+static byoc_status_t choose_flags(byoc_composing_t *composing, size_t k) {
+  static const char hasty_level[] = "-O1"; // the last -O on a command line counts
+  byoc_composing_entry_t *entry = &composing->entries[k];
+  BYOC_RETURN_IF_ERROR(byoc_native_flags(entry->options.targets, &composing->arena, composing->diag, &entry->native));
+  if (!composing->options->in_haste ||
+      byoc_vector_push(&entry->native.kernel, byoc_arena_allocator(&composing->arena), hasty_level)) {
+    return BYOC_OK;
+  }
+  return byoc_diag_out_of_memory(composing->diag);
+}
+
 // All that is known before C is made.
 static byoc_status_t prepare(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count; k++) {
     BYOC_RETURN_IF_ERROR(byoc_host_check_places(composing->programs[k], composing->diag));
   }
-  BYOC_RETURN_IF_ERROR(
-      byoc_native_flags(composing->options->targets, &composing->arena, composing->diag, &composing->native));
-  static const char hasty_level[] = "-O1"; // the last -O on a command line counts
-  if (composing->options->in_haste &&
-      !byoc_vector_push(&composing->native.kernel, byoc_arena_allocator(&composing->arena), hasty_level)) {
-    return byoc_diag_out_of_memory(composing->diag);
-  }
+  for (size_t k = 0; k < composing->entry_count; k++) BYOC_RETURN_IF_ERROR(choose_flags(composing, k));
+  composing->native = &composing->entries[0].native;
   byoc_compose_weights_t weights = composing->options->weights;
   const char *path = composing->options->weights_path;
   BYOC_RETURN_IF_ERROR(decide_weights(composing, &weights));
@@ -121,7 +127,9 @@ static void composing_deinit(byoc_composing_t *composing) {
   }
   byoc_string_deinit(&composing->runtime);
   byoc_string_deinit(&composing->metadata);
-  byoc_vector_deinit(&composing->shared_kernels, composing->allocator);
+  for (size_t i = 0; i < composing->shared_level_count; i++) {
+    byoc_vector_deinit(&composing->shared_levels[i].kernels, composing->allocator);
+  }
   byoc_vector_deinit(&composing->objects, composing->allocator);
   byoc_vector_deinit(&composing->texts, composing->allocator);
   byoc_vector_deinit(&composing->jobs, composing->allocator);
@@ -188,15 +196,15 @@ static byoc_status_t add_job(byoc_composing_t *composing, const byoc_compile_job
 
 // "kernels", "_decode", 0 → "kernels_decode_0".
 static byoc_status_t add_kernel_jobs(byoc_composing_t *composing, const byoc_loop_kernel_t *const *kernels,
-                                     size_t count, const char *name) {
+                                     size_t count, const char *name, const byoc_native_flags_t *native) {
   for (size_t i = 0; i < byoc_kernel_unit_count(count); i++) {
     byoc_string_t *text = new_text(composing);
     BYOC_RETURN_IF_ERROR(emit_kernels(composing, kernels, count, i, text));
     const byoc_compile_job_t job = {.name = byoc_arena_format(&composing->arena, "%s_%zu", name, i),
                                     .source = text->data,
-                                    .compiler = composing->native.compiler,
-                                    .flags = composing->native.kernel.data,
-                                    .flag_count = composing->native.kernel.count};
+                                    .compiler = native->compiler,
+                                    .flags = native->kernel.data,
+                                    .flag_count = native->kernel.count};
     BYOC_RETURN_IF_ERROR(add_job(composing, &job));
   }
   return BYOC_OK;
@@ -204,16 +212,16 @@ static byoc_status_t add_kernel_jobs(byoc_composing_t *composing, const byoc_loo
 
 // "host", or "host_decode" of several entries.
 static const char *name_of(byoc_composing_t *composing, const char *what, const byoc_composing_entry_t *entry) {
-  const byoc_compose_place_t *place = &entry->options.place;
-  if (place->count == 0) return what;
-  return byoc_arena_format(&composing->arena, "%s_%s", what, place->names[place->index]);
+  char part[BYOC_COMPOSE_PART_BYTES];
+  byoc_compose_part_name(&entry->options.place, part);
+  return part[0] != '\0' ? byoc_arena_format(&composing->arena, "%s_%s", what, part) : what;
 }
 
 static byoc_status_t add_entry_jobs(byoc_composing_t *composing, byoc_composing_entry_t *entry) {
   // The glue of very long programs gains nothing from a better level, which would take twice the time.
   static const char *const host_flags[] = {"-O2"}, *const long_flags[] = {"-O1"};
   const bool is_long = entry->program->instruction_count > MOST_OPTIMISED;
-  const byoc_native_flags_t *native = &composing->native;
+  const byoc_native_flags_t *native = &entry->native;
   const char *kernels = name_of(composing, "kernels", entry);
   if (kernels == NULL) return byoc_diag_out_of_memory(composing->diag);
   entry->first_job = composing->jobs.count;
@@ -225,7 +233,7 @@ static byoc_status_t add_entry_jobs(byoc_composing_t *composing, byoc_composing_
                                    .flags = is_long ? long_flags : host_flags,
                                    .flag_count = 1};
   BYOC_RETURN_IF_ERROR(add_job(composing, &host));
-  BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, entry->kernels.data, entry->kernels.count, kernels));
+  BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, entry->kernels.data, entry->kernels.count, kernels, native));
   for (size_t i = 0; i < entry->program->libraries.count; i++) {
     const byoc_runtime_module_t *module = entry->program->libraries.data[i];
     if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE | BYOC_MODULE_SERIALISABLE)) continue;
@@ -239,6 +247,19 @@ static byoc_status_t add_entry_jobs(byoc_composing_t *composing, byoc_composing_
   return BYOC_OK;
 }
 
+// Kernels that several entries share are compiled for their level.
+static byoc_status_t add_shared_jobs(byoc_composing_t *composing) {
+  for (size_t i = 0; i < composing->shared_level_count; i++) {
+    const byoc_composing_shared_t *shared = &composing->shared_levels[i];
+    const char *name =
+        composing->shared_level_count > 1 ? byoc_arena_format(&composing->arena, "kernels_level_%zu", i) : "kernels";
+    if (name == NULL) return byoc_diag_out_of_memory(composing->diag);
+    BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, (const byoc_loop_kernel_t *const *)shared->kernels.data,
+                                         shared->kernels.count, name, shared->native));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t add_jobs(byoc_composing_t *composing) {
   // Texts must not move, because jobs point into them.
   size_t text_count = composing->shared_unit_count;
@@ -246,8 +267,7 @@ static byoc_status_t add_jobs(byoc_composing_t *composing) {
   if (!byoc_vector_reserve(&composing->texts, composing->allocator, text_count)) {
     return byoc_diag_out_of_memory(composing->diag);
   }
-  BYOC_RETURN_IF_ERROR(add_kernel_jobs(composing, (const byoc_loop_kernel_t *const *)composing->shared_kernels.data,
-                                       composing->shared_kernels.count, "kernels"));
+  BYOC_RETURN_IF_ERROR(add_shared_jobs(composing));
   for (size_t k = 0; k < composing->entry_count; k++) {
     BYOC_RETURN_IF_ERROR(add_entry_jobs(composing, &composing->entries[k]));
   }
@@ -267,10 +287,11 @@ static byoc_status_t compile(byoc_composing_t *composing) {
 
 static byoc_status_t emit_header(const byoc_composing_t *composing, byoc_string_t *out) {
   byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
-  for (size_t k = 0; k < composing->entry_count; k++) {
+  const size_t count = composing->options->place.count > 0 ? composing->options->place.count : 1; // of one level
+  for (size_t k = 0; k < count; k++) {
     entries[k] = (byoc_compose_entry_t){.program = composing->programs[k], .options = composing->entries[k].options};
   }
-  return byoc_compose_emit_header(entries, composing->entry_count, out, composing->diag);
+  return byoc_compose_emit_header(entries, count, out, composing->diag);
 }
 
 static byoc_status_t compose_source(byoc_composing_t *composing) {
@@ -361,7 +382,7 @@ static byoc_status_t compose_linked(byoc_composing_t *composing) {
   byoc_diag_t *diag = composing->diag;
   BYOC_RETURN_IF_ERROR(byoc_file_check_place(composing->options->output, diag));
   BYOC_RETURN_IF_ERROR(prepare(composing));
-  BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(composing->native.compiler, diag, &composing->compiler_version));
+  BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(composing->native->compiler, diag, &composing->compiler_version));
   BYOC_RETURN_IF_ERROR(add_jobs(composing));
   BYOC_RETURN_IF_ERROR(compile(composing));
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-compose", composing->allocator, diag, &composing->folder));
@@ -389,8 +410,8 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
 
 static byoc_status_t emit_c(byoc_composing_t *composing, byoc_string_t *out) {
   byoc_composing_entry_t *entry = &composing->entries[0];
-  const byoc_native_flags_t *native = &composing->native;
   BYOC_RETURN_IF_ERROR(prepare(composing));
+  const byoc_native_flags_t *native = composing->native;
   // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
   const char *compiler = NULL;
   if (byoc_c_compiler_find(native->compiler, NULL, &compiler) == BYOC_OK) {

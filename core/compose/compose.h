@@ -56,13 +56,32 @@ typedef enum byoc_compose_weights_t {
 } byoc_compose_weights_t;
 #define BYOC_COMPOSE_WEIGHTS_MOST_BYTES ((uint64_t)1536 << 20)
 
-// Which of several models in one artifact this is.
+// A processor that an artifact of several has code for.
+typedef struct byoc_compose_level_t {
+  const char *name;         // as in -mcpu
+  const char *cpu_features; // that all entries require there, separated by spaces
+} byoc_compose_level_t;
+
+// Which of several models in one artifact this is, and for which processor.
 typedef struct byoc_compose_place_t {
-  const char *const *names; // of all entries, in order
-  size_t count, index;      // count 0: it is the only one
+  const char *const *names;           // of all entries, in order
+  size_t count, index;                // count 0: it is the only one
+  const byoc_compose_level_t *levels; // of all processors, the best first
+  size_t level_count, level;          // level_count 0: there is one processor
 } byoc_compose_place_t;
-// The most entries of an artifact.
+// The most programs in an artifact: one for each entry and level.
 #define BYOC_COMPOSE_MOST_ENTRIES 32
+// The position of the program among those of the artifact: all entries of the best level, then those of the next one.
+static inline size_t byoc_compose_position(const byoc_compose_place_t *place) {
+  return place->level * (place->count > 0 ? place->count : 1) + place->index;
+}
+// How many there are.
+static inline size_t byoc_compose_position_count(const byoc_compose_place_t *place) {
+  return (place->level_count > 0 ? place->level_count : 1) * (place->count > 0 ? place->count : 1);
+}
+// What tells its parts from those of the others: "decode", "level_1", "decode_level_1", or "" of the only one.
+#define BYOC_COMPOSE_PART_BYTES 72
+void byoc_compose_part_name(const byoc_compose_place_t *place, char *buffer);
 // Bytes of an entry's name, with the NUL.
 #define BYOC_COMPOSE_ENTRY_BYTES 48
 
@@ -97,7 +116,8 @@ typedef struct byoc_compose_entry_t {
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     byoc_allocator_t allocator, byoc_diag_t *diag);
-// An artifact of several models, each with a place of its own. What belongs to the artifact (output, names, targets,
+// An artifact of several models or levels, each with a place of its own, in the order of their positions; a model has
+// the same inputs and outputs on each level. What belongs to the artifact (output, names, targets,
 // weights, files) is read from the options of the first one. Constants and kernels that several have, and what backends
 // handed back for several, are in it once.
 byoc_status_t byoc_compose_entries(const byoc_compose_entry_t *entries, size_t count, byoc_allocator_t allocator,
@@ -111,7 +131,7 @@ uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocat
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // Where the weights file goes if nobody names it: model.so → model.weights. NULL if out of memory.
 char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator);
-// Appends the generated header, with functions for each entry.
+// Appends the generated header, with functions for each entry; those of one level are enough.
 byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size_t count, byoc_string_t *out,
                                        byoc_diag_t *diag);
 

@@ -10,16 +10,23 @@
 #include "core/compose/link_files.h"
 #include "core/compose/native.h"
 
-// A model of the artifact.
+// A model of the artifact, for one level.
 typedef struct byoc_composing_entry_t {
   const byoc_host_program_t *program;
   byoc_compose_options_t options;                  // completed: with the way and the path of the weights
+  byoc_native_flags_t native;                      // machine and compiler are those of all entries
   BYOC_VECTOR(const byoc_loop_kernel_t *) kernels; // that no other entry has
   byoc_map_t shared;                               // name of a kernel → its name where several entries share it
   size_t first_job;                                // the host's; then those of its kernels and of backends' sources
   size_t kernel_unit_count;
   byoc_host_c_metadata_t metadata;
 } byoc_composing_entry_t;
+
+// Kernels that several entries of one level have.
+typedef struct byoc_composing_shared_t {
+  BYOC_VECTOR(byoc_loop_kernel_t *) kernels;
+  const byoc_native_flags_t *native;
+} byoc_composing_shared_t;
 
 typedef struct byoc_composing_t {
   byoc_allocator_t allocator;
@@ -29,14 +36,14 @@ typedef struct byoc_composing_t {
   size_t entry_count;
   const byoc_compose_options_t *options; // of the first entry
   const byoc_host_program_t **programs;  // of the entries
-  byoc_native_flags_t native;
+  const byoc_native_flags_t *native;     // of the first entry
   const char *compiler_version;
   byoc_data_layout_t layout;
   bool has_layout;
   byoc_string_t metadata; // of all entries, each with its NUL
   char *folder;
-  BYOC_VECTOR(byoc_loop_kernel_t *) shared_kernels; // of several entries
-  size_t shared_unit_count;
+  byoc_composing_shared_t *shared_levels; // by level
+  size_t shared_level_count, shared_unit_count;
   BYOC_VECTOR(byoc_compile_job_t) jobs; // units of shared kernels; by entry: host, kernels, the backends' C sources
   BYOC_VECTOR(byoc_bytes_t) objects;    // parallel to jobs
   BYOC_VECTOR(byoc_string_t) texts;     // of the sources made here
@@ -50,8 +57,8 @@ static inline size_t byoc_kernel_unit_count(size_t kernel_count) {
   return (kernel_count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;
 }
 
-// shared_kernels.c: fills in what each entry has alone and what several share: kernels that are the same but for their
-// names.
+// shared_kernels.c: fills in what each entry has alone and what several of its level share: kernels that are the same
+// but for their names.
 byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing);
 
 // link_artifact.c: links the objects at `output`, as the form of the artifact wants it.

@@ -20,6 +20,7 @@
   X(runtime_artifact_cell_h, "core/runtime/artifact/cell.h")                                                           \
   X(runtime_artifact_collective_h, "core/runtime/artifact/collective.h")                                               \
   X(runtime_artifact_container_h, "core/runtime/artifact/container.h")                                                 \
+  X(runtime_artifact_level_h, "core/runtime/artifact/level.h")                                                         \
   X(runtime_artifact_model_h, "core/runtime/artifact/model.h")                                                         \
   X(runtime_artifact_portable_h, "core/runtime/artifact/portable.h")                                                   \
   X(runtime_artifact_relation_h, "core/runtime/artifact/relation.h")                                                   \

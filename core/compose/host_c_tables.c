@@ -396,31 +396,60 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_deinit(&rest);
 }
 
-// The exported function, which gives the first entry's table, and that by which it finds the others'.
+// The exported function, which gives the table of the first entry, on the best level.
 static void emit_function(const byoc_compose_place_t *place, byoc_string_t *out) {
-  if (place->index > 0) return;
-  byoc_string_append(out, "// The one symbol that the artifact exports.\n"
-                          "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
-                          "byoc_artifact_entry(uint32_t abi_version) {\n"
-                          "  return abi_version >= 1 && abi_version <= BYOC_ARTIFACT_ABI ? &HOST_ARTIFACT : 0;\n}\n");
+  if (byoc_compose_position(place) > 0) return;
+  char choice[64] = "&HOST_ARTIFACT";
+  if (place->level_count > 0) {
+    snprintf(choice, sizeof(choice), "byoc_model_choose_level(host_levels, %zu)", place->level_count);
+  }
+  byoc_string_appendf(out,
+                      "// The one symbol that the artifact exports.\n"
+                      "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
+                      "byoc_artifact_entry(uint32_t abi_version) {\n"
+                      "  return abi_version >= 1 && abi_version <= BYOC_ARTIFACT_ABI ? %s : 0;\n}\n",
+                      choice);
 }
 
-// The table of an entry is known to the other ones.
+// The tables of the entries of a level are known to one another, and the first of each level to all.
+static void emit_tables_of(const byoc_compose_place_t *place, byoc_string_t *out) {
+  for (size_t i = 0; i < byoc_compose_position_count(place); i++) {
+    byoc_string_appendf(
+        out, "extern __attribute__((visibility(\"hidden\"))) const byoc_artifact_t " BYOC_HOST_C_TABLE ";", i);
+    if (place->count > 0) {
+      byoc_string_append(out, " // ");
+      byoc_host_c_comment(out, place->names[i % place->count]);
+    }
+    byoc_string_append(out, "\n");
+  }
+}
+
+static void emit_levels(const byoc_compose_place_t *place, byoc_string_t *out) {
+  byoc_string_append(out, "static const byoc_model_level_t host_levels[] = {\n");
+  for (size_t i = 0; i < place->level_count; i++) {
+    byoc_compose_place_t first = {.count = place->count, .level = i};
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, place->levels[i].name);
+    byoc_string_append(out, ", ");
+    byoc_string_append_c_quoted(out, place->levels[i].cpu_features);
+    byoc_string_appendf(out, ", &" BYOC_HOST_C_TABLE "},\n", byoc_compose_position(&first));
+  }
+  byoc_string_append(out, "};\n");
+}
+
 static void emit_declarations(const byoc_compose_place_t *place, byoc_string_t *out) {
-  if (place->count == 0) {
+  if (place->count == 0 && place->level_count == 0) {
     byoc_string_append(out, "#define HOST_ARTIFACT host_artifact\nstatic const byoc_artifact_t host_artifact;\n");
     return;
   }
-  byoc_string_appendf(out, "#define HOST_ARTIFACT " BYOC_HOST_C_TABLE "\n", place->index);
-  for (size_t i = 0; i < place->count; i++) {
-    byoc_string_appendf(
-        out, "extern __attribute__((visibility(\"hidden\"))) const byoc_artifact_t " BYOC_HOST_C_TABLE "; // ", i);
-    byoc_host_c_comment(out, place->names[i]);
-    byoc_string_append(out, "\n");
-  }
+  byoc_string_appendf(out, "#define HOST_ARTIFACT " BYOC_HOST_C_TABLE "\n", byoc_compose_position(place));
+  emit_tables_of(place, out);
+  if (place->level_count > 0) emit_levels(place, out);
+  if (place->count == 0) return;
   byoc_string_append(out, "static const byoc_artifact_t *const host_entries[] = {");
   for (size_t i = 0; i < place->count; i++) {
-    byoc_string_appendf(out, "%s&" BYOC_HOST_C_TABLE, i > 0 ? ", " : "", i);
+    const byoc_compose_place_t entry = {.count = place->count, .index = i, .level = place->level};
+    byoc_string_appendf(out, "%s&" BYOC_HOST_C_TABLE, i > 0 ? ", " : "", byoc_compose_position(&entry));
   }
   byoc_string_append(out, "};\n");
 }
@@ -444,6 +473,9 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
+  if (place->level_count > 0) {
+    byoc_string_appendf(out, "    .levels = host_levels,\n    .level_count = %zu,\n", place->level_count);
+  }
   if (program->rank_count > 0) {
     byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n", program->rank_count, program->rank);
   }
@@ -464,7 +496,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
                           "**out_context) {\n  return byoc_model_create(&host_model, options, out_context);\n}\n\n");
   char offset[32] = "";
   if (metadata->offset_bytes > 0) snprintf(offset, sizeof(offset), " + %zu", metadata->offset_bytes);
-  byoc_string_append(out, place->count == 0 ? "static " : "");
+  byoc_string_append(out, byoc_compose_position_count(place) == 1 && place->count == 0 ? "static " : "");
   byoc_string_append(out, "const byoc_artifact_t HOST_ARTIFACT = {\n"
                           "    .struct_size = sizeof(byoc_artifact_t),\n    .abi_version = BYOC_ARTIFACT_ABI,\n"
                           "    .model_name = ");

@@ -147,7 +147,8 @@ static void decide(joining_t *joining) {
 
 typedef struct renaming_t {
   const byoc_composing_entry_t *entry;
-  byoc_string_t name; // the last one that was made
+  char part[BYOC_COMPOSE_PART_BYTES]; // what its names begin with
+  byoc_string_t name;                 // the last one that was made
 } renaming_t;
 
 static const char *rename_symbol(void *self, const char *name, bool defined) {
@@ -155,16 +156,17 @@ static const char *rename_symbol(void *self, const char *name, bool defined) {
   const byoc_compose_place_t *place = &renaming->entry->options.place;
   if (!defined) return byoc_text_map_get(&renaming->entry->shared, name); // NULL: it keeps its name
   char table[48];
-  snprintf(table, sizeof(table), BYOC_HOST_C_TABLE, place->index);
+  snprintf(table, sizeof(table), BYOC_HOST_C_TABLE, byoc_compose_position(place));
   if (strcmp(name, BYOC_ARTIFACT_ENTRY) == 0 || strcmp(name, table) == 0) return name;
   byoc_string_clear(&renaming->name);
-  byoc_string_appendf(&renaming->name, "%s__%s", place->names[place->index], name);
+  byoc_string_appendf(&renaming->name, "%s__%s", renaming->part, name);
   return renaming->name.failed ? name : renaming->name.data;
 }
 
 static byoc_status_t rename_object(const joining_t *joining, const byoc_composing_entry_t *entry, const char *path) {
   byoc_diag_t *diag = joining->composing->diag;
   renaming_t renaming = {.entry = entry};
+  byoc_compose_part_name(&entry->options.place, renaming.part);
   byoc_file_view_t view;
   byoc_string_t renamed;
   byoc_elf_t elf;
@@ -207,7 +209,7 @@ static byoc_status_t write_entry(joining_t *joining, size_t index) {
     shown[count++] = content->shown;
   }
   const byoc_link_job_t job = {.output = output,
-                               .compiler = composing->native.compiler,
+                               .compiler = composing->native->compiler,
                                .files = paths,
                                .file_count = count,
                                .names = shown,

@@ -46,7 +46,7 @@ static byoc_status_t add_runtime(byoc_composing_t *composing, byoc_link_files_t 
   }
   if (composing->runtime.size == 0) {
     BYOC_RETURN_IF_ERROR(
-        byoc_cross_runtime(composing->native.compiler, composing->allocator, composing->diag, &composing->runtime));
+        byoc_cross_runtime(composing->native->compiler, composing->allocator, composing->diag, &composing->runtime));
   }
   return byoc_link_files_add(files, composing->runtime.data, composing->runtime.size, composing->diag);
 }
@@ -177,7 +177,7 @@ static byoc_status_t lay_down_all(linking_t *linking) {
       BYOC_RETURN_IF_ERROR(byoc_make_directories(folder, composing->diag));
     }
     files->folder = folder;
-    files->machine = composing->native.machine;
+    files->machine = composing->native->machine;
     BYOC_RETURN_IF_ERROR(lay_down(composing, &composing->entries[k], files));
     if (k > 0) BYOC_RETURN_IF_ERROR(add_outside(&linking->files[0], files, composing->diag));
   }
@@ -194,10 +194,10 @@ static byoc_status_t link_files(linking_t *linking, const char *output) {
   byoc_libc_t libc = {0};
   int64_t start_ns = byoc_now_ns();
   if (is_shared && !options->in_haste) {
-    BYOC_RETURN_IF_ERROR(byoc_libc_open(composing->native.compiler, composing->diag, &libc));
+    BYOC_RETURN_IF_ERROR(byoc_libc_open(composing->native->compiler, composing->diag, &libc));
   }
   linking->job = (byoc_link_job_t){.output = output,
-                                   .compiler = composing->native.compiler,
+                                   .compiler = composing->native->compiler,
                                    .files = is_joined ? linking->joined.paths.data : files->paths.data,
                                    .file_count = is_joined ? linking->joined.paths.count : files->paths.count,
                                    .names = is_joined ? linking->joined.names.data : files->names.data,

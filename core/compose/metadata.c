@@ -262,6 +262,16 @@ static json_t *texts_json(const char *const *texts, size_t count) {
   return array;
 }
 
+static json_t *levels_json(const byoc_compose_place_t *place) {
+  json_t *array = json_array();
+  for (size_t i = 0; array != NULL && i < place->level_count; i++) {
+    if (json_array_append_new(array, byoc_json_text(place->levels[i].name)) == 0) continue;
+    json_decref(array);
+    return NULL;
+  }
+  return array;
+}
+
 static json_t *numbers_json(const int64_t *numbers, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; array != NULL && i < count; i++) {
@@ -331,6 +341,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
       set(root, "model", byoc_json_text(options->model_name)) &&
       (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
                              set(root, "entries", texts_json(place->names, place->count)))) &&
+      (place->level_count == 0 || (set(root, "level", byoc_json_text(place->levels[place->level].name)) &&
+                                   set(root, "levels", levels_json(place)))) &&
       set(root, "machine", json_string(byoc_machine_name(machine))) &&
       (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
       set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&

@@ -16,20 +16,23 @@ typedef struct finding_t {
   byoc_map_t by_text; // → found_t
 } finding_t;
 
-static byoc_status_t emit(const finding_t *finding, const byoc_loop_kernel_t *kernel, byoc_string_t *out) {
+// What tells the kernel from others: its C, and the level that it is compiled for.
+static byoc_status_t describe(const finding_t *finding, const byoc_loop_kernel_t *kernel, size_t level,
+                              byoc_string_t *out) {
   byoc_loop_kernel_t nameless = *kernel;
   const byoc_loop_kernel_t *one = &nameless;
   nameless.name = "kernel";
   byoc_string_clear(out);
   byoc_status_t status = byoc_kernel_emit_c(&one, 1, out);
-  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(finding->composing->diag);
+  byoc_string_appendf(out, "// level %zu\n", level);
+  if (status == BYOC_OUT_OF_MEMORY || out->failed) return byoc_diag_out_of_memory(finding->composing->diag);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_error(finding->composing->diag, status, "the kernel '%s' cannot be emitted as C", kernel->name);
 }
 
 static byoc_status_t add(finding_t *finding, const byoc_loop_kernel_t *kernel, size_t entry, byoc_string_t *text) {
   byoc_composing_t *composing = finding->composing;
-  BYOC_RETURN_IF_ERROR(emit(finding, kernel, text));
+  BYOC_RETURN_IF_ERROR(describe(finding, kernel, composing->entries[entry].options.place.level, text));
   found_t *same = byoc_text_map_get(&finding->by_text, text->data);
   if (same != NULL) {
     same->is_shared = same->is_shared || same->entry != entry;
@@ -47,13 +50,13 @@ static byoc_status_t add(finding_t *finding, const byoc_loop_kernel_t *kernel, s
 // Names them: those of two entries may be called alike.
 static byoc_status_t list_shared(finding_t *finding) {
   byoc_composing_t *composing = finding->composing;
+  size_t count = 0;
   for (size_t i = 0; i < finding->found.count; i++) {
     found_t *found = finding->found.data[i];
     if (!found->is_shared) continue;
-    found->kernel.name =
-        byoc_arena_format(&composing->arena, "shared_%zu__%s", composing->shared_kernels.count, found->kernel.name);
-    if (found->kernel.name == NULL ||
-        !byoc_vector_push(&composing->shared_kernels, composing->allocator, &found->kernel)) {
+    byoc_composing_shared_t *shared = &composing->shared_levels[composing->entries[found->entry].options.place.level];
+    found->kernel.name = byoc_arena_format(&composing->arena, "shared_%zu__%s", count++, found->kernel.name);
+    if (found->kernel.name == NULL || !byoc_vector_push(&shared->kernels, composing->allocator, &found->kernel)) {
       return byoc_diag_out_of_memory(composing->diag);
     }
   }
@@ -66,7 +69,7 @@ static byoc_status_t assign(const finding_t *finding, byoc_composing_entry_t *en
     const byoc_loop_kernel_t *kernel = entry->program->kernels.data[i];
     const found_t *found = NULL;
     if (composing->entry_count > 1) {
-      BYOC_RETURN_IF_ERROR(emit(finding, kernel, text));
+      BYOC_RETURN_IF_ERROR(describe(finding, kernel, entry->options.place.level, text));
       found = byoc_text_map_get(&finding->by_text, text->data);
     }
     const bool is_shared = found != NULL && found->is_shared;
@@ -78,7 +81,20 @@ static byoc_status_t assign(const finding_t *finding, byoc_composing_entry_t *en
   return BYOC_OK;
 }
 
+static byoc_status_t list_levels(byoc_composing_t *composing) {
+  const byoc_compose_place_t *last = &composing->entries[composing->entry_count - 1].options.place;
+  composing->shared_levels = BYOC_ARENA_ARRAY(&composing->arena, byoc_composing_shared_t, last->level + 1);
+  if (composing->shared_levels == NULL) return byoc_diag_out_of_memory(composing->diag);
+  composing->shared_level_count = last->level + 1;
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    const byoc_composing_entry_t *entry = &composing->entries[k];
+    composing->shared_levels[entry->options.place.level].native = &entry->native;
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing) {
+  BYOC_RETURN_IF_ERROR(list_levels(composing));
   finding_t finding = {.composing = composing};
   byoc_string_t text;
   byoc_string_init(&text, composing->allocator);
@@ -94,7 +110,9 @@ byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count && status == BYOC_OK; k++) {
     status = assign(&finding, &composing->entries[k], &text);
   }
-  composing->shared_unit_count = byoc_kernel_unit_count(composing->shared_kernels.count);
+  for (size_t i = 0; i < composing->shared_level_count; i++) {
+    composing->shared_unit_count += byoc_kernel_unit_count(composing->shared_levels[i].kernels.count);
+  }
   byoc_map_deinit(&finding.by_text);
   byoc_vector_deinit(&finding.found, composing->allocator);
   byoc_string_deinit(&text);

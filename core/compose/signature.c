@@ -17,6 +17,13 @@ static void append_side(const char *side, byoc_host_buffer_t *const *buffers, si
   }
 }
 
+void byoc_compose_part_name(const byoc_compose_place_t *place, char *buffer) {
+  char level[24] = "";
+  if (place->level_count > 0) snprintf(level, sizeof(level), "level_%zu", place->level);
+  const char *entry = place->count > 0 ? place->names[place->index] : "";
+  snprintf(buffer, BYOC_COMPOSE_PART_BYTES, "%s%s%s", entry, entry[0] != '\0' && level[0] != '\0' ? "_" : "", level);
+}
+
 uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator) {
   byoc_string_t text;
   byoc_string_init(&text, allocator);

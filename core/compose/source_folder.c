@@ -151,6 +151,7 @@ static part_t part_of(const char *path) {
               {"weights_file.c", NOWHERE},
               {"cpu.c", NOWHERE},
               {"cpu.h", NOWHERE},
+              {"level.c", NOWHERE},
               {"device.c", NOWHERE},
               {"device_cell.c", NOWHERE},
               {"device_lend.c", NOWHERE},
@@ -264,7 +265,7 @@ static void append_flags(const char *const *flags, size_t count, byoc_string_t *
 }
 
 static void fill_in(writer_t *w, const char *word, size_t size) {
-  const byoc_native_flags_t *native = &w->composing->native;
+  const byoc_native_flags_t *native = w->composing->native;
   const struct {
     const char *word, *value;
   } words[] = {{"prefix", w->prefix}, {"version", BYOC_VERSION_TEXT}, {"level", native->kernel.data[0]}};

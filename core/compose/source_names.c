@@ -71,7 +71,8 @@ void byoc_source_emit_names(const byoc_composing_t *composing, const char *prefi
     snprintf(table, sizeof(table), BYOC_HOST_C_TABLE, k);
     add(&names, table);
   }
-  for (size_t i = 0; i < composing->shared_kernels.count; i++) add(&names, composing->shared_kernels.data[i]->name);
+  const byoc_composing_shared_t *shared = &composing->shared_levels[0]; // C source has one level
+  for (size_t i = 0; i < shared->kernels.count; i++) add(&names, shared->kernels.data[i]->name);
   for (size_t i = 0; i < file_count; i++) add_functions(&names, (const char *)files[i].data, files[i].size_bytes);
   byoc_string_append(out, "\nenum { BYOC_NAMES = 1 }; // a file may have nothing else\n\n#endif // BYOC_NAMES_H_\n");
   byoc_map_deinit(&names.seen);

@@ -269,8 +269,10 @@ static byoc_status_t keep_artifact(byoc_result_t *result, const char *path, byoc
 }
 
 // Without an output, the artifact is made in a temporary folder and read from there.
-static byoc_status_t compose(const call_t *call, const byoc_setup_t *setup, byoc_diag_t *diag) {
-  const byoc_allocator_t allocator = setup->allocator;
+static byoc_status_t compose(const call_t *call, const byoc_setup_t *setups, size_t count, byoc_diag_t *diag) {
+  const byoc_allocator_t allocator = setups[0].allocator;
+  const byoc_build_t *builds[BYOC_CPU_MOST_LEVELS];
+  for (size_t i = 0; i < count; ++i) builds[i] = &setups[i].build;
   const byoc_compiler_build_t *build = &call->build;
   char *folder = NULL, *path = NULL, header_name[128];
   if (build->output == NULL) {
@@ -287,8 +289,8 @@ static byoc_status_t compose(const call_t *call, const byoc_setup_t *setup, byoc
   if (folder != NULL)
     output.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL; // an artifact in memory is all that the caller gets
   (void)byoc_build_parse_weights("weights", build->weights, &output, NULL); // it was checked
-  byoc_status_t status =
-      output.output != NULL ? byoc_build_compose(&setup->build, &output, diag) : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = output.output != NULL ? byoc_build_compose_entries(builds, NULL, 0, &output, diag)
+                                               : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK && folder != NULL) status = keep_artifact(call->result, path, diag);
   if (folder != NULL) (void)byoc_remove_tree(folder, NULL);
   byoc_free(allocator, path);
@@ -296,15 +298,27 @@ static byoc_status_t compose(const call_t *call, const byoc_setup_t *setup, byoc
   return status;
 }
 
-static byoc_status_t build_with(const call_t *call, const byoc_setup_options_t *options, byoc_setup_t *setup,
+static byoc_status_t open_setup(const call_t *call, const byoc_setup_options_t *options, size_t level,
+                                byoc_setup_t *setup, byoc_diag_t *diag) {
+  byoc_setup_options_t of_level = *options;
+  of_level.level = level;
+  BYOC_RETURN_IF_ERROR(byoc_setup_open(setup, &of_level, call->compiler->registry, byoc_allocator_system(), diag));
+  BYOC_RETURN_IF_ERROR(byoc_setup_parse_targets(setup, &of_level, diag));
+  return read_model(call, &of_level, setup, diag);
+}
+
+// One build for each processor that -mcpu names, the best first; the plan is that of the first.
+static byoc_status_t build_with(const call_t *call, const byoc_setup_options_t *options, byoc_setup_t *setups,
                                 byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_setup_open(setup, options, call->compiler->registry, byoc_allocator_system(), diag));
-  BYOC_RETURN_IF_ERROR(byoc_setup_parse_targets(setup, options, diag));
-  BYOC_RETURN_IF_ERROR(read_model(call, options, setup, diag));
-  const bool is_host = setup->build.result.program != NULL; // it was read, and nothing is placed
-  BYOC_RETURN_IF_ERROR(byoc_setup_compile(setup, BYOC_BUILD_ALL, diag));
-  if (!is_host) BYOC_RETURN_IF_ERROR(keep_plan(call, setup, diag));
-  return compose(call, setup, diag);
+  BYOC_RETURN_IF_ERROR(open_setup(call, options, 1, &setups[0], diag));
+  const size_t levels = setups[0].targets.levels.count, count = levels > 0 ? levels : 1;
+  const bool is_host = setups[0].build.result.program != NULL; // it was read, and nothing is placed
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) BYOC_RETURN_IF_ERROR(open_setup(call, options, i + 1, &setups[i], diag));
+    BYOC_RETURN_IF_ERROR(byoc_setup_compile(&setups[i], BYOC_BUILD_ALL, diag));
+  }
+  if (!is_host) BYOC_RETURN_IF_ERROR(keep_plan(call, &setups[0], diag));
+  return compose(call, setups, count, diag);
 }
 
 // Dimensions with one value each, and those with several.
@@ -376,9 +390,9 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(read_aliases(call, diag, &options));
   byoc_model_name(build->model_path != NULL ? build->model_path : "model", call->name, sizeof(call->name));
   if (build->name != NULL) (void)snprintf(call->name, sizeof(call->name), "%s", build->name);
-  byoc_setup_t setup = {0};
-  const byoc_status_t status = build_with(call, &options, &setup, diag);
-  byoc_setup_close(&setup);
+  byoc_setup_t setups[BYOC_CPU_MOST_LEVELS] = {0};
+  const byoc_status_t status = build_with(call, &options, setups, diag);
+  for (size_t i = 0; i < BYOC_CPU_MOST_LEVELS; ++i) byoc_setup_close(&setups[i]);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_context(diag, status, "building %s", build->model_path != NULL ? build->model_path : call->name);
 }

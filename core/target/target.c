@@ -113,7 +113,8 @@ static const byoc_option_schema_t native_options[] = {
      .name = "mcpu",
      .type = BYOC_OPTION_CPU,
      .default_value = "native",
-     .help = "processor that the artifact is for: native, x86-64-v3, avx512, or several words as in avx2+f16c"},
+     .help = "processor that the artifact is for: native, x86-64-v3, avx512, several words as in avx2+f16c, or "
+             "several processors as in x86-64-v2,x86-64-v4, of which the best one is picked at load"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "cc",
      .type = BYOC_OPTION_STRING,
@@ -161,6 +162,13 @@ const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {
   if (list == NULL || list->targets.count == 0) return NULL;
   const byoc_target_t *last = list->targets.data[list->targets.count - 1];
   return last->kind->backend == NULL ? last : NULL;
+}
+
+const char *byoc_target_list_foreign(const byoc_target_list_t *list) {
+  if (list->triple != NULL) return list->triple;
+  if (list->levels.count == 0) return NULL;
+  const byoc_cpu_level_t *level = &list->levels.levels[list->level];
+  return (level->features & ~byoc_cpu_detect()) != 0 ? level->name : NULL;
 }
 
 void byoc_target_kind_print_maker(const byoc_target_kind_t *kind, byoc_string_t *out) {

@@ -10,6 +10,7 @@
 #include "core/base/machine.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
+#include "core/target/level.h"
 
 // One option of a kind, copied out of the plugin's table (strings in the registry's arena).
 typedef byoc_option_t byoc_option_schema_t;
@@ -49,6 +50,8 @@ typedef struct byoc_target_list_t {
   // For another machine than the one at hand: its triple, and the compiler for it, which whoever asked for the machine
   // looks up. NULL: for this one.
   const char *triple, *compiler;
+  byoc_cpu_levels_t levels; // that a -mcpu of several processors names; count 0: there is none
+  size_t level;             // of those, the one that these targets are for
 } byoc_target_list_t;
 
 // Looks up a kind; returns NULL if there is none.
@@ -64,17 +67,24 @@ typedef struct byoc_target_registry_t {
   const char *triple; // of the machine that the targets are for; NULL: this one
   // What an option of type CPU is where it is not given; NULL: its own default.
   const char *cpu;
+  // Which of several processors the targets are for: 1 is the best of those named; 0: the best one that this machine
+  // runs, and for another machine the best of all.
+  size_t level;
 } byoc_target_registry_t;
 
 // Parses `texts` (each may hold several targets). Errors name the target, the key, the bad value, what is allowed and
 // the nearest match. A value may be quoted: -flags="-O3 -g". A native target that is not named takes over the -mcpu
 // that was given to the last of the others. For another machine, a -mcpu that no target was given stands for every
-// such machine, and targets that make code for this one only are left out with a warning.
+// such machine, and targets that make code for this one only are left out with a warning. A value of type CPU may name
+// several processors, the same wherever it does so: each target gets the one that the registry says.
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list);
 // The native target "c", the last of a list; NULL if there is none (a list of some targets only, or no list).
 const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list);
+// What the targets are for and this machine cannot run, in a word: another machine's triple, or the level of a better
+// processor. NULL: it runs their code.
+const char *byoc_target_list_foreign(const byoc_target_list_t *list);
 void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);

@@ -143,6 +143,37 @@ static byoc_status_t parse_value(parser_t *p, byoc_string_t *out) {
   return out->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
 
+static bool same_levels(const byoc_cpu_levels_t *one, const byoc_cpu_levels_t *other) {
+  bool same = one->count == other->count;
+  for (size_t i = 0; i < one->count && same; ++i) same = strcmp(one->levels[i].name, other->levels[i].name) == 0;
+  return same;
+}
+
+// One of several processors.
+static byoc_status_t choose_level(parser_t *p, const char *text, const char **out_word) {
+  byoc_target_list_t *list = p->list;
+  byoc_cpu_levels_t levels;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_levels(text, p->machine, &list->arena, p->diag, &levels));
+  if (list->levels.count == 0) {
+    list->levels = levels;
+    list->level = list->triple == NULL ? byoc_cpu_find_level(&levels, byoc_cpu_detect()) : 0;
+    if (p->registry->level > 0 && p->registry->level <= levels.count) list->level = p->registry->level - 1;
+  }
+  *out_word = list->levels.levels[list->level].name;
+  if (same_levels(&list->levels, &levels)) return BYOC_OK;
+  return byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
+                         "two targets name several processors each, and not the same ones");
+}
+
+static byoc_status_t parse_given(parser_t *p, const byoc_option_schema_t *option, const char *text,
+                                 byoc_target_value_t *value) {
+  if (option->type == BYOC_OPTION_CPU && text != NULL && byoc_cpu_is_list(text) &&
+      choose_level(p, text, &text) != BYOC_OK) {
+    return byoc_diag_context(p->diag, BYOC_INVALID_ARGUMENT, "option '-%s'", option->name);
+  }
+  return byoc_option_parse(option, text, p->machine, &p->list->arena, p->diag, value);
+}
+
 static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
   const char *begin = p->at;
   if (*begin != '-') {
@@ -177,7 +208,7 @@ static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
   byoc_string_init(&text, p->allocator);
   byoc_status_t status = parse_value(p, &text);
   if (status == BYOC_OK) {
-    status = byoc_option_parse(option, has_value ? text.data : NULL, p->machine, &p->list->arena, p->diag, value);
+    status = parse_given(p, option, has_value ? text.data : NULL, value);
     if (status != BYOC_OK)
       status = located(p, value_at, byoc_diag_context(p->diag, status, "target '%s'", target->kind->name));
   }

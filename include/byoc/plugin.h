@@ -162,6 +162,7 @@ enum {
   BYOC_OPTION_CHOICE = 5, // one of `choices`
   // Since minor 4. An instruction set: "native" (the default if default_value is NULL), or words of byoc/isa.def joined
   // by '+'. The words are the same for every target; codegen->option_cpu_features says which features they stand for.
+  // Where a user names several processors, joined by ',', a target sees the one that the build is for.
   BYOC_OPTION_CPU = 6,
 };
 

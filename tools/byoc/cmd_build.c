@@ -220,15 +220,20 @@ static byoc_status_t check_options(const build_options_t *options, const entry_o
   return options->emit == NULL && options->output != NULL ? check_artifact_name(options->output, diag) : BYOC_OK;
 }
 
-// *out_is_host: it was a host program, in which nothing is placed.
-static byoc_status_t open_and_compile(byoc_session_t *session, const build_options_t *options, const char *model,
-                                      bool *out_is_host, byoc_diag_t *diag) {
+// `level`: as in core/target/target.h.
+static byoc_status_t open_session(byoc_session_t *session, const build_options_t *options, size_t level,
+                                  byoc_diag_t *diag) {
   byoc_session_options_t session_options = options->session;
   session_options.as_source = options->emit == NULL && byoc_compose_is_source(options->output);
+  session_options.level = level;
   BYOC_RETURN_IF_ERROR(byoc_session_open(&session_options, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
-  if (options->require != NULL)
-    BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->setup.targets, diag));
+  return options->require != NULL ? byoc_require_check(options->require, &session->setup.targets, diag) : BYOC_OK;
+}
+
+// *out_is_host: it was a host program, in which nothing is placed.
+static byoc_status_t compile(byoc_session_t *session, const build_options_t *options, const char *model,
+                             bool *out_is_host, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, model, diag));
   *out_is_host = session->setup.build.result.program != NULL;
   const bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
@@ -238,7 +243,7 @@ static byoc_status_t open_and_compile(byoc_session_t *session, const build_optio
 static byoc_status_t build_model(byoc_session_t *session, const build_options_t *options,
                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   bool is_host = false;
-  BYOC_RETURN_IF_ERROR(open_and_compile(session, options, options->model, &is_host, diag));
+  BYOC_RETURN_IF_ERROR(compile(session, options, options->model, &is_host, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
@@ -270,7 +275,9 @@ static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, by
   return BYOC_OK;
 }
 
-static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *diag, entry_option_t *entries) {
+// An artifact of several models or levels: what is written of one build alone is refused.
+static byoc_status_t refuse_alone(const build_options_t *options, const char *what, const char *hint,
+                                  byoc_diag_t *diag) {
   const struct {
     const char *name;
     bool is_given;
@@ -278,8 +285,13 @@ static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *d
       {"emit", options->emit != NULL}, {"save-plan", options->save_plan != NULL}, {"html", options->html != NULL}};
   for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); ++i) {
     if (!alone[i].is_given) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is for one model: build that entry alone", alone[i].name);
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is for one %s: %s", alone[i].name, what, hint);
   }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *diag, entry_option_t *entries) {
+  BYOC_RETURN_IF_ERROR(refuse_alone(options, "model", "build that entry alone", diag));
   if (options->output == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with --entry the artifact has no name of its own: give -o");
   }
@@ -293,49 +305,109 @@ static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *d
   return BYOC_OK;
 }
 
-// Prints what was made: one line of the whole, and one for each entry.
-static byoc_status_t print_entries(const byoc_session_t *sessions, const entry_option_t *entries, size_t count,
-                                   const char *output, byoc_diag_t *diag) {
+// The programs of an artifact: each model, or entry, for each level.
+typedef struct programs_t {
+  byoc_session_t *sessions; // all models of the best level first
+  const entry_option_t *entries;
+  size_t model_count, entry_count, level_count; // entry_count 0: one model without a name; level_count 0: one processor
+  size_t count;
+} programs_t;
+
+// "prefill", "x86-64-v3" or "prefill, x86-64-v3".
+static void append_name(const programs_t *programs, size_t k, byoc_string_t *out) {
+  const byoc_target_list_t *targets = &programs->sessions[k].setup.targets;
+  if (programs->entry_count > 0) byoc_string_append(out, programs->entries[k % programs->model_count].name);
+  if (programs->level_count == 0) return;
+  byoc_string_appendf(out, "%s%s", programs->entry_count > 0 ? ", " : "", targets->levels.levels[targets->level].name);
+}
+
+// Prints what was made: one line of the whole, and one for each program.
+static byoc_status_t print_programs(const programs_t *programs, const char *output, byoc_diag_t *diag) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_print("%s: %.1f MiB, %zu entries\n", output, size_of(output) / 1048576.0, count);
-  for (size_t k = 0; k < count; ++k) {
-    byoc_string_appendf(&text, "%s: ", entries[k].name);
-    byoc_setup_format_placement(&sessions[k].setup, &text);
+  byoc_string_appendf(&text, "%s: %.1f MiB", output, size_of(output) / 1048576.0);
+  if (programs->entry_count > 0) {
+    byoc_string_appendf(&text, ", %zu entr%s", programs->entry_count, programs->entry_count == 1 ? "y" : "ies");
+  }
+  if (programs->level_count > 0) byoc_string_appendf(&text, ", %zu levels", programs->level_count);
+  byoc_string_append(&text, "\n");
+  for (size_t k = 0; k < programs->count; ++k) {
+    append_name(programs, k, &text);
+    byoc_string_append(&text, ": ");
+    byoc_setup_format_placement(&programs->sessions[k].setup, &text);
     byoc_string_append(&text, "\n");
-    byoc_session_format_unusable(&sessions[k], &text);
+    byoc_session_format_unusable(&programs->sessions[k], &text);
   }
   byoc_status_t status = byoc_print_text(&text, diag);
   byoc_string_deinit(&text);
   return status;
 }
 
-static byoc_status_t build_entries(const build_options_t *options, const entry_option_t *entries,
-                                   const byoc_compose_options_t *compose, byoc_diag_t *diag) {
-  const size_t count = options->entries.count;
-  byoc_session_t sessions[BYOC_COMPOSE_MOST_ENTRIES] = {0};
-  const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
-  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
-  byoc_status_t status = BYOC_OK;
-  for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
-    bool is_host = false;
-    status = open_and_compile(&sessions[k], options, entries[k].model, &is_host, diag);
-    if (status == BYOC_OK && options->require != NULL) {
-      status = byoc_require_placed(options->require, &sessions[k].setup.build.result.plan, diag);
-    }
-    if (status != BYOC_OK) (void)byoc_diag_context(diag, status, "the entry '%s'", entries[k].name);
-    builds[k] = &sessions[k].setup.build;
-    names[k] = entries[k].name;
+static byoc_status_t compile_program(const programs_t *programs, size_t k, const build_options_t *options,
+                                     byoc_diag_t *diag) {
+  byoc_session_t *session = &programs->sessions[k];
+  const bool is_open = k == 0; // by it, the number of levels was found
+  const char *model = programs->entry_count > 0 ? programs->entries[k % programs->model_count].model : options->model;
+  bool is_host = false;
+  byoc_status_t status = is_open ? BYOC_OK : open_session(session, options, k / programs->model_count + 1, diag);
+  if (status == BYOC_OK) status = compile(session, options, model, &is_host, diag);
+  if (status == BYOC_OK && options->require != NULL) {
+    status = byoc_require_placed(options->require, &session->setup.build.result.plan, diag);
   }
-  if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, count, compose, diag);
-  byoc_progress_wipe();
-  if (status == BYOC_OK) status = print_entries(sessions, entries, count, compose->output, diag);
-  for (size_t k = 0; k < count; ++k) byoc_session_close(&sessions[k]);
+  if (status == BYOC_OK) return BYOC_OK;
+  byoc_string_t name;
+  byoc_string_init(&name, byoc_allocator_system());
+  append_name(programs, k, &name);
+  (void)byoc_diag_context(diag, status, "%s '%s'", programs->entry_count > 0 ? "the entry" : "the level", name.data);
+  byoc_string_deinit(&name);
   return status;
 }
 
-static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
-                           byoc_diag_t *diag) {
+static byoc_status_t build_programs(programs_t *programs, const build_options_t *options,
+                                    const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  if (programs->count > BYOC_COMPOSE_MOST_ENTRIES) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "%zu entries for %zu processors each are more than the %d programs of an artifact",
+                           programs->entry_count, programs->level_count, BYOC_COMPOSE_MOST_ENTRIES);
+  }
+  for (size_t k = 0; k < programs->entry_count; ++k) names[k] = programs->entries[k].name;
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < programs->count && status == BYOC_OK; ++k) {
+    status = compile_program(programs, k, options, diag);
+    builds[k] = &programs->sessions[k].setup.build;
+  }
+  if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, compose, diag);
+  byoc_progress_wipe();
+  return status == BYOC_OK ? print_programs(programs, compose->output, diag) : status;
+}
+
+static byoc_status_t build_all(const build_options_t *options, const entry_option_t *entries,
+                               const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  byoc_session_t sessions[BYOC_COMPOSE_MOST_ENTRIES] = {0};
+  const size_t entry_count = options->entries.count, model_count = entry_count > 0 ? entry_count : 1;
+  byoc_status_t status = open_session(&sessions[0], options, 1, diag);
+  const size_t level_count = sessions[0].setup.targets.levels.count;
+  programs_t programs = {.sessions = sessions,
+                         .entries = entries,
+                         .model_count = model_count,
+                         .entry_count = entry_count,
+                         .level_count = level_count,
+                         .count = model_count * (level_count > 0 ? level_count : 1)};
+  if (status == BYOC_OK && level_count > 0) {
+    status = refuse_alone(options, "processor", "name one with -mcpu", diag);
+  }
+  if (status == BYOC_OK && (entry_count > 0 || level_count > 0)) {
+    status = build_programs(&programs, options, compose, diag);
+  } else if (status == BYOC_OK) {
+    status = build_model(&sessions[0], options, compose, diag);
+  }
+  for (size_t k = 0; k < BYOC_COMPOSE_MOST_ENTRIES; ++k) byoc_session_close(&sessions[k]);
+  return status;
+}
+
+static byoc_status_t build(const build_options_t *options, byoc_file_set_t *files, byoc_diag_t *diag) {
   build_names_t names;
   entry_option_t entries[BYOC_COMPOSE_MOST_ENTRIES];
   if (options->entries.count > 0) BYOC_RETURN_IF_ERROR(read_entries(options, diag, entries));
@@ -352,8 +424,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   };
   BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
   BYOC_RETURN_IF_ERROR(check_options(options, entries, &compose, diag));
-  return options->entries.count > 0 ? build_entries(options, entries, &compose, diag)
-                                    : build_model(session, options, &compose, diag);
+  return build_all(options, entries, &compose, diag);
 }
 
 // One number is that of the contexts, too; 0 leaves it to them.
@@ -429,18 +500,16 @@ int byoc_main_build(int argc, char **argv) {
           "'pipeline'.\n",
   };
   byoc_diag_t diag = {0};
-  byoc_session_t session = {0};
   byoc_file_set_t files = {0};
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
     if (options.emit != NULL && byoc_option_is_stdout(options.output)) options.output = NULL;
     status = read_threads(&options, &diag);
-    if (status == BYOC_OK) status = build(&session, &options, &files, &diag);
+    if (status == BYOC_OK) status = build(&options, &files, &diag);
     byoc_file_set_abandon(&files);
     const char *what = options.model != NULL ? options.model : options.output;
     if (status != BYOC_OK && what != NULL) byoc_diag_context(&diag, status, "building %s", what);
-    byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
 }

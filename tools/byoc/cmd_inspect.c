@@ -16,7 +16,8 @@
 
 typedef struct inspect_options_t {
   byoc_session_options_t session;
-  const char *file, *entry;
+  const char *file;
+  byoc_inspect_place_t place;
   bool json, coverage;
 } inspect_options_t;
 
@@ -115,7 +116,9 @@ int byoc_main_inspect(int argc, char **argv) {
   inspect_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
-      BYOC_ENTRY_ROW(options.entry, "show this one"),
+      BYOC_ENTRY_ROW(options.place.entry, "show this one"),
+      {"level", 0, BYOC_OPT_TEXT, &options.place.level, "NAME",
+       "show this one of an artifact for several processors (default: the best)"},
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
       {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",
        "which operators an ONNX model uses, and which are missing"},
@@ -124,7 +127,8 @@ int byoc_main_inspect(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc inspect",
-      .synopsis = "ARTIFACT|MODEL [--json] [--entry NAME] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
+      .synopsis =
+          "ARTIFACT|MODEL [--json] [--entry NAME] [--level NAME] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
       .summary = "show what is inside an artifact or a model",
       .operands = operands,
       .rows = rows,
@@ -139,14 +143,15 @@ int byoc_main_inspect(int argc, char **argv) {
     if (is_artifact && options.session.dims.count > 0) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }
-    if (!is_artifact && options.entry != NULL) {
-      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--entry is for artifacts; this is a model");
+    if (!is_artifact && (options.place.entry != NULL || options.place.level != NULL)) {
+      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--%s is for artifacts; this is a model",
+                               options.place.entry != NULL ? "entry" : "level");
     }
     if (is_artifact && options.coverage) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--coverage is for models; this is an artifact");
     }
     if (status == BYOC_OK && is_artifact) {
-      status = byoc_inspect_artifact(options.file, options.entry, options.json, &diag);
+      status = byoc_inspect_artifact(options.file, &options.place, options.json, &diag);
     } else if (status == BYOC_OK && options.coverage) {
       status = byoc_inspect_coverage(&session, &options.session, options.file, options.json, &diag);
     } else if (status == BYOC_OK) {

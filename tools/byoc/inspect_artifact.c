@@ -247,14 +247,24 @@ static void print_machine(const json_t *root, byoc_string_t *out) {
 
 enum { MOST_OF_A_FORMULA = 160 }; // a longer one is not read by anybody
 
-// "prefill, decode"; nothing if the artifact has one model.
-static void append_entries(const json_t *root, byoc_string_t *out) {
-  const json_t *entries = json_object_get(root, "entries");
+// "prefill, decode" of the list; nothing if the artifact has one model, or one level.
+static void append_names(const json_t *root, const char *list, byoc_string_t *out) {
+  const json_t *entries = json_object_get(root, list);
   for (size_t i = 0; i < json_array_size(entries); ++i) {
     byoc_string_append(out, i > 0 ? ", " : "");
     const char *name = json_string_value(json_array_get(entries, i));
     byoc_string_append_shown(out, name != NULL ? name : "");
   }
+}
+
+// "entry prefill of prefill, decode"
+static void append_place(const json_t *root, const char *what, const char *list, byoc_string_t *out) {
+  if (json_object_get(root, list) == NULL) return;
+  byoc_string_appendf(out, "%s ", what);
+  byoc_string_append_shown(out, text_of(root, what));
+  byoc_string_append(out, " of ");
+  append_names(root, list, out);
+  byoc_string_append(out, "\n");
 }
 
 static byoc_status_t print_as_text(const description_t *description, byoc_diag_t *diag) {
@@ -264,13 +274,8 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_string_append(&out, "artifact of ");
   byoc_string_append_shown(&out, text_of(root, "model"));
   byoc_string_appendf(&out, ", ABI %lld\n", (long long)integer_of(root, "abi_version"));
-  if (json_object_get(root, "entries") != NULL) {
-    byoc_string_append(&out, "entry ");
-    byoc_string_append_shown(&out, text_of(root, "entry"));
-    byoc_string_append(&out, " of ");
-    append_entries(root, &out);
-    byoc_string_append(&out, "\n");
-  }
+  append_place(root, "entry", "entries", &out);
+  append_place(root, "level", "levels", &out);
   print_machine(root, &out);
   for (size_t i = 0; i < description->inputs.count; ++i) {
     print_port("input ", &description->inputs.data[i], &description->dims, &out);
@@ -313,31 +318,45 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   return status;
 }
 
-// The description of the entry (NULL: the first one).
-static byoc_status_t read_entry(const byoc_artifact_file_t *file, const char *entry, byoc_diag_t *diag,
-                                description_t *description) {
+static bool is_named(const json_t *root, const char *what, const char *name) {
+  return name == NULL || strcmp(text_of(root, what), name) == 0;
+}
+
+static byoc_status_t refuse_name(const json_t *root, const char *what, const char *list, const char *name,
+                                 const char *otherwise, byoc_diag_t *diag) {
+  byoc_string_t names;
+  byoc_string_init(&names, byoc_allocator_system());
+  append_names(root, list, &names);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the artifact has no %s '%s'; it has %s", what,
+                                         name, names.size > 0 ? names.data : otherwise);
+  byoc_string_deinit(&names);
+  return status;
+}
+
+// The description of the entry and level; NULL: the first one, the best one.
+static byoc_status_t read_description(const byoc_artifact_file_t *file, const byoc_inspect_place_t *place,
+                                      byoc_diag_t *diag, description_t *description) {
+  bool has_entry = false;
   for (const char *text = file->metadata; text < file->metadata_end; text += strlen(text) + 1) {
     description_deinit(description);
     *description = (description_t){0};
     byoc_arena_init(&description->arena, byoc_allocator_system());
     BYOC_RETURN_IF_ERROR(description_read(text, diag, description));
-    if (entry == NULL || strcmp(text_of(description->root, "entry"), entry) == 0) return BYOC_OK;
+    const bool is_entry = is_named(description->root, "entry", place->entry);
+    has_entry = has_entry || is_entry;
+    if (is_entry && is_named(description->root, "level", place->level)) return BYOC_OK;
   }
-  byoc_string_t names;
-  byoc_string_init(&names, byoc_allocator_system());
-  append_entries(description->root, &names);
-  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the artifact has no entry '%s'; it has %s",
-                                         entry, names.size > 0 ? names.data : "one model");
-  byoc_string_deinit(&names);
-  return status;
+  return has_entry ? refuse_name(description->root, "level", "levels", place->level, "one", diag)
+                   : refuse_name(description->root, "entry", "entries", place->entry, "one model", diag);
 }
 
-byoc_status_t byoc_inspect_artifact(const char *path, const char *entry, bool as_json, byoc_diag_t *diag) {
+byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place, bool as_json,
+                                    byoc_diag_t *diag) {
   byoc_artifact_file_t file;
   BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
   description_t description = {0};
   byoc_arena_init(&description.arena, byoc_allocator_system());
-  byoc_status_t status = read_entry(&file, entry, diag, &description);
+  byoc_status_t status = read_description(&file, place, diag, &description);
   if (status == BYOC_OK) status = as_json ? print_as_json(&description, diag) : print_as_text(&description, diag);
   description_deinit(&description);
   byoc_artifact_file_close(&file);

@@ -5,8 +5,15 @@
 
 #include "core/base/diag.h"
 
-// Prints what the file says of itself, or of that entry (NULL: the first), as JSON if `as_json`. The file is checked,
+// Which of the descriptions in the file.
+typedef struct byoc_inspect_place_t {
+  const char *entry; // NULL: the first one
+  const char *level; // of the processor, as in -mcpu; NULL: the best one
+} byoc_inspect_place_t;
+
+// Prints what the file says of itself, or of what lies at that place, as JSON if `as_json`. The file is checked,
 // but not loaded: nothing in it runs.
-byoc_status_t byoc_inspect_artifact(const char *path, const char *entry, bool as_json, byoc_diag_t *diag);
+byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place, bool as_json,
+                                    byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_

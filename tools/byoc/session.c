@@ -75,6 +75,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .targets = options->targets.items,
                                              .target_count = options->targets.count,
                                              .triple = options->triple,
+                                             .level = options->level,
                                              .disabled = options->disabled.items,
                                              .disabled_count = options->disabled.count,
                                              .print_after = options->print_after,

@@ -10,6 +10,7 @@
 typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
   const char *triple; // of the machine that the artifact is for; NULL: this one
+  size_t level;       // of the processors that -mcpu names (core/target/target.h)
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default

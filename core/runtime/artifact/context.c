@@ -82,12 +82,16 @@ static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argume
   if (count > 0) context->user_pool.parallel_for(context->user_pool.self, body, argument, count, grain);
 }
 
+static int32_t check_processor(const byoc_model_t *model, char *message, uint64_t size) {
+  const char *name = model->artifact->model_name;
+  return model->level_count > 0 ? byoc_model_check_levels(name, model->levels, model->level_count, message, size)
+                                : byoc_model_check_cpu(name, model->cpu_features, message, size);
+}
+
 int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size) {
-  int32_t status = byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, message, size);
+  int32_t status = check_processor(model, message, size);
   char *text = status != BYOC_OK ? byoc_thread_text(true) : NULL;
-  if (text != NULL) {
-    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, text, BYOC_THREAD_TEXT_BYTES);
-  }
+  if (text != NULL) (void)check_processor(model, text, BYOC_THREAD_TEXT_BYTES);
   return status;
 }
 

@@ -98,8 +98,7 @@ uint64_t byoc_cpu_detect(void) {
   return byoc_cpu_features_in(&said);
 }
 
-// The word of -mcpu for every machine like this one.
-static const char *find_base(void) {
+const char *byoc_cpu_base(void) {
 #define BYOC_ISA_MACHINE(NAME, name, elf, march, base)                                                                 \
   if (IS_##NAME) return base;
 #include "byoc/isa.def"
@@ -117,26 +116,30 @@ static bool has_named(uint64_t here, const char *name, size_t size) {
   return false; // from a newer byoc: not known to this one
 }
 
-int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size) {
+void byoc_cpu_list_missing(const char *features, char *buffer, uint64_t size) {
   const uint64_t here = byoc_cpu_detect();
-  char missing[256] = "";
-  size_t used = 0;
+  uint64_t used = 0;
+  buffer[0] = '\0';
   for (const char *at = features; *at != '\0';) {
     size_t length = strcspn(at, " ");
-    if (length > 0 && !has_named(here, at, length) && used + length + 3 < sizeof(missing)) {
-      used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%.*s", used > 0 ? ", " : "", (int)length, at);
+    if (length > 0 && !has_named(here, at, length) && used + length + 3 < size) {
+      used += (uint64_t)snprintf(buffer + used, size - used, "%s%.*s", used > 0 ? ", " : "", (int)length, at);
     }
     at += length;
     at += *at == ' ';
   }
+}
+
+int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size) {
+  char missing[256];
+  byoc_cpu_list_missing(features, missing, sizeof(missing));
   if (message != NULL && size > 0) message[0] = '\0';
-  if (used == 0) return BYOC_OK;
+  if (missing[0] == '\0') return BYOC_OK;
   if (message != NULL && size > 0) {
     (void)snprintf(message, size,
                    "the model '%s' was built for a processor with %s, which this one lacks; build it with -mcpu=%s or "
-                   "on a machine "
-                   "of this kind",
-                   model_name, missing, find_base());
+                   "on a machine of this kind",
+                   model_name, missing, byoc_cpu_base());
   }
   return BYOC_UNSUPPORTED;
 }

@@ -13,6 +13,7 @@
 #include "core/runtime/artifact/collective.h"
 #include "core/runtime/artifact/container.h"
 #include "core/runtime/artifact/device.h"
+#include "core/runtime/artifact/level.h"
 #include "core/runtime/artifact/relation.h"
 #include "core/runtime/artifact/trace.h"
 #include "core/runtime/artifact/weights.h"
@@ -57,11 +58,13 @@ typedef struct byoc_model_constant_t {
 
 typedef struct byoc_model_t {
   const byoc_artifact_t *artifact;
-  const char *cpu_features; // required, space-separated
-  int32_t thread_count;     // chosen when building; 0: none
-  uint32_t huge_pages;      // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
-  uint32_t is_static;       // 1: it was linked into a program, so there is no file of its own that could be checked
-  const uint8_t *data;      // the constants, as many bytes as the artifact says; NULL: they are in `weights`
+  const char *cpu_features;         // required, space-separated
+  const byoc_model_level_t *levels; // of an artifact that has several, the best first; NULL: it has one
+  uint32_t level_count;
+  int32_t thread_count; // chosen when building; 0: none
+  uint32_t huge_pages;  // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
+  uint32_t is_static;   // 1: it was linked into a program, so there is no file of its own that could be checked
+  const uint8_t *data;  // the constants, as many bytes as the artifact says; NULL: they are in `weights`
   const byoc_model_weights_t *weights; // constants in a file of their own; NULL: there is none
   uint32_t tensor_count, call_count, place_count, engine_count, setup_count;
   const DLTensor *tensors; // data is set for constants, those of `weights` once they are open; NULL otherwise

@@ -11,6 +11,12 @@ int32_t byoc_model_check_cpu(const char *model_name, const char *features, char 
   return BYOC_OK;
 }
 
+int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t *levels, uint32_t count, char *message,
+                                uint64_t size) {
+  (void)levels, (void)count;
+  return byoc_model_check_cpu(model_name, "", message, size);
+}
+
 int32_t byoc_model_verify_file(char *message, uint64_t size) {
   if (size > 0) message[0] = '\0';
   return BYOC_OK;

@@ -37,8 +37,9 @@ static void inspect(const char *text, size_t size) {
   memcpy(carrier + metadata_at, text, size + 1);
   const char *path = fuzz_file(carrier, carrier_size);
   fuzz_check_ok(byoc_compose_seal(path, &diag), &diag, "sealing");
+  const byoc_inspect_place_t place = {0};
   for (int as_json = 0; as_json < 2; ++as_json) {
-    fuzz_check(byoc_inspect_artifact(path, NULL, as_json != 0, &diag), &diag);
+    fuzz_check(byoc_inspect_artifact(path, &place, as_json != 0, &diag), &diag);
     byoc_diag_clear(&diag);
   }
 }
