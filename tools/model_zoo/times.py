@@ -21,6 +21,7 @@ ROUNDS = 3
 TURN_S = 0.05  # of one contestant
 # Below this, the time is that of calling from Python.
 LEAST_MS = 0.05
+NOT_BUILT = "not built"
 COLUMNS = ("model", "agrees", "byoc_ms", "onnxruntime_ms", "ratio")
 
 
@@ -70,7 +71,7 @@ def measure(arguments, root, name, artifact):
     built = subprocess.run([str(arguments.programs / "byoc"), "build", str(folder / "model.onnx"), "-o", str(artifact),
                             "--target", arguments.targets[-1], "--plan", "greedy"], capture_output=True, text=True)
     if built.returncode != 0:
-        return f"not built: {' '.join(built.stderr.split())[:300]}"
+        return f"{NOT_BUILT}: {' '.join(built.stderr.split())[:300]}"
     fork = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=fork) as child:
         try:
@@ -80,13 +81,15 @@ def measure(arguments, root, name, artifact):
 
 
 def table(arguments, root, names):
-    """Writes times.csv as it goes: rows of models that are not timed now stay. Prints the slowest models.
-    Returns how many are slower than asked, or failed."""
+    """Writes times.csv as it goes, and summary.md at the end. Models that have a row already are not timed again. Prints
+    the slowest models. Returns how many are slower than asked, or failed."""
     sys.path.insert(0, str(arguments.repository / "python"))
     path, work = arguments.output / "times.csv", arguments.output / "work"
     work.mkdir(parents=True, exist_ok=True)
-    rows = read(path)
+    rows = {} if arguments.fresh else read(path)
     for name in names:
+        if name in rows:
+            continue
         found = measure(arguments, root, name, work / "timed.so")
         if isinstance(found, str):
             rows[name] = (found, "", "", "")
@@ -94,6 +97,7 @@ def table(arguments, root, names):
         else:
             rows[name] = ("yes" if found[0] else "no", *(f"{number:.4f}" for number in found[1:]))
         write(path, rows)
+    (arguments.output / "summary.md").write_text("\n".join(summary(rows, arguments.times)) + "\n")
     return report(arguments, {name: rows[name] for name in names}, path)
 
 
@@ -105,23 +109,51 @@ def read(path):
 
 
 def write(path, rows):
-    with path.open("w", newline="") as file:
+    """Whoever ends the command loses no row: the file is replaced by a whole one."""
+    new = path.with_suffix(".new")
+    with new.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows((name, *rows[name]) for name in sorted(rows))
+    new.replace(path)
+
+
+def timed(rows):
+    """The rows of models that ran: name -> milliseconds of byoc, of ONNX Runtime, and the ratio."""
+    return {name: tuple(map(float, row[1:])) for name, row in rows.items() if row[0] in ("yes", "no")}
+
+
+def above(rows, most):
+    """Those of timed's rows that are slower than `most` times ONNX Runtime, and not too short to tell."""
+    return {name: row for name, row in rows.items() if row[2] > most and row[1] >= LEAST_MS}
+
+
+def summary(rows, most):
+    """The lines of a table with a row for each kind. Ratios are those of models that are not too short to tell."""
+    lines = [f"| kind | models | built | agree | of {LEAST_MS} ms or more | their median ratio | over {most:g} |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    kinds = sorted({name.split("/")[0] for name in rows})
+    for kind in [*kinds, "all"]:
+        own = {name: row for name, row in rows.items() if kind in ("all", name.split("/")[0])}
+        built = sum(not row[0].startswith(NOT_BUILT) for row in own.values())
+        agreeing = sum(row[0] == "yes" for row in own.values())
+        ratios = [row[2] for row in timed(own).values() if row[1] >= LEAST_MS]
+        median = f"{statistics.median(ratios):.2f}" if ratios else "-"
+        lines.append(f"| {kind} | {len(own)} | {built} | {agreeing} | {len(ratios)} | {median} | "
+                     f"{len(above(timed(own), most))} |")
+    return lines
 
 
 def report(arguments, rows, path):
-    timed = {name: tuple(map(float, row[1:])) for name, row in rows.items() if row[0] in ("yes", "no")}
-    slow = {name: row for name, row in timed.items() if row[2] > arguments.times and row[1] >= LEAST_MS}
+    ran = timed(rows)
+    slow = above(ran, arguments.times)
     wrong = [name for name, row in rows.items() if row[0] == "no"]
     print()
     for name in wrong:
         print(f"WRONG {name}")
     for name, (mine, theirs, ratio) in sorted(slow.items(), key=lambda item: -item[1][2]):
         print(f"SLOWER {name}: {mine:.3f} ms, ONNX Runtime {theirs:.3f} ms, ratio {ratio:.2f}")
-    failed = len(rows) - len(timed) + len(wrong)
-    if timed:
-        print(f"{len(timed)} models timed, median ratio {statistics.median(row[2] for row in timed.values()):.2f}, "
-              f"{len(slow)} above {arguments.times}, {failed} failed; see {path}")
+    failed = len(rows) - len(ran) + len(wrong)
+    print("\n".join(summary(rows, arguments.times)))
+    print(f"{len(rows)} models, {len(slow)} above {arguments.times:g}, {failed} failed; see {path} and summary.md beside it")
     return len(slow) + failed
