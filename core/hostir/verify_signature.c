@@ -226,7 +226,6 @@ static const struct {
     {BYOC_CHECK_THREADS, "i1 > b1"},
     {"byoc_text_equal", "sn sn > bn"},
     {"byoc_text_concat", "sn sn > sn"},
-    {"byoc_text_index_of", "sn s- > in"},
     {"byoc_text_search", "sn s- > in"},
     {"byoc_text_ranks", "sn > in"},
     {"byoc_text_normalize", "s- s- i2 > s- i1"},

@@ -38,18 +38,6 @@ int32_t byoc_text_concat(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
-int32_t byoc_text_index_of(const byoc_call_t *call) {
-  int64_t *out = result(call, 0)->data;
-  int64_t count = count_of(result(call, 0)), pool = count_of(tensor(call, 1));
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = -1;
-    for (int64_t k = 0; k < pool && out[i] < 0; ++k) {
-      if (strcmp(text_at(tensor(call, 0), i), text_at(tensor(call, 1), k)) == 0) out[i] = k;
-    }
-  }
-  return BYOC_OK;
-}
-
 int32_t byoc_text_search(const byoc_call_t *call) {
   const DLTensor *x = tensor(call, 0), *texts = tensor(call, 1);
   int64_t *out = result(call, 0)->data;

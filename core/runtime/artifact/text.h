@@ -11,7 +11,6 @@
 #define BYOC_TEXT_LIST(X)                                                                                              \
   X(equal)     /* a, b → bool, elements in pairs */                                                                  \
   X(concat)    /* a, b → a + b, elements in pairs */                                                                 \
-  X(index_of)  /* x, pool → i64: the first equal text of the pool, or -1 */                                          \
   X(search)    /* x, texts in ascending order → i64: the place of the first equal text, or -1 */                     \
   X(ranks)     /* x → i64: how many different texts of x are less */                                                 \
   X(normalize) /* x, stop words, i64[2] {case sensitive, 0 as is / 1 lower / 2 upper} → texts kept, i64[1] count */  \

@@ -379,8 +379,8 @@ static void test_verify_what_byoc_itself_offers(void **state) {
   " input %l : i64[3]\n local %t : string[3,2]\n local %u : string[2,3]\n"
 #define SEQUENCE " input %q : value seq<f32[N]>\n local %e : value f32[N]\n local %o : value seq<f32[N]>\n"
   static const case_t cases[] = {
-      {"it fits", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%i)")), NULL},
-      {"elements", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%j)")),
+      {"it fits", PROGRAM(TEXTS, DO("packed byoc_text_search(%s, %p) -> (%i)")), NULL},
+      {"elements", PROGRAM(TEXTS, DO("packed byoc_text_search(%s, %p) -> (%j)")),
        "operands and results do not fit; the function takes sn s- > in"},
       {"element type", PROGRAM(TEXTS, DO("packed byoc_text_to_i64(%x) -> (%i)")), "the function takes sn > in"},
       {"operands", PROGRAM(TEXTS, DO("packed byoc_text_equal(%s) -> (%b)")), "the function takes sn sn > bn"},

@@ -176,6 +176,58 @@ static void test_top_of_some(void **state) {
   ops_done(&run);
 }
 
+// N-grams that occur twice in the pool, places that several share, and lengths that do not count.
+enum { WORDS = 9, GRAMS = 10, PLACES = 8, LEAST = 1, MOST = 3, MOST_SKIPPED = 2 };
+typedef struct {
+  int start, size, to;
+  float weight;
+} gram_t;
+
+static const gram_t grams[GRAMS] = {{0, 1, 4, 1},     {1, 1, 0, 2}, {2, 1, 2, 3},  {3, 1, 5, 4},     {4, 2, 1, 0.5f},
+                                    {6, 2, 1, 0.25f}, {8, 2, 3, 5}, {10, 2, 6, 6}, {12, 3, 0, 1.5f}, {15, 3, 7, 7}};
+
+static float occurrences(const int64_t *x, const gram_t *gram) {
+  static const int64_t pool[] = {3, 1, 1, 7, 1, 3, 3, 3, 1, 3, 2, 9, 1, 3, 1, 0, 0, 0};
+  float count = 0;
+  for (int skip = 0; skip <= (gram->size > 1 ? MOST_SKIPPED : 0); ++skip) {
+    for (int i = 0; i + (gram->size - 1) * (skip + 1) < WORDS; ++i) {
+      bool is_there = true;
+      for (int k = 0; k < gram->size; ++k) is_there = is_there && x[i + k * (skip + 1)] == pool[gram->start + k];
+      count += is_there;
+    }
+  }
+  return count;
+}
+
+static void test_n_grams(void **state) {
+  (void)state;
+  static const int64_t x[2][WORDS] = {{1, 3, 1, 3, 3, 9, 1, 1, 3}, {0, 0, 0, 2, 9, 0, -1, 7, 3}};
+  static const char *const modes[] = {"TF", "IDF", "TFIDF"};
+  for (int mode = 0; mode < 3; ++mode) {
+    char text[768];
+    snprintf(text, sizeof text,
+             "module {\n  func @main(%%x : i64[2,%d]) -> (%%y : ?) {\n"
+             "    %%y = TfIdfVectorizer@9(%%x) {mode = \"%s\", min_gram_length = %d, max_gram_length = %d, "
+             "max_skip_count = %d, ngram_counts = [0, 4, 12], ngram_indexes = [4, 0, 2, 5, 1, 1, 3, 6, 0, 7], "
+             "pool_int64s = [3, 1, 1, 7, 1, 3, 3, 3, 1, 3, 2, 9, 1, 3, 1, 0, 0, 0], "
+             "weights = [1.0, 2.0, 3.0, 4.0, 0.5, 0.25, 5.0, 6.0, 1.5, 7.0]} : ?\n    return %%y\n  }\n}\n",
+             WORDS, modes[mode], LEAST + (mode == 1), MOST - (mode == 2), MOST_SKIPPED);
+    float expected[2][PLACES] = {{0}};
+    for (int row = 0; row < 2; ++row) {
+      for (int g = 0; g < GRAMS; ++g) {
+        if (grams[g].size < LEAST + (mode == 1) || grams[g].size > MOST - (mode == 2)) continue;
+        float value = occurrences(x[row], &grams[g]);
+        if (mode == 1) value = value > 0 ? 1 : 0;
+        expected[row][grams[g].to] += mode == 0 ? value : value * grams[g].weight;
+      }
+    }
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x}, &run);
+    ops_near(ops_result(&run, 0), expected[0], 2 * PLACES, modes[mode]);
+    ops_done(&run);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unique),
@@ -183,6 +235,7 @@ int main(void) {
       cmocka_unit_test(test_suppression_of_many),
       cmocka_unit_test(test_top_of_many),
       cmocka_unit_test(test_top_of_some),
+      cmocka_unit_test(test_n_grams),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

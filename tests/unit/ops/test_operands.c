@@ -333,7 +333,12 @@ static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, 
 
 // Later steps of Unique and TfIdfVectorizer use numbers of the steps before them as places.
 static bool trusts_data(const byoc_op_t *op) {
-  return strncmp(op->name, "Unique", 6) == 0 || strcmp(op->name, "CountGrams") == 0;
+  static const char *const steps[] = {"UniqueOrder",   "UniqueFirst", "UniquePlace",
+                                      "UniqueResults", "CountGrams",  "PlaceGrams"};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
+    if (strcmp(op->name, steps[i]) == 0) return true;
+  }
+  return false;
 }
 
 static bool is_fault(byoc_status_t status) {
