@@ -69,10 +69,13 @@ static byoc_status_t check_needs(const byoc_host_pass_t *pass, uint32_t facts, b
   return status;
 }
 
-static byoc_status_t check_after(const byoc_host_program_t *program, byoc_diag_t *diag) {
+static byoc_status_t check_after(const byoc_host_pass_t *pass, const byoc_host_program_t *program, byoc_diag_t *diag) {
   uint32_t facts = 0;
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_PLAN) != 0) {
+  // What has queues and no events is not ordered yet. It may have its plan: if all that it has are values.
+  const bool is_ordered = program->queues.count == 0 || program->events.count > 0 ||
+                          (pass->gives & (BYOC_HOST_ORDER | BYOC_HOST_PLAN)) != 0;
+  if ((facts & BYOC_HOST_PLAN) != 0 && is_ordered) {
     BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
   } else if ((facts & BYOC_HOST_LIFETIMES) != 0) {
     BYOC_RETURN_IF_ERROR(byoc_host_program_verify_unordered(program, diag));
@@ -104,7 +107,7 @@ byoc_status_t byoc_host_pass_run(const byoc_host_pass_t *pass, byoc_host_program
   const bool check = true;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_host_check_edits(program, diag), "after host pass %s", pass->name);
 #endif
-  if (check) BYOC_RETURN_IF_ERROR_IN(diag, check_after(program, diag), "after host pass %s", pass->name);
+  if (check) BYOC_RETURN_IF_ERROR_IN(diag, check_after(pass, program, diag), "after host pass %s", pass->name);
   if (out_changes != NULL) *out_changes = changes;
   return print_after(pass->name, program, options, diag);
 }
