@@ -243,6 +243,14 @@ static void emit_extent(byoc_host_c_t *host, const byoc_host_patch_t *patch, uin
   byoc_string_appendf(out, "STEP_END(%zu);\n", step);
 }
 
+static void emit_integer(byoc_host_c_t *host, const byoc_host_patch_t *patch, size_t step, byoc_string_t *out) {
+  byoc_string_appendf(out, "status = byoc_devices_set_integer(devices, %u, ", patch->index);
+  byoc_host_c_emit_dim(host, patch->value, out);
+  byoc_string_append(out, ");\n");
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+}
+
 static byoc_status_t emit_patch(byoc_host_c_t *host, const byoc_host_patch_t *patch, uint32_t command, size_t step,
                                 byoc_string_t *out) {
   byoc_host_c_indent(host, out);
@@ -281,9 +289,7 @@ static byoc_status_t emit_patch(byoc_host_c_t *host, const byoc_host_patch_t *pa
                         patch->buffer->index);
     return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT:
-    byoc_string_appendf(out, "devices->arguments[%u].integer = ", patch->index);
-    byoc_host_c_emit_dim(host, patch->value, out);
-    byoc_string_append(out, ";\n");
+    emit_integer(host, patch, step, out);
     return BYOC_OK;
   case BYOC_HOST_PATCH_GRID:
   case BYOC_HOST_PATCH_BLOCK:

@@ -80,8 +80,7 @@ static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, 
     command->size_bytes = byoc_cell_size_bytes(evaluator->frame.cells[patch->buffer->index]);
     return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT:
-    devices->arguments[patch->index].integer = byoc_evaluator_value(evaluator, patch->value);
-    return BYOC_OK;
+    return byoc_devices_set_integer(devices, patch->index, byoc_evaluator_value(evaluator, patch->value));
   case BYOC_HOST_PATCH_GRID:
     return byoc_devices_extent(devices, byoc_evaluator_value(evaluator, patch->value),
                                &command->launch.grid[patch->index]);

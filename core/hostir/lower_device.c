@@ -86,9 +86,10 @@ typedef struct launch_t {
   const byoc_runtime_module_t *binding;
   byoc_virtual_device_t place; // where the function runs
   byoc_host_buffer_t **operands, **results, **constants;
-  byoc_host_buffer_t *scratch; // NULL: none
-  bool is_shared;              // several launches use the scratch memory
-  bool is_written;             // the first of them is behind us
+  byoc_host_buffer_t **temporaries; // NULL until a launch has it
+  byoc_host_buffer_t *scratch;      // NULL: none
+  bool is_shared;                   // several launches use the scratch memory
+  bool is_written;                  // the first of them is behind us
 } launch_t;
 
 // What the scratch memory is to a launch. What one launch leaves there for the next ones is a result of the first, and
@@ -130,6 +131,38 @@ static byoc_status_t number(const launch_t *a, const byoc_bound_argument_t *boun
                    &out->value);
 }
 
+// Memory of the device that lives as long as the launches need it.
+static byoc_status_t make_memory(const launch_t *a, byoc_dim_t bytes, const char *name,
+                                 byoc_host_buffer_t **out_buffer) {
+  byoc_dim_t size;
+  byoc_host_program_t *program = a->l->program;
+  BYOC_RETURN_IF_ERROR(extent_at(a, bytes, 0, INT64_MAX, "the size of memory", &size));
+  if (byoc_dim_is_constant(size) && size.constant == 0) size = byoc_dim_constant(1);
+  const byoc_type_t *type = byoc_type_tensor(&program->arena, BYOC_DTYPE_U8, 1, &size);
+  *out_buffer = type != NULL ? byoc_host_buffer_create(program, BYOC_HOST_BUFFER_LOCAL, name, type) : NULL;
+  if (*out_buffer == NULL) return byoc_diag_out_of_memory(a->l->diag);
+  return byoc_host_put_on_device(a->l, *out_buffer, &a->place);
+}
+
+// The first launch that has a temporary writes it.
+static byoc_status_t temporary(const launch_t *a, byoc_host_instruction_t *i, uint32_t index,
+                               byoc_host_argument_t *out) {
+  byoc_host_buffer_t **buffer = &a->temporaries[index];
+  if (*buffer == NULL) {
+    BYOC_RETURN_IF_ERROR(make_memory(a, a->binding->launches->temporaries[index], "temporary", buffer));
+    out->kind = BYOC_HOST_ARGUMENT_RESULT;
+    return find_or_push(a, i, true, *buffer, &out->index);
+  }
+  for (size_t k = 0; k < i->results.count; ++k) { // of this launch, for the second time
+    if (i->results.data[k] != *buffer) continue;
+    out->kind = BYOC_HOST_ARGUMENT_RESULT;
+    out->index = (uint32_t)k;
+    return BYOC_OK;
+  }
+  out->kind = BYOC_HOST_ARGUMENT_OPERAND;
+  return find_or_push(a, i, false, *buffer, &out->index);
+}
+
 static byoc_status_t argument(const launch_t *a, byoc_host_instruction_t *i, const byoc_bound_argument_t *bound,
                               scratch_role_t role, byoc_host_argument_t *out) {
   *out = (byoc_host_argument_t){.offset_bytes = bound->offset_bytes, .value = bound->value, .real = bound->real};
@@ -141,6 +174,8 @@ static byoc_status_t argument(const launch_t *a, byoc_host_instruction_t *i, con
     return find_or_push(a, i, false, a->operands[bound->index], &out->index);
   case BYOC_KERNEL_ARGUMENT_CONSTANT:
     return find_or_push(a, i, false, a->constants[bound->index], &out->index);
+  case BYOC_KERNEL_ARGUMENT_TEMPORARY:
+    return temporary(a, i, bound->index, out);
   case BYOC_KERNEL_ARGUMENT_SCRATCH:
     if (role != WORKSPACE) {
       out->kind = role == RESULT ? BYOC_HOST_ARGUMENT_RESULT : BYOC_HOST_ARGUMENT_OPERAND;
@@ -202,17 +237,6 @@ static byoc_status_t append_launch(launch_t *a, const byoc_bound_launch_t *bound
   return BYOC_OK;
 }
 
-static byoc_status_t make_scratch(launch_t *a) {
-  byoc_dim_t size;
-  BYOC_RETURN_IF_ERROR(extent_at(a, a->binding->launches->scratch_bytes, 0, INT64_MAX, "the scratch memory", &size));
-  if (byoc_dim_is_constant(size) && size.constant == 0) size = byoc_dim_constant(1);
-  byoc_host_program_t *program = a->l->program;
-  const byoc_type_t *type = byoc_type_tensor(&program->arena, BYOC_DTYPE_U8, 1, &size);
-  if (type != NULL) a->scratch = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_LOCAL, "scratch", type);
-  if (a->scratch == NULL) return byoc_diag_out_of_memory(a->l->diag);
-  return byoc_host_put_on_device(a->l, a->scratch, &a->place);
-}
-
 // Operands must be where the function runs; device planning sees to that.
 static byoc_status_t check_place(const launch_t *a, const byoc_value_t *value, const byoc_host_buffer_t *buffer) {
   if (buffer->device != NULL && buffer->device->type == a->place.device_type) return BYOC_OK;
@@ -227,7 +251,10 @@ static byoc_status_t find_buffers(launch_t *a) {
   a->operands = BYOC_ARENA_ARRAY(arena, byoc_host_buffer_t *, (size_t)call->operand_count + 1);
   a->results = BYOC_ARENA_ARRAY(arena, byoc_host_buffer_t *, (size_t)call->result_count + 1);
   a->constants = BYOC_ARENA_ARRAY(arena, byoc_host_buffer_t *, a->binding->constants.count + 1);
-  if (a->operands == NULL || a->results == NULL || a->constants == NULL) return byoc_diag_out_of_memory(l->diag);
+  a->temporaries = BYOC_ARENA_ARRAY(arena, byoc_host_buffer_t *, (size_t)a->binding->launches->temporary_count + 1);
+  if (a->operands == NULL || a->results == NULL || a->constants == NULL || a->temporaries == NULL) {
+    return byoc_diag_out_of_memory(l->diag);
+  }
   for (uint32_t k = 0; k < call->operand_count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, call->operands[k], &a->operands[k]));
     BYOC_RETURN_IF_ERROR(check_place(a, call->operands[k], a->operands[k]));
@@ -267,7 +294,7 @@ byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_
     if (has_argument(&launches->launches[k], BYOC_KERNEL_ARGUMENT_SCRATCH)) ++users;
   }
   a.is_shared = users > 1;
-  if (users > 0) BYOC_RETURN_IF_ERROR(make_scratch(&a));
+  if (users > 0) BYOC_RETURN_IF_ERROR(make_memory(&a, launches->scratch_bytes, "scratch", &a.scratch));
   for (uint32_t k = 0; k < launches->launch_count; ++k) {
     BYOC_RETURN_IF_ERROR(append_launch(&a, &launches->launches[k]));
   }

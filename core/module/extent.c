@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads extents: expressions over the dimensions of a function's operands and results.
+// Reads and prints extents: expressions over the dimensions of a function's operands and results.
 #include "core/module/extent.h"
 
 #include <ctype.h>
@@ -106,9 +106,10 @@ static byoc_status_t read_factor(reader_t *reader, byoc_dim_t *out) {
   if (accept_word(reader, "min")) return read_function(reader, BYOC_DIM_MIN, out);
   if (accept_word(reader, "max")) return read_function(reader, BYOC_DIM_MAX, out);
   if (accept_word(reader, "ceildiv")) return read_function(reader, BYOC_DIM_CEILDIV, out);
+  if (accept_word(reader, "broadcast")) return read_function(reader, BYOC_DIM_BROADCAST, out);
   if (*reader->at == 'p' || *reader->at == 'r') return read_dimension(reader, out);
   if (!read_number(reader, &number)) {
-    return refuse(reader, "an integer, a dimension, min, max, ceildiv or '(' is missing");
+    return refuse(reader, "an integer, a dimension, min, max, ceildiv, broadcast or '(' is missing");
   }
   *out = byoc_dim_constant(number);
   return BYOC_OK;
@@ -167,6 +168,53 @@ byoc_status_t byoc_extent_parse(const char *text, const byoc_function_t *functio
   // An expression beyond BYOC_DIM_MAX_SIZE has become an unknown.
   if (!byoc_dim_walk(*out_extent, is_symbol, NULL)) return refuse(&reader, "the expression is too long");
   return BYOC_OK;
+}
+
+// ---- printing ----
+
+enum { MAX_PRINTED_BYTES = 1024, MAX_PRINTED_DEPTH = 24 }; // what is put together of such texts can still be read
+
+// p0.1 or r0.1, if one of these values has the dimension.
+static bool print_dimension(byoc_dim_t dim, char kind, byoc_value_t *const *values, size_t count, byoc_string_t *out) {
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_type_t *type = values[i]->type;
+    if (!byoc_type_is_tensor(type)) continue;
+    for (int32_t axis = 0; axis < type->rank; ++axis) {
+      if (!byoc_dim_equal(type->dims[axis], dim)) continue;
+      byoc_string_appendf(out, "%c%zu.%d", kind, i, (int)axis);
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool print(byoc_dim_t dim, const byoc_function_t *function, int depth, byoc_string_t *out) {
+  static const struct {
+    const char *before, *between;
+  } forms[] = {
+      [BYOC_DIM_ADD] = {"(", " + "},      [BYOC_DIM_SUB] = {"(", " - "},   [BYOC_DIM_MUL] = {"(", " * "},
+      [BYOC_DIM_FLOORDIV] = {"(", " / "}, [BYOC_DIM_MOD] = {"(", " % "},   [BYOC_DIM_CEILDIV] = {"ceildiv(", ", "},
+      [BYOC_DIM_MIN] = {"min(", ", "},    [BYOC_DIM_MAX] = {"max(", ", "}, [BYOC_DIM_BROADCAST] = {"broadcast(", ", "},
+  };
+  if (depth == MAX_PRINTED_DEPTH || out->size > MAX_PRINTED_BYTES) return false;
+  if (byoc_dim_is_constant(dim)) {
+    byoc_string_appendf(out, dim.constant < 0 ? "(0 - %lld)" : "%lld", llabs((long long)dim.constant));
+    return true;
+  }
+  const byoc_block_t *body = function->body;
+  if (print_dimension(dim, 'p', body->parameters.data, body->parameters.count, out)) return true;
+  if (print_dimension(dim, 'r', body->results.data, body->results.count, out)) return true;
+  if (byoc_dim_is_leaf(dim)) return false;
+  byoc_string_append(out, forms[dim.expr->kind].before);
+  if (!print(dim.expr->left, function, depth + 1, out)) return false;
+  byoc_string_append(out, forms[dim.expr->kind].between);
+  if (!print(dim.expr->right, function, depth + 1, out)) return false;
+  byoc_string_append(out, ")");
+  return true;
+}
+
+bool byoc_extent_print(byoc_dim_t dim, const byoc_function_t *function, byoc_string_t *out) {
+  return print(dim, function, 0, out);
 }
 
 byoc_dim_t byoc_extent_dimension(const char *symbol, const byoc_node_t *call) {

@@ -6,6 +6,7 @@
 #define BYOC_CORE_MODULE_EXTENT_H_
 
 #include "core/base/diag.h"
+#include "core/base/string.h"
 #include "core/ir/graph.h"
 
 // Reads an extent of a function. A dimension of an operand or a result becomes the symbol that the text names it by
@@ -13,6 +14,10 @@
 // with the place in the text, if it cannot be read or names a dimension that the function does not have.
 byoc_status_t byoc_extent_parse(const char *text, const byoc_function_t *function, byoc_arena_t *arena,
                                 byoc_diag_t *diag, byoc_dim_t *out_extent);
+
+// Appends the extent that is a dimension of a value of the function. False if the function's operands and results do
+// not tell it, or if the text would be too long.
+bool byoc_extent_print(byoc_dim_t dim, const byoc_function_t *function, byoc_string_t *out);
 
 // The dimension of `call`, a call of that function, that a symbol made by byoc_extent_parse stands for.
 byoc_dim_t byoc_extent_dimension(const char *symbol, const byoc_node_t *call);

@@ -9,10 +9,10 @@
 typedef struct byoc_bound_argument_t {
   uint32_t kind;         // BYOC_KERNEL_ARGUMENT_*
   uint32_t type;         // EXTENT, INTEGER, REAL: BYOC_C_*
-  uint32_t index;        // OPERAND, RESULT, CONSTANT
+  uint32_t index;        // OPERAND, RESULT, CONSTANT, TEMPORARY
   byoc_dim_t value;      // EXTENT, INTEGER; LOCAL: bytes
   double real;           // REAL
-  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH
+  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH, TEMPORARY
 } byoc_bound_argument_t;
 
 typedef struct byoc_bound_launch_t {
@@ -28,7 +28,9 @@ struct byoc_kernel_launches_t {
   int32_t device_type; // of the driver's devices, as DLPack has it
   const byoc_bound_launch_t *launches;
   uint32_t launch_count;
-  byoc_dim_t scratch_bytes; // 0: none
+  byoc_dim_t scratch_bytes;      // 0: none
+  const byoc_dim_t *temporaries; // bytes of each tensor between launches
+  uint32_t temporary_count;
   // The memory scope of each operand and each result; NULL for one that may be in any scope.
   const char **operand_scopes, **result_scopes;
 };

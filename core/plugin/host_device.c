@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/child.h"
+#include "core/module/extent.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
 #include "core/plugin/session.h"
@@ -114,6 +115,20 @@ static int32_t run_in_child(byoc_codegen_t *codegen, int32_t (*work)(void *argum
   return byoc_session_note(codegen, work_in_child(codegen, &job, timeout_ms, &diag, out_data, out_size_bytes), &diag);
 }
 
+// ---- extents ----
+
+static const char *value_extent(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
+                                int32_t axis) {
+  if (codegen == NULL || function == NULL || value == NULL || !byoc_type_is_tensor(value->type)) return NULL;
+  if (axis < 0 || axis >= value->type->rank) return NULL;
+  byoc_string_t text;
+  byoc_string_init(&text, codegen->arena.allocator);
+  const bool is_told = byoc_extent_print(value->type->dims[axis], function, &text) && !text.failed;
+  const char *copy = is_told ? byoc_arena_copy_string(&codegen->arena, text.data) : NULL;
+  byoc_string_deinit(&text);
+  return copy;
+}
+
 const byoc_device_api_t *byoc_host_device_api(void) {
   static const byoc_device_api_t api = {
       .header = BYOC_HEADER(byoc_device_api_t, 1),
@@ -121,6 +136,7 @@ const byoc_device_api_t *byoc_host_device_api(void) {
       .add_device_module = add_device_module,
       .bind_kernels = bind_kernels,
       .run_in_child = run_in_child,
+      .value_extent = value_extent,
   };
   return &api;
 }

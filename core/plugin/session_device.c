@@ -16,6 +16,7 @@ enum {
   MAX_ENTRIES = 1 << 20,
   MAX_LAUNCHES = 1 << 16,
   MAX_ARGUMENTS = 1 << 12,
+  MAX_TEMPORARIES = 1 << 16,
 };
 
 // A module of this run or an earlier one, by the name that its backend gave it. Drivers are found whoever brought them;
@@ -154,7 +155,7 @@ typedef struct binding_t {
   byoc_runtime_module_t *module;
   byoc_kernel_launches_t *launches;
   bool has_scratch;
-  bool *is_written; // by result: a launch has it among its arguments
+  bool *is_written; // by result, then by temporary: a launch has it among its arguments
   byoc_diag_t *diag;
 } binding_t;
 
@@ -219,6 +220,17 @@ static byoc_status_t check_scratch(const binding_t *b, const byoc_kernel_argumen
                          (unsigned long long)argument->offset_bytes, (long long)size.constant);
 }
 
+static byoc_status_t check_temporary(const binding_t *b, const byoc_kernel_argument_t *argument, byoc_diag_t *diag) {
+  if (argument->index >= b->launches->temporary_count) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no temporary %u", (unsigned)argument->index);
+  }
+  const byoc_dim_t size = b->launches->temporaries[argument->index];
+  if (!byoc_dim_is_constant(size) || argument->offset_bytes <= (uint64_t)size.constant) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "offset %llu is beyond the %lld bytes of temporary %u",
+                         (unsigned long long)argument->offset_bytes, (long long)size.constant,
+                         (unsigned)argument->index);
+}
+
 static byoc_status_t check_integer(const byoc_kernel_argument_t *argument, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_type(argument, BYOC_C_I32, BYOC_C_I64, "I32 or I64", diag));
   if (argument->kind != BYOC_KERNEL_ARGUMENT_INTEGER || argument->type == BYOC_C_I64) return BYOC_OK;
@@ -238,8 +250,9 @@ static byoc_status_t read_argument(binding_t *b, const byoc_kernel_argument_t *g
   case BYOC_KERNEL_ARGUMENT_OPERAND:
   case BYOC_KERNEL_ARGUMENT_CONSTANT:
     BYOC_RETURN_IF_ERROR(check_index(b, given, b->diag));
-    if (given->kind == BYOC_KERNEL_ARGUMENT_RESULT) b->is_written[given->index] = true;
     return BYOC_OK;
+  case BYOC_KERNEL_ARGUMENT_TEMPORARY:
+    return check_temporary(b, given, b->diag);
   case BYOC_KERNEL_ARGUMENT_SCRATCH:
     return check_scratch(b, given, b->diag);
   case BYOC_KERNEL_ARGUMENT_EXTENT:
@@ -255,6 +268,21 @@ static byoc_status_t read_argument(binding_t *b, const byoc_kernel_argument_t *g
   default:
     return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT, "its kind %u is unknown", (unsigned)given->kind);
   }
+}
+
+// Notes what the launch writes. False: nothing.
+static bool note_written(binding_t *b, const byoc_bound_argument_t *arguments, uint32_t count) {
+  const size_t results = b->function->body->results.count;
+  bool writes = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool is_result = arguments[i].kind == BYOC_KERNEL_ARGUMENT_RESULT;
+    const bool is_temporary = arguments[i].kind == BYOC_KERNEL_ARGUMENT_TEMPORARY;
+    const size_t at = arguments[i].index + (is_temporary ? results : 0);
+    writes = writes || arguments[i].kind == BYOC_KERNEL_ARGUMENT_SCRATCH || is_result ||
+             (is_temporary && !b->is_written[at]);
+    if (is_result || is_temporary) b->is_written[at] = true;
+  }
+  return writes;
 }
 
 static byoc_status_t read_arguments(binding_t *b, const byoc_kernel_launch_t *read, byoc_bound_launch_t *out) {
@@ -274,13 +302,10 @@ static byoc_status_t read_arguments(binding_t *b, const byoc_kernel_launch_t *re
   }
   out->arguments = arguments;
   out->argument_count = read->argument_count;
-  for (uint32_t i = 0; i < read->argument_count; ++i) {
-    if (arguments[i].kind == BYOC_KERNEL_ARGUMENT_RESULT || arguments[i].kind == BYOC_KERNEL_ARGUMENT_SCRATCH) {
-      return BYOC_OK;
-    }
-  }
+  if (note_written(b, arguments, read->argument_count)) return BYOC_OK;
   return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT,
-                         "neither a result nor scratch memory is among its arguments, so that it writes nothing");
+                         "no result, scratch memory or new temporary is among its arguments, so that it writes "
+                         "nothing");
 }
 
 static byoc_status_t read_launch(binding_t *b, const byoc_kernel_launch_t *read, byoc_bound_launch_t *out) {
@@ -327,13 +352,33 @@ static byoc_status_t read_scopes(binding_t *b, byoc_text_list_t scopes) {
   return BYOC_OK;
 }
 
+static byoc_status_t read_size(binding_t *b, const char *text, const char *what, byoc_dim_t *out) {
+  BYOC_RETURN_IF_ERROR(read_extent(b, text, out));
+  if (!byoc_dim_is_constant(*out) || out->constant >= 0) return BYOC_OK;
+  return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT, "%s is %lld", what, (long long)out->constant);
+}
+
 static byoc_status_t read_scratch(binding_t *b, const char *text) {
   b->has_scratch = text != NULL;
   if (text == NULL) return BYOC_OK;
-  byoc_dim_t *size = &b->launches->scratch_bytes;
-  BYOC_RETURN_IF_ERROR_IN(b->diag, read_extent(b, text, size), "scratch_bytes");
-  if (!byoc_dim_is_constant(*size) || size->constant >= 0) return BYOC_OK;
-  return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT, "scratch_bytes is %lld", (long long)size->constant);
+  BYOC_RETURN_IF_ERROR_IN(b->diag, read_size(b, text, "scratch_bytes", &b->launches->scratch_bytes), "scratch_bytes");
+  return BYOC_OK;
+}
+
+static byoc_status_t read_temporaries(binding_t *b, byoc_text_list_t sizes) {
+  if (sizes.count == 0) return BYOC_OK;
+  if (sizes.count > MAX_TEMPORARIES || sizes.items == NULL) {
+    return byoc_diag_error(b->diag, BYOC_INVALID_ARGUMENT, "it has %llu temporaries; there may be %d, with a size each",
+                           (unsigned long long)sizes.count, MAX_TEMPORARIES);
+  }
+  byoc_dim_t *dims = BYOC_ARENA_ARRAY(&b->module->arena, byoc_dim_t, sizes.count);
+  if (dims == NULL) return byoc_diag_out_of_memory(b->diag);
+  for (uint32_t i = 0; i < sizes.count; ++i) {
+    BYOC_RETURN_IF_ERROR_IN(b->diag, read_size(b, sizes.items[i], "the size", &dims[i]), "temporary %u", (unsigned)i);
+  }
+  b->launches->temporaries = dims;
+  b->launches->temporary_count = (uint32_t)sizes.count;
+  return BYOC_OK;
 }
 
 static byoc_status_t find_driver(binding_t *b) {
@@ -352,10 +397,7 @@ static byoc_status_t fill_kernels(binding_t *b, const byoc_kernel_binding_t *bin
   byoc_arena_t *arena = &b->module->arena;
   b->module->function_name = byoc_arena_copy_string(arena, b->function->name);
   b->launches = BYOC_ARENA_NEW(arena, byoc_kernel_launches_t);
-  b->is_written = BYOC_ARENA_ARRAY(&b->session->arena, bool, b->function->body->results.count);
-  if (b->module->function_name == NULL || b->launches == NULL || b->is_written == NULL) {
-    return byoc_diag_out_of_memory(b->diag);
-  }
+  if (b->module->function_name == NULL || b->launches == NULL) return byoc_diag_out_of_memory(b->diag);
   b->module->launches = b->launches;
   b->launches->scratch_bytes = byoc_dim_constant(0);
   BYOC_RETURN_IF_ERROR(find_driver(b));
@@ -366,7 +408,11 @@ static byoc_status_t fill_kernels(binding_t *b, const byoc_kernel_binding_t *bin
   BYOC_RETURN_IF_ERROR(byoc_session_add_constants(b->session, b->module, binding->constants, binding->constant_count,
                                                   binding->constant_stride, b->diag));
   BYOC_RETURN_IF_ERROR(read_scratch(b, binding->scratch_bytes));
+  BYOC_RETURN_IF_ERROR(read_temporaries(b, binding->temporaries));
   BYOC_RETURN_IF_ERROR(read_scopes(b, binding->scopes));
+  const size_t written = b->function->body->results.count + b->launches->temporary_count;
+  b->is_written = BYOC_ARENA_ARRAY(&b->session->arena, bool, written + 1);
+  if (b->is_written == NULL) return byoc_diag_out_of_memory(b->diag);
   byoc_bound_launch_t *launches = BYOC_ARENA_ARRAY(arena, byoc_bound_launch_t, binding->launch_count);
   if (launches == NULL) return byoc_diag_out_of_memory(b->diag);
   for (uint32_t i = 0; i < binding->launch_count; ++i) {

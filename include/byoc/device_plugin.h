@@ -76,6 +76,9 @@ enum {
   BYOC_KERNEL_ARGUMENT_INTEGER = 6,  // `integer`, as type I32 or I64
   BYOC_KERNEL_ARGUMENT_REAL = 7,     // `real`, as type F32 or F64
   BYOC_KERNEL_ARGUMENT_LOCAL = 8,    // memory of one work-group, `integer` bytes
+  // Since minor 5. Temporary tensor `index` of the binding: the first launch that has it writes all of it, later ones
+  // read it.
+  BYOC_KERNEL_ARGUMENT_TEMPORARY = 9,
 };
 
 typedef struct byoc_kernel_argument_t {
@@ -85,13 +88,14 @@ typedef struct byoc_kernel_argument_t {
   uint32_t reserved;
   int64_t integer;
   double real;
-  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH: added to the place of the first byte
+  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH, TEMPORARY: added to the place of the first byte
   const char *extent;    // see byoc_kernel_launch_t
 } byoc_kernel_argument_t;
 
 // One launch. An extent is a text: an integer, a dimension of an operand or a result ("p0.1" is axis 1 of operand 0,
 // "r0.2" axis 2 of result 0), or + - * / % min max ceildiv over these, with parentheses: "ceildiv(p0.0 * p0.1, 64)".
-// Division rounds down.
+// Division rounds down. Since minor 5, broadcast(a, b) is the size to which sizes that are equal, or one of which is 1,
+// are broadcast.
 typedef struct byoc_kernel_launch_t {
   byoc_header_t header;
   const char *module;   // name of a device module
@@ -103,8 +107,8 @@ typedef struct byoc_kernel_launch_t {
   uint32_t argument_stride;
 } byoc_kernel_launch_t;
 
-// The answer for a function: launches in order, on one queue. Each has a result or scratch memory among its arguments,
-// because it writes nothing else.
+// The answer for a function: launches in order, on one queue. Each has a result, scratch memory or a temporary that is
+// new among its arguments, because it writes nothing else.
 typedef struct byoc_kernel_binding_t {
   byoc_header_t header;
   const byoc_kernel_launch_t *launches;
@@ -117,6 +121,9 @@ typedef struct byoc_kernel_binding_t {
   // The memory scope of each operand, then of each result; NULL for one that may be in any scope, and for all if the
   // list itself is empty.
   byoc_text_list_t scopes;
+  // Since minor 5. Tensors between launches: an extent of each for its size in bytes. The host finds memory for them,
+  // as for values of the program; it is shared by those that are not needed at the same time.
+  byoc_text_list_t temporaries;
 } byoc_kernel_binding_t;
 
 typedef struct byoc_device_api_t {
@@ -139,6 +146,11 @@ typedef struct byoc_device_api_t {
   // names byoc_device_info_t.driver_version and .architecture.
   int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int32_t out), void *argument,
                           uint32_t timeout_ms, const void **out_data, uint64_t *out_size_bytes);
+  // Since minor 5. The extent that is the size of a value of `function` along an axis: "12", "p0.1", "(p0.0 * p1.1)".
+  // It lives until the hook returns. NULL if the sizes of the function's operands and results do not tell it, if the
+  // value has no such axis, and if memory is short.
+  const char *(*value_extent)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
+                              int32_t axis);
 } byoc_device_api_t;
 
 #ifdef __cplusplus

@@ -252,6 +252,8 @@ int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, co
                                   uint64_t offset_bytes);
 // An extent of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if no launch can be as large.
 int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent);
+// A number of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if the kernel's integer is too narrow.
+int32_t byoc_devices_set_integer(byoc_devices_t *devices, uint32_t argument, int64_t value);
 // Waits until every command has ended and returns the status of the first one that failed. If `status` is a failure
 // already, that is returned, and its text stays.
 int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status);

@@ -145,6 +145,16 @@ int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *ou
   return byoc_devices_say(devices, BYOC_INVALID_ARGUMENT, "no launch has an extent of %lld", (long long)value);
 }
 
+int32_t byoc_devices_set_integer(byoc_devices_t *devices, uint32_t argument, int64_t value) {
+  devices->arguments[argument].integer = value;
+  if (devices->places->arguments[argument].kind != BYOC_DEVICE_ARGUMENT_I32) return BYOC_OK;
+  if (value >= INT32_MIN && value <= INT32_MAX) return BYOC_OK;
+  return byoc_devices_say(devices, BYOC_INVALID_ARGUMENT,
+                          "a kernel gets a size of %lld, and counts by integers of 32 bits; the sizes of this run are "
+                          "too large for the device's kernels",
+                          (long long)value);
+}
+
 // ---- runs ----
 
 int32_t byoc_devices_begin(byoc_devices_t *devices) {

@@ -53,6 +53,72 @@ static void test_read(void **state) {
   expect("10 - 3 - 2", "5");
   expect("(2 + 3) * 4 % 6", "2");
   expect("min(3, 5) + max(3, 5) + ceildiv(9, 4)", "11");
+  expect("broadcast(1, 7) + broadcast(5, 1)", "12");
+}
+
+// ---- printed ----
+
+static byoc_dim_t symbol(const char *name) {
+  bool failed = false;
+  return byoc_dim_symbol(&module->arena, name, &failed);
+}
+
+static byoc_dim_t binary(byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right) {
+  bool failed = false;
+  return byoc_dim_binary(&module->arena, kind, left, right, &failed);
+}
+
+// The text stands for the dimension: read again, with the function's own symbols for its operands' dimensions, it is
+// it.
+static bool put_own_symbol(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
+  (void)self;
+  *out_dim = strcmp(leaf.expr->symbol, "p1.0") == 0 ? symbol("N") : symbol("M");
+  return true;
+}
+
+static void expect_printed(byoc_dim_t dim, const char *expected) {
+  byoc_string_t printed;
+  byoc_string_init(&printed, byoc_allocator_system());
+  assert_true(byoc_extent_print(dim, function, &printed));
+  assert_string_equal(printed.data, expected);
+  byoc_diag_t diag = {0};
+  byoc_dim_t extent;
+  bool failed = false;
+  byoc_test_ok(byoc_extent_parse(printed.data, function, &module->arena, &diag, &extent), &diag);
+  extent = byoc_dim_replace(extent, put_own_symbol, NULL, &module->arena, &failed);
+  assert_true(byoc_dim_equal(extent, dim));
+  byoc_string_deinit(&printed);
+}
+
+static void test_printed(void **state) {
+  (void)state;
+  const byoc_dim_t n = symbol("N"), m = symbol("M"), two = byoc_dim_constant(2);
+  expect_printed(byoc_dim_constant(12), "12");
+  expect_printed(byoc_dim_constant(-3), "(0 - 3)");
+  expect_printed(m, "p1.1");
+  expect_printed(binary(BYOC_DIM_MUL, n, m), "(p1.1 * p1.0)");
+  expect_printed(binary(BYOC_DIM_FLOORDIV, n, two), "(p1.0 / 2)");
+  expect_printed(binary(BYOC_DIM_MOD, n, two), "(p1.0 % 2)");
+  expect_printed(binary(BYOC_DIM_BROADCAST, n, m), "broadcast(p1.1, p1.0)");
+  expect_printed(binary(BYOC_DIM_MAX, binary(BYOC_DIM_MIN, n, m), two), "max(min(p1.1, p1.0), 2)");
+}
+
+// Nothing of the function tells a size that only its inside knows, and no text is without end.
+static void test_not_printed(void **state) {
+  (void)state;
+  byoc_string_t printed;
+  byoc_dim_t deep = symbol("N");
+  bool failed = false;
+  for (int64_t k = 2; k < 40; ++k) {
+    deep = binary(BYOC_DIM_FLOORDIV, binary(BYOC_DIM_ADD, deep, symbol("M")), byoc_dim_constant(k));
+  }
+  const byoc_dim_t dims[] = {symbol("inside"), binary(BYOC_DIM_ADD, symbol("N"), symbol("inside")),
+                             byoc_dim_unknown(&module->arena, 7, &failed), deep};
+  for (size_t k = 0; k < sizeof(dims) / sizeof(dims[0]); ++k) {
+    byoc_string_init(&printed, byoc_allocator_system());
+    assert_false(byoc_extent_print(dims[k], function, &printed));
+    byoc_string_deinit(&printed);
+  }
 }
 
 // Each call puts its own dimensions into the place of the symbols.
@@ -89,7 +155,7 @@ static void test_refused(void **state) {
               {"p0.0 / 0", "a divisor that is not positive at character 9"},
               {"p0.0 % (1 - 3)", "a divisor that is not positive"},
               {"ceildiv(p0.0, 0)", "a divisor that is not positive"},
-              {"q0.1", "an integer, a dimension, min, max, ceildiv or '(' is missing at character 1"}};
+              {"q0.1", "an integer, a dimension, min, max, ceildiv, broadcast or '(' is missing at character 1"}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_diag_t diag = {0};
     byoc_dim_t extent;
@@ -112,9 +178,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_read),
-      cmocka_unit_test(test_dimensions),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_read),        cmocka_unit_test(test_dimensions), cmocka_unit_test(test_printed),
+      cmocka_unit_test(test_not_printed), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

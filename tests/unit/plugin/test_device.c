@@ -74,16 +74,20 @@ typedef struct offer_t {
   byoc_device_variant_t variants[2];
   const char *entries[2];
   byoc_device_code_module_t code;
-  byoc_kernel_argument_t arguments[5];
+  byoc_kernel_argument_t arguments[6];
   byoc_kernel_launch_t launch;
   byoc_kernel_binding_t binding;
   float value;
   byoc_tensor_data_t constant;
-  const char *scopes[2];
+  const char *scopes[2], *temporaries[2];
 } offer_t;
 
 static void fill(offer_t *o) {
-  *o = (offer_t){.table = whole_table(), .value = 0.5f, .entries = {"relu", "add"}, .scopes = {NULL, "global.texture"}};
+  *o = (offer_t){.table = whole_table(),
+                 .value = 0.5f,
+                 .entries = {"relu", "add"},
+                 .scopes = {NULL, "global.texture"},
+                 .temporaries = {"p0.0 * 4", "64"}};
   o->file = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1),
                                   .name = "a.o",
                                   .data = object.data,
@@ -120,13 +124,14 @@ static void fill(offer_t *o) {
       (byoc_kernel_argument_t){.kind = BYOC_KERNEL_ARGUMENT_EXTENT, .type = BYOC_C_I32, .extent = "p0.0 * p0.1"};
   o->arguments[3] = (byoc_kernel_argument_t){.kind = BYOC_KERNEL_ARGUMENT_CONSTANT};
   o->arguments[4] = (byoc_kernel_argument_t){.kind = BYOC_KERNEL_ARGUMENT_SCRATCH, .offset_bytes = 64};
+  o->arguments[5] = (byoc_kernel_argument_t){.kind = BYOC_KERNEL_ARGUMENT_TEMPORARY, .index = 1, .offset_bytes = 64};
   o->launch = (byoc_kernel_launch_t){.header = BYOC_HEADER(byoc_kernel_launch_t, 1),
                                      .module = "kernels",
                                      .entry = "relu",
                                      .grid = {"ceildiv(r0.0 * r0.1, 64)"},
                                      .block = {"64"},
                                      .arguments = o->arguments,
-                                     .argument_count = 5,
+                                     .argument_count = 6,
                                      .argument_stride = sizeof(o->arguments[0])};
   o->constant = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
                                      .dtype = BYOC_DTYPE_F32,
@@ -140,7 +145,8 @@ static void fill(offer_t *o) {
                                        .constant_count = 1,
                                        .constant_stride = sizeof(o->constant),
                                        .scratch_bytes = "128",
-                                       .scopes = {o->scopes, 2}};
+                                       .scopes = {o->scopes, 2},
+                                       .temporaries = {o->temporaries, 2}};
 }
 
 static const byoc_device_api_t *device_api(void) {
@@ -223,6 +229,10 @@ static void test_kept(void **state) {
   assert_ptr_equal(kernels->imports.data[0], code);
   assert_int_equal(kernels->constants.count, 1);
   assert_int_equal(kernels->launches->scratch_bytes.constant, 128);
+  assert_int_equal(kernels->launches->temporary_count, 2);
+  assert_false(byoc_dim_is_constant(kernels->launches->temporaries[0]));
+  assert_int_equal(kernels->launches->temporaries[1].constant, 64);
+  assert_int_equal(kernels->launches->launches[0].arguments[5].kind, BYOC_KERNEL_ARGUMENT_TEMPORARY);
   assert_int_equal(kernels->launches->launches[0].block[0].constant, 64);
   assert_int_equal(kernels->launches->launches[0].grid[2].constant, 1);
   assert_string_equal(kernels->launches->launches[0].entry, "relu");
@@ -232,6 +242,30 @@ static void test_kept(void **state) {
   assert_int_equal(body->parameters.data[0]->device.device_id, 0);
   assert_null(body->parameters.data[0]->device.scope);
   assert_string_equal(body->results.data[0]->device.scope, "global.texture");
+  end(&run);
+}
+
+// ---- extents of values ----
+
+static int32_t ask_extents(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  const byoc_device_api_t *api = device_api();
+  const byoc_graph_api_t *graph = byoc_host_graph_api();
+  byoc_function_t *function = byoc_host_codegen_api()->function_at(codegen, 0);
+  const byoc_value_t *x = graph->parameter(function, 0);
+  assert_string_equal(api->value_extent(codegen, function, x, 0), "2");
+  assert_string_equal(api->value_extent(codegen, function, x, 1), "3");
+  assert_null(api->value_extent(codegen, function, x, 2));
+  assert_null(api->value_extent(codegen, function, x, -1));
+  assert_null(api->value_extent(codegen, function, NULL, 0));
+  assert_null(api->value_extent(codegen, NULL, x, 0));
+  return byoc_host_codegen_api()->decline(codegen, function, "only the extents were asked for");
+}
+
+static void test_extents_of_values(void **state) {
+  (void)state;
+  run_t run;
+  byoc_test_ok(generate(&run, NULL, ask_extents, "demo", "probe", byoc_allocator_system()), &run.diag);
   end(&run);
 }
 
@@ -278,7 +312,12 @@ LIE(absent_constant, o->arguments[3].index = 1)
 LIE(far_offset, o->arguments[0].offset_bytes = 25)
 LIE(unwritten, o->arguments[1].kind = BYOC_KERNEL_ARGUMENT_OPERAND)
 LIE(idle, o->launch.argument_count = 1)
-LIE(unknown_argument, o->arguments[1].kind = 9)
+LIE(unknown_argument, o->arguments[1].kind = 10)
+LIE(absent_temporary, o->arguments[5].index = 2)
+LIE(far_temporary, o->arguments[5].offset_bytes = 65)
+LIE(negative_temporary, o->temporaries[1] = "0 - 4")
+LIE(nameless_temporary, o->temporaries[0] = NULL)
+LIE(no_temporaries, o->binding.temporaries.items = NULL)
 LIE(far_scratch, o->arguments[4].offset_bytes = 129)
 LIE(no_scratch, o->binding.scratch_bytes = NULL)
 LIE(negative_scratch, o->binding.scratch_bytes = "0 - 1")
@@ -321,9 +360,14 @@ static const lie_t lies[] = {
     {absent_operand, BYOC_INVALID_ARGUMENT, "argument 0: there is no operand 1"},
     {absent_constant, BYOC_INVALID_ARGUMENT, "argument 3: there is no constant 1"},
     {far_offset, BYOC_INVALID_ARGUMENT, "offset 25 is beyond the 24 bytes of operand 0"},
-    {idle, BYOC_INVALID_ARGUMENT, "launch 0: neither a result nor scratch memory is among its arguments"},
+    {idle, BYOC_INVALID_ARGUMENT, "launch 0: no result, scratch memory or new temporary is among its arguments"},
     {unwritten, BYOC_INVALID_ARGUMENT, "result 0 is an argument of no launch"},
-    {unknown_argument, BYOC_INVALID_ARGUMENT, "argument 1: its kind 9 is unknown"},
+    {unknown_argument, BYOC_INVALID_ARGUMENT, "argument 1: its kind 10 is unknown"},
+    {absent_temporary, BYOC_INVALID_ARGUMENT, "argument 5: there is no temporary 2"},
+    {far_temporary, BYOC_INVALID_ARGUMENT, "offset 65 is beyond the 64 bytes of temporary 1"},
+    {negative_temporary, BYOC_INVALID_ARGUMENT, "temporary 1: the size is -4"},
+    {nameless_temporary, BYOC_INVALID_DATA, "temporary 0: an extent is NULL"},
+    {no_temporaries, BYOC_INVALID_ARGUMENT, "it has 2 temporaries; there may be 65536, with a size each"},
     {far_scratch, BYOC_INVALID_ARGUMENT, "offset 129 is beyond the 128 bytes of scratch memory"},
     {no_scratch, BYOC_INVALID_ARGUMENT, "the binding has no scratch memory"},
     {negative_scratch, BYOC_INVALID_ARGUMENT, "scratch_bytes is -1"},
@@ -466,6 +510,7 @@ int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kept),
+      cmocka_unit_test(test_extents_of_values),
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_backend_without_driver),
       cmocka_unit_test(test_names_are_taken),
