@@ -51,13 +51,16 @@ const byoc_value_t *byoc_opencl_stored_as(const byoc_opencl_clusters_t *clusters
   }
 }
 
+static byoc_opencl_size_t count_of(const byoc_opencl_clusters_t *clusters, const byoc_value_t *value) {
+  return byoc_opencl_shape_of(clusters->sizes, value).count;
+}
+
 // Does element i of the operand come to element i of the user's result?
 static bool keeps_order(const byoc_opencl_clusters_t *clusters, const byoc_node_t *user, const byoc_value_t *operand) {
-  const byoc_graph_api_t *graph = clusters->graph;
   byoc_opencl_role_t role = role_of(clusters, user);
   if (role == BYOC_OPENCL_VIEW) return true;
   return role == BYOC_OPENCL_POINT &&
-         graph->value_element_count(operand) == graph->value_element_count(graph->node_result(user, 0));
+         byoc_opencl_size_same(count_of(clusters, operand), count_of(clusters, clusters->graph->node_result(user, 0)));
 }
 
 // What all users of a node's results have in common.
@@ -82,9 +85,10 @@ static users_t users_of(const byoc_opencl_clusters_t *clusters, const byoc_node_
       users.cluster = (int32_t)member->cluster;
       ++users.count;
       users.keep_order = users.keep_order && member->is_linear && keeps_order(clusters, user, value);
-      users.expand =
-          users.expand || (role_of(clusters, user) == BYOC_OPENCL_POINT &&
-                           graph->value_element_count(graph->node_result(user, 0)) > graph->value_element_count(value));
+      // A result of another count has more elements.
+      users.expand = users.expand || (role_of(clusters, user) == BYOC_OPENCL_POINT &&
+                                      !byoc_opencl_size_same(count_of(clusters, graph->node_result(user, 0)),
+                                                             count_of(clusters, value)));
     }
   }
   return users;
@@ -150,10 +154,12 @@ static void add_member(byoc_opencl_clusters_t *clusters, uint32_t index) {
   if (is_anchor) cluster->anchor = (int32_t)index;
 }
 
-bool byoc_opencl_clusters_init(const byoc_graph_api_t *graph, const byoc_function_t *function,
+bool byoc_opencl_clusters_init(byoc_opencl_sizes_t *sizes, const byoc_function_t *function,
                                byoc_opencl_clusters_t *out_clusters) {
+  const byoc_graph_api_t *graph = sizes->graph;
   uint32_t count = (uint32_t)graph->node_count(function);
   *out_clusters = (byoc_opencl_clusters_t){.graph = graph,
+                                           .sizes = sizes,
                                            .members = calloc((size_t)count + 1, sizeof(byoc_opencl_member_t)),
                                            .by_node = calloc((size_t)count + 1, sizeof(uint32_t)),
                                            .member_count = count,

@@ -25,6 +25,7 @@ typedef struct byoc_opencl_member_t {
 
 typedef struct byoc_opencl_clusters_t {
   const byoc_graph_api_t *graph;
+  byoc_opencl_sizes_t *sizes;
   byoc_opencl_member_t *members; // nodes in topological order
   uint32_t *by_node;             // members sorted by address
   uint32_t member_count;
@@ -33,7 +34,7 @@ typedef struct byoc_opencl_clusters_t {
 } byoc_opencl_clusters_t;
 
 // False: out of memory. Every node of the function must be one of the target's operators. Deinit in any case.
-bool byoc_opencl_clusters_init(const byoc_graph_api_t *graph, const byoc_function_t *function,
+bool byoc_opencl_clusters_init(byoc_opencl_sizes_t *sizes, const byoc_function_t *function,
                                byoc_opencl_clusters_t *out_clusters);
 void byoc_opencl_clusters_deinit(byoc_opencl_clusters_t *clusters);
 // NULL: the node is not one of the function's.

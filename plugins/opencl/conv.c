@@ -14,8 +14,8 @@ enum { TILE_PIXELS = 6, MOST_LANES = 16, WORK_GROUP = 16, POINT_GROUP = 64, WEIG
 typedef struct conv_t {
   const byoc_value_t *x, *w, *bias, *y;
   byoc_opencl_window_t window;
-  int64_t batch, groups, in_channels, out_channels; // channels of a group
-  int64_t in_pixels, out_pixels, taps;
+  byoc_opencl_size_t batch, in_pixels, out_pixels;
+  int64_t groups, in_channels, out_channels, taps; // channels of a group
 } conv_t;
 
 static const char *read_conv(const byoc_opencl_source_t *source, conv_t *out_conv) {
@@ -25,17 +25,23 @@ static const char *read_conv(const byoc_opencl_source_t *source, conv_t *out_con
                 .w = byoc_opencl_operand(source, 1),
                 .bias = byoc_opencl_operand(source, 2),
                 .y = byoc_opencl_result(source, 0)};
-  byoc_opencl_shape_t x = byoc_opencl_shape_of(graph, c->x), w = byoc_opencl_shape_of(graph, c->w);
-  byoc_opencl_shape_t y = byoc_opencl_shape_of(graph, c->y);
-  const char *reason = byoc_opencl_read_window(source, x.rank - 2, w.dims + 2, &c->window);
+  byoc_opencl_shape_t x = byoc_opencl_shape_of(source->sizes, c->x), y = byoc_opencl_shape_of(source->sizes, c->y);
+  int32_t rank = graph->value_rank(c->w);
+  int64_t w[BYOC_OPENCL_MOST_DIMS];
+  c->taps = 1;
+  for (int32_t i = 0; i < rank; ++i) {
+    w[i] = graph->value_dim(c->w, i);
+    if (w[i] < 0) return "weights whose sizes a run decides";
+    if (i >= 2) c->taps *= w[i];
+  }
+  const char *reason = byoc_opencl_read_window(source, x.rank - 2, w + 2, &c->window);
   if (reason != NULL) return reason;
   c->groups = graph->node_int(source->node, "group");
   c->batch = x.dims[0];
-  c->in_channels = w.dims[1];
-  c->out_channels = w.dims[0] / c->groups;
-  c->in_pixels = byoc_opencl_product(x.dims + 2, x.rank - 2);
-  c->out_pixels = byoc_opencl_product(y.dims + 2, y.rank - 2);
-  c->taps = byoc_opencl_product(w.dims + 2, w.rank - 2);
+  c->in_channels = w[1];
+  c->out_channels = w[0] / c->groups;
+  c->in_pixels = byoc_opencl_size_product(source->sizes, x.dims + 2, x.rank - 2);
+  c->out_pixels = byoc_opencl_size_product(source->sizes, y.dims + 2, y.rank - 2);
   return NULL;
 }
 
@@ -51,10 +57,11 @@ const char *byoc_opencl_check_conv(const byoc_opencl_source_t *source) {
 static void emit_pixel(byoc_opencl_emit_t *emit, const conv_t *c, const char *pixel, byoc_opencl_name_t *at) {
   const byoc_opencl_window_t *w = &c->window;
   for (int32_t i = 0; i < w->rank; ++i) {
-    int64_t stride = byoc_opencl_product(w->out + i + 1, w->rank - i - 1);
+    byoc_opencl_size_t stride = byoc_opencl_size_product(emit->sizes, w->out + i + 1, w->rank - i - 1);
     at[i] = byoc_opencl_variable(emit, 'o');
-    byoc_opencl_line(emit, "const int %s = %s / %lld %% %lld * %lld - %lld;", at[i].text, pixel, (long long)stride,
-                     (long long)w->out[i], (long long)w->stride[i], (long long)w->pad[i]);
+    byoc_opencl_line(emit, "const int %s = %s / %s %% %s * %lld - %s;", at[i].text, pixel,
+                     BYOC_OPENCL_SIZE(emit, stride), BYOC_OPENCL_SIZE(emit, w->out[i]), (long long)w->stride[i],
+                     BYOC_OPENCL_SIZE(emit, w->pad[i]));
   }
 }
 
@@ -77,11 +84,11 @@ static byoc_opencl_name_t emit_input_place(byoc_opencl_emit_t *emit, const conv_
   for (int32_t i = 0; i < w->rank; ++i) {
     byoc_opencl_name_t k = byoc_opencl_variable(emit, 'k');
     byoc_opencl_line(emit, "const int %s = %s + t%d * %lld;", k.text, at[i].text, i, (long long)w->dilation[i]);
-    place_length +=
-        (size_t)snprintf(place + place_length, sizeof(place) - place_length, "%s%s * %lld", i > 0 ? " + " : "", k.text,
-                         (long long)byoc_opencl_product(w->in + i + 1, w->rank - i - 1));
-    inside_length += (size_t)snprintf(inside + inside_length, sizeof(inside) - inside_length, "%s%s >= 0 && %s < %lld",
-                                      i > 0 ? " && " : "", k.text, k.text, (long long)w->in[i]);
+    byoc_opencl_size_t step = byoc_opencl_size_product(emit->sizes, w->in + i + 1, w->rank - i - 1);
+    place_length += (size_t)snprintf(place + place_length, sizeof(place) - place_length, "%s%s * %s",
+                                     i > 0 ? " + " : "", k.text, BYOC_OPENCL_SIZE(emit, step));
+    inside_length += (size_t)snprintf(inside + inside_length, sizeof(inside) - inside_length, "%s%s >= 0 && %s < %s",
+                                      i > 0 ? " && " : "", k.text, k.text, BYOC_OPENCL_SIZE(emit, w->in[i]));
   }
   if (w->has_pads)
     byoc_opencl_line(emit, "const int %s = %s ? %s : -1;", name.text, inside, place);
@@ -101,11 +108,11 @@ static void input_element(const conv_t *c, const char *place, const char *offset
 // Adds the bias to the sum `sum` of channel `c` (a variable of the kernel), and stores what follows.
 static void emit_result(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source, const conv_t *c,
                         const char *pixel, const char *sum) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, c->y);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, c->y);
   char text[96];
   byoc_opencl_name_t place = byoc_opencl_variable(emit, 'i');
-  byoc_opencl_line(emit, "const int %s = (n * %lld + c) * %lld + %s;", place.text,
-                   (long long)(c->groups * c->out_channels), (long long)c->out_pixels, pixel);
+  byoc_opencl_line(emit, "const int %s = (n * %lld + c) * %s + %s;", place.text,
+                   (long long)(c->groups * c->out_channels), BYOC_OPENCL_SIZE(emit, c->out_pixels), pixel);
   byoc_opencl_index_t index = byoc_opencl_index(&shape, place);
   index.axes[0] = byoc_opencl_name("n");
   index.axes[1] = byoc_opencl_name("c");
@@ -126,17 +133,17 @@ static void emit_direct(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *so
   byoc_opencl_name_t at[BYOC_OPENCL_MOST_SPATIAL];
   char element[96];
   byoc_opencl_name_t x = byoc_opencl_emit_argument(emit, c->x), w = byoc_opencl_emit_argument(emit, c->w);
-  int64_t block = c->out_pixels < POINT_GROUP ? c->out_pixels : POINT_GROUP;
-  byoc_opencl_emit_launch(emit, "conv_direct", (c->out_pixels + block - 1) / block, channels, c->batch, block);
+  byoc_opencl_size_t image = byoc_opencl_size_multiply(emit->sizes, c->in_pixels, byoc_opencl_size(c->in_channels));
+  byoc_opencl_emit_launch_items(emit, "conv_direct", c->out_pixels, byoc_opencl_size(channels), c->batch, POINT_GROUP);
   byoc_opencl_line(emit, "const int pixel = get_global_id(0), c = get_global_id(1), n = get_global_id(2);");
-  byoc_opencl_line(emit, "if (pixel >= %lld) return;", (long long)c->out_pixels);
-  byoc_opencl_line(emit, "global const float *x = %s + (n * %lld + c / %lld) * %lld;", x.text, (long long)c->groups,
-                   (long long)c->out_channels, (long long)(c->in_channels * c->in_pixels));
+  byoc_opencl_line(emit, "if (pixel >= %s) return;", BYOC_OPENCL_SIZE(emit, c->out_pixels));
+  byoc_opencl_line(emit, "global const float *x = %s + (n * %lld + c / %lld) * %s;", x.text, (long long)c->groups,
+                   (long long)c->out_channels, BYOC_OPENCL_SIZE(emit, image));
   byoc_opencl_line(emit, "global const float *w = %s + c * %lld;", w.text, (long long)(c->in_channels * c->taps));
   emit_pixel(emit, c, "pixel", at);
   byoc_opencl_line(emit, "float sum = 0.0f;");
-  byoc_opencl_line(emit, "for (int k = 0; k < %lld; ++k, x += %lld) {", (long long)c->in_channels,
-                   (long long)c->in_pixels);
+  byoc_opencl_line(emit, "for (int k = 0; k < %lld; ++k, x += %s) {", (long long)c->in_channels,
+                   BYOC_OPENCL_SIZE(emit, c->in_pixels));
   open_taps(emit, c);
   byoc_opencl_name_t place = emit_input_place(emit, c, at);
   input_element(c, place.text, "", element, sizeof(element));
@@ -173,34 +180,35 @@ static float *pack_weights(const conv_t *c, const float *data, int64_t lanes, in
 static void emit_tile(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source, const conv_t *c,
                       const float *weights) {
   int64_t lanes = lanes_of(c), blocks = (c->out_channels + lanes - 1) / lanes, count = 0;
-  int pixels = c->out_pixels < TILE_PIXELS ? (int)c->out_pixels : TILE_PIXELS;
-  int64_t tiles = (c->out_pixels + pixels - 1) / pixels;
-  int64_t block = tiles < WORK_GROUP ? tiles : WORK_GROUP;
+  int pixels = !c->out_pixels.is_open && c->out_pixels.known < TILE_PIXELS ? (int)c->out_pixels.known : TILE_PIXELS;
+  byoc_opencl_size_t tiles = byoc_opencl_size_divide_up(emit->sizes, c->out_pixels, pixels);
+  byoc_opencl_size_t image = byoc_opencl_size_multiply(emit->sizes, c->in_pixels, byoc_opencl_size(c->in_channels));
+  byoc_opencl_name_t out_pixels = byoc_opencl_emit_size(emit, c->out_pixels);
   float *packed = pack_weights(c, weights, lanes, blocks, &count);
   byoc_opencl_name_t x = byoc_opencl_emit_argument(emit, c->x);
   byoc_opencl_name_t w = byoc_opencl_emit_constant(emit, c->w, WEIGHTS + (uint32_t)c->groups, packed, count);
   byoc_opencl_name_t at[TILE_PIXELS][BYOC_OPENCL_MOST_SPATIAL], place[TILE_PIXELS];
   char element[96];
-  byoc_opencl_emit_launch(emit, "conv", (tiles + block - 1) / block, c->groups * blocks, c->batch, block);
+  byoc_opencl_emit_launch_items(emit, "conv", tiles, byoc_opencl_size(c->groups * blocks), c->batch, WORK_GROUP);
   byoc_opencl_line(emit, "const int first = get_global_id(0) * %d, block = get_global_id(1), n = get_global_id(2);",
                    pixels);
-  byoc_opencl_line(emit, "if (first >= %lld) return;", (long long)c->out_pixels);
+  byoc_opencl_line(emit, "if (first >= %s) return;", out_pixels.text);
   byoc_opencl_line(emit, "const int group = block / %lld, lane0 = block %% %lld * %lld;", (long long)blocks,
                    (long long)blocks, (long long)lanes);
   byoc_opencl_line(emit, "global const float *w = %s + block * %lld;", w.text,
                    (long long)(c->taps * c->in_channels * lanes));
-  byoc_opencl_line(emit, "global const float *image = %s + (n * %lld + group) * %lld;", x.text, (long long)c->groups,
-                   (long long)(c->in_channels * c->in_pixels));
+  byoc_opencl_line(emit, "global const float *image = %s + (n * %lld + group) * %s;", x.text, (long long)c->groups,
+                   BYOC_OPENCL_SIZE(emit, image));
   for (int p = 0; p < pixels; ++p) {
-    byoc_opencl_line(emit, "const int pixel%d = min(first + %d, %lld);", p, p, (long long)(c->out_pixels - 1));
+    byoc_opencl_line(emit, "const int pixel%d = min(first + %d, %s - 1);", p, p, out_pixels.text);
     emit_pixel(emit, c, byoc_opencl_name("pixel%d", p).text, at[p]);
     byoc_opencl_line(emit, "float%lld sum%d = 0.0f;", (long long)lanes, p);
   }
   open_taps(emit, c);
   for (int p = 0; p < pixels; ++p) place[p] = emit_input_place(emit, c, at[p]);
   byoc_opencl_line(emit, "global const float *x = image;");
-  byoc_opencl_line(emit, "for (int k = 0; k < %lld; ++k, x += %lld, w += %lld) {", (long long)c->in_channels,
-                   (long long)c->in_pixels, (long long)lanes);
+  byoc_opencl_line(emit, "for (int k = 0; k < %lld; ++k, x += %s, w += %lld) {", (long long)c->in_channels,
+                   BYOC_OPENCL_SIZE(emit, c->in_pixels), (long long)lanes);
   byoc_opencl_line(emit, "const float%lld weights = vload%lld(0, w);", (long long)lanes, (long long)lanes);
   for (int p = 0; p < pixels; ++p) {
     input_element(c, place[p].text, "", element, sizeof(element));
@@ -213,7 +221,7 @@ static void emit_tile(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *sour
   byoc_opencl_line(emit, "for (int lane = 0; lane < min(%lld, %lld - lane0); ++lane) {", (long long)lanes,
                    (long long)c->out_channels);
   byoc_opencl_line(emit, "const int c = group * %lld + lane0 + lane;", (long long)c->out_channels);
-  byoc_opencl_line(emit, "for (int p = 0; p < min(%d, %lld - first); ++p) {", pixels, (long long)c->out_pixels);
+  byoc_opencl_line(emit, "for (int p = 0; p < min(%d, %s - first); ++p) {", pixels, out_pixels.text);
   byoc_opencl_line(emit, "const float sum = sums[p * %lld + lane];", (long long)lanes);
   emit_result(emit, source, c, "first + p", "sum");
   byoc_opencl_line(emit, "}");

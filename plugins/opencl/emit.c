@@ -93,14 +93,20 @@ void byoc_opencl_block_end(byoc_opencl_emit_t *emit, uint32_t mark) {
 // ---- arguments ----
 
 byoc_opencl_name_t byoc_opencl_argument_name(const byoc_opencl_argument_t *argument, uint32_t index) {
-  return byoc_opencl_name("%c%u", argument->is_written ? 'y' : argument->value != NULL ? 'x' : 'w', index);
+  const bool is_size = argument->extent != NULL;
+  return byoc_opencl_name("%c%u",
+                          is_size                   ? 's'
+                          : argument->is_written    ? 'y'
+                          : argument->value != NULL ? 'x'
+                                                    : 'w',
+                          index);
 }
 
 static byoc_opencl_name_t add_argument(byoc_opencl_emit_t *emit, byoc_opencl_argument_t argument) {
   byoc_opencl_kernel_t *kernel = emit->kernel;
   for (uint32_t i = 0; i < kernel->argument_count; ++i) {
     const byoc_opencl_argument_t *other = &kernel->arguments[i];
-    if (other->value == argument.value && other->constant == argument.constant &&
+    if (other->extent == argument.extent && other->value == argument.value && other->constant == argument.constant &&
         other->is_written == argument.is_written)
       return byoc_opencl_argument_name(other, i);
   }
@@ -147,6 +153,25 @@ byoc_opencl_name_t byoc_opencl_emit_constant(byoc_opencl_emit_t *emit, const byo
   return add_argument(emit, (byoc_opencl_argument_t){.constant = constant, .dtype = BYOC_DTYPE_F32});
 }
 
+byoc_opencl_name_t byoc_opencl_emit_size(byoc_opencl_emit_t *emit, byoc_opencl_size_t size) {
+  if (!size.is_open) return byoc_opencl_name("%lld", (long long)size.known);
+  if (size.extent == NULL) return byoc_opencl_name("none"); // the plan is declined
+  return add_argument(emit, (byoc_opencl_argument_t){.extent = size.extent});
+}
+
+void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit) {
+  byoc_opencl_size_t largest = byoc_opencl_size(0);
+  for (uint32_t i = 0; i < emit->kernel->argument_count; ++i) {
+    const byoc_value_t *value = emit->kernel->arguments[i].value;
+    if (value == NULL || emit->graph->value_element_count(value) >= 0) continue;
+    byoc_opencl_size_t count = byoc_opencl_shape_of(emit->sizes, value).count;
+    largest = byoc_opencl_size_larger(emit->sizes, largest, count);
+  }
+  // As much room as byoc_opencl_check_tensor leaves where the sizes are known.
+  byoc_opencl_size_t limit = byoc_opencl_size_multiply(emit->sizes, largest, byoc_opencl_size(4));
+  if (limit.is_open) (void)byoc_opencl_emit_size(emit, limit);
+}
+
 // ---- indices ----
 
 byoc_opencl_index_t byoc_opencl_index(const byoc_opencl_shape_t *shape, byoc_opencl_name_t linear) {
@@ -165,10 +190,11 @@ byoc_opencl_index_t byoc_opencl_index_of_axes(byoc_opencl_emit_t *emit, const by
   size_t length = 0;
   for (int32_t i = 0; i < shape->rank; ++i) {
     index.axes[i] = axes[i];
-    int64_t stride = byoc_opencl_product(shape->dims + i + 1, shape->rank - i - 1);
     if (is_zero(&axes[i])) continue;
+    byoc_opencl_size_t stride = byoc_opencl_size_product(emit->sizes, shape->dims + i + 1, shape->rank - i - 1);
     char factor[32] = "";
-    if (stride != 1) (void)snprintf(factor, sizeof(factor), " * %lld", (long long)stride);
+    if (!byoc_opencl_size_is(stride, 1))
+      (void)snprintf(factor, sizeof(factor), " * %s", BYOC_OPENCL_SIZE(emit, stride));
     length += (size_t)snprintf(expression + length, sizeof(expression) - length, "%s%s%s", length > 0 ? " + " : "",
                                axes[i].text, factor);
   }
@@ -185,17 +211,30 @@ byoc_opencl_name_t byoc_opencl_emit_axis(byoc_opencl_emit_t *emit, byoc_opencl_i
   byoc_opencl_name_t *name = &index->axes[axis];
   const byoc_opencl_shape_t *shape = &index->shape;
   if (name->text[0] != '\0') return *name;
-  if (shape->dims[axis] == 1) return *name = byoc_opencl_name("0");
-  if (shape->dims[axis] == shape->count) return *name = index->linear;
-  int64_t stride = byoc_opencl_product(shape->dims + axis + 1, shape->rank - axis - 1);
-  int64_t before = byoc_opencl_product(shape->dims, axis);
+  if (byoc_opencl_size_is(shape->dims[axis], 1)) return *name = byoc_opencl_name("0");
+  if (byoc_opencl_size_same(shape->dims[axis], shape->count)) return *name = index->linear;
+  byoc_opencl_size_t stride = byoc_opencl_size_product(emit->sizes, shape->dims + axis + 1, shape->rank - axis - 1);
+  byoc_opencl_size_t before = byoc_opencl_size_product(emit->sizes, shape->dims, axis);
   *name = byoc_opencl_variable(emit, 'i');
   char divided[64], rest[32] = "";
   (void)snprintf(divided, sizeof(divided), "%s", index->linear.text);
-  if (stride != 1) (void)snprintf(divided, sizeof(divided), "%s / %lld", index->linear.text, (long long)stride);
-  if (before != 1) (void)snprintf(rest, sizeof(rest), " %% %lld", (long long)shape->dims[axis]);
+  if (!byoc_opencl_size_is(stride, 1))
+    (void)snprintf(divided, sizeof(divided), "%s / %s", index->linear.text, BYOC_OPENCL_SIZE(emit, stride));
+  if (!byoc_opencl_size_is(before, 1))
+    (void)snprintf(rest, sizeof(rest), " %% %s", BYOC_OPENCL_SIZE(emit, shape->dims[axis]));
   byoc_opencl_line(emit, "const int %s = %s%s;", name->text, divided, rest);
   return *name;
+}
+
+// The coordinate of an operand along an axis of `size`, where the result has `at` of `whole`.
+static byoc_opencl_name_t broadcast_axis(byoc_opencl_emit_t *emit, byoc_opencl_name_t at, byoc_opencl_size_t size,
+                                         byoc_opencl_size_t whole) {
+  if (is_zero(&at) || byoc_opencl_size_same(size, whole) || !size.is_open) return at;
+  // A run decides whether it is 1: then the last one is the only one.
+  byoc_opencl_size_t last = byoc_opencl_size_subtract(emit->sizes, size, byoc_opencl_size(1));
+  byoc_opencl_name_t name = byoc_opencl_variable(emit, 'i');
+  byoc_opencl_line(emit, "const int %s = min(%s, %s);", name.text, at.text, BYOC_OPENCL_SIZE(emit, last));
+  return name;
 }
 
 byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const byoc_opencl_shape_t *shape,
@@ -203,11 +242,13 @@ byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const 
   int32_t shift = index->shape.rank - shape->rank;
   if (byoc_opencl_same_shape(shape, &index->shape)) return *index;
   // Dimensions of 1 more or fewer move nothing.
-  if (shape->count == index->shape.count) return byoc_opencl_index(shape, index->linear);
+  if (byoc_opencl_size_same(shape->count, index->shape.count)) return byoc_opencl_index(shape, index->linear);
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   for (int32_t i = 0; i < shape->rank; ++i) {
-    bool is_one = shape->dims[i] == 1 || i + shift < 0;
-    axes[i] = is_one ? byoc_opencl_name("0") : byoc_opencl_emit_axis(emit, index, i + shift);
+    axes[i] = byoc_opencl_name("0");
+    if (byoc_opencl_size_is(shape->dims[i], 1) || i + shift < 0) continue;
+    byoc_opencl_name_t at = byoc_opencl_emit_axis(emit, index, i + shift);
+    axes[i] = broadcast_axis(emit, at, shape->dims[i], index->shape.dims[i + shift]);
   }
   return byoc_opencl_index_of_axes(emit, shape, axes);
 }
@@ -232,12 +273,12 @@ static byoc_opencl_name_t compute(byoc_opencl_emit_t *emit, const byoc_value_t *
   byoc_node_t *producer = graph->value_producer(value);
   int64_t count = 0;
   if (producer != NULL && emit->is_inside(emit->self, producer)) {
-    byoc_opencl_source_t source = {graph, producer};
+    byoc_opencl_source_t source = {graph, producer, emit->sizes};
     uint32_t result = 0;
     while (byoc_opencl_result(&source, result) != value) ++result;
     return byoc_opencl_operator_of(graph, producer)->point(emit, &source, result, index);
   }
-  const float *one = index->shape.count == 1 ? byoc_opencl_floats(graph, value, &count) : NULL;
+  const float *one = byoc_opencl_size_is(index->shape.count, 1) ? byoc_opencl_floats(graph, value, &count) : NULL;
   if (one != NULL) return byoc_opencl_float(one[0]);
   char expression[64];
   byoc_opencl_name_t argument = byoc_opencl_emit_argument(emit, value);
@@ -260,7 +301,7 @@ byoc_opencl_name_t byoc_opencl_emit_element(byoc_opencl_emit_t *emit, const byoc
 void byoc_opencl_emit_store(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index, const byoc_value_t *known,
                             byoc_opencl_name_t name) {
   const byoc_value_t *root = emit->kernel->root;
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->graph, root);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, root);
   byoc_opencl_index_t at = *index;
   if (!byoc_opencl_same_shape(&shape, &at.shape)) at = byoc_opencl_index(&shape, index->linear);
   if (known != NULL) byoc_opencl_emit_known(emit, known, index, name);
@@ -270,10 +311,16 @@ void byoc_opencl_emit_store(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index
   byoc_opencl_line(emit, "%s[%s] = %s;", to.text, index->linear.text, element.text);
 }
 
-void byoc_opencl_emit_launch(byoc_opencl_emit_t *emit, const char *stem, int64_t grid_x, int64_t grid_y, int64_t grid_z,
-                             int64_t block_x) {
+void byoc_opencl_emit_launch(byoc_opencl_emit_t *emit, const char *stem, byoc_opencl_size_t groups,
+                             byoc_opencl_size_t rows, byoc_opencl_size_t layers, int64_t block) {
   byoc_opencl_kernel_t *kernel = emit->kernel;
   kernel->stem = stem;
-  kernel->grid[0] = (uint32_t)grid_x, kernel->grid[1] = (uint32_t)grid_y, kernel->grid[2] = (uint32_t)grid_z;
-  kernel->block[0] = (uint32_t)block_x, kernel->block[1] = kernel->block[2] = 1;
+  kernel->grid[0] = groups, kernel->grid[1] = rows, kernel->grid[2] = layers;
+  kernel->block = (uint32_t)block;
+}
+
+void byoc_opencl_emit_launch_items(byoc_opencl_emit_t *emit, const char *stem, byoc_opencl_size_t items,
+                                   byoc_opencl_size_t rows, byoc_opencl_size_t layers, int64_t most) {
+  int64_t block = !items.is_open && items.known < most ? items.known : most;
+  byoc_opencl_emit_launch(emit, stem, byoc_opencl_size_divide_up(emit->sizes, items, block), rows, layers, block);
 }

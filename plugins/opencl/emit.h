@@ -25,8 +25,9 @@ typedef struct byoc_opencl_index_t {
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS]; // "" until byoc_opencl_emit_axis makes it
 } byoc_opencl_index_t;
 
-// What a kernel reads or writes.
+// What a kernel reads or writes, or a size.
 typedef struct byoc_opencl_argument_t {
+  const char *extent;        // of a size, which the kernel gets as an int; NULL: it is a tensor
   const byoc_value_t *value; // NULL: a constant of the plan
   uint32_t constant;
   uint32_t dtype;
@@ -51,7 +52,8 @@ typedef struct byoc_opencl_kernel_t {
   byoc_opencl_text_t body;
   byoc_opencl_argument_t *arguments;
   uint32_t argument_count, argument_capacity;
-  uint32_t grid[3], block[3];
+  byoc_opencl_size_t grid[3]; // work-groups along each axis
+  uint32_t block;             // work-items of a work-group, along the first axis
   const byoc_value_t *root;
 } byoc_opencl_kernel_t;
 
@@ -59,6 +61,7 @@ typedef struct byoc_opencl_element_t byoc_opencl_element_t;
 
 typedef struct byoc_opencl_emit_t {
   const byoc_graph_api_t *graph;
+  byoc_opencl_sizes_t *sizes;
   byoc_opencl_kernel_t *kernel;
   byoc_opencl_constants_t *constants;
   // Whether the node's results are computed in this kernel, and where a value is if it is not: the value whose memory
@@ -95,6 +98,13 @@ byoc_opencl_name_t byoc_opencl_emit_argument(byoc_opencl_emit_t *emit, const byo
 byoc_opencl_name_t byoc_opencl_emit_constant(byoc_opencl_emit_t *emit, const byoc_value_t *value, uint32_t which,
                                              float *data, int64_t count);
 
+// A size in the kernel's text: a number, or the argument that has it.
+byoc_opencl_name_t byoc_opencl_emit_size(byoc_opencl_emit_t *emit, byoc_opencl_size_t size);
+#define BYOC_OPENCL_SIZE(emit, size) (byoc_opencl_emit_size(emit, size).text)
+// The tensors of a kernel are counted by ints. Sizes that a run decides are told to the host as an argument, so that it
+// refuses a run for which an int is too short.
+void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit);
+
 // Indices. `linear` stands for an element of a tensor of this shape; views share it.
 byoc_opencl_index_t byoc_opencl_index(const byoc_opencl_shape_t *shape, byoc_opencl_name_t linear);
 // From coordinates: the linear place becomes a variable.
@@ -121,7 +131,12 @@ void byoc_opencl_block_end(byoc_opencl_emit_t *emit, uint32_t mark);
 // same place is the variable `name`.
 void byoc_opencl_emit_store(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index, const byoc_value_t *known,
                             byoc_opencl_name_t name);
-void byoc_opencl_emit_launch(byoc_opencl_emit_t *emit, const char *stem, int64_t grid_x, int64_t grid_y, int64_t grid_z,
-                             int64_t block_x);
+// `groups` work-groups of `block` work-items along the first axis; `rows` and `layers` of them along the others.
+void byoc_opencl_emit_launch(byoc_opencl_emit_t *emit, const char *stem, byoc_opencl_size_t groups,
+                             byoc_opencl_size_t rows, byoc_opencl_size_t layers, int64_t block);
+// `items` as work-items: begins the launch with as many work-groups of up to `most` as are needed for them. A kernel
+// whose items are not a multiple of the group begins by leaving those beyond them.
+void byoc_opencl_emit_launch_items(byoc_opencl_emit_t *emit, const char *stem, byoc_opencl_size_t items,
+                                   byoc_opencl_size_t rows, byoc_opencl_size_t layers, int64_t most);
 
 #endif // BYOC_OPENCL_EMIT_H_

@@ -45,7 +45,11 @@ static void job_deinit(job_t *job) {
 static int32_t plan_job(generation_t *generation, byoc_function_t *function) {
   job_t *job = &generation->jobs[generation->job_count];
   *job = (job_t){.function = function};
-  const char *reason = byoc_opencl_plan_function(generation->state->host->graph, function, &job->plan);
+  byoc_opencl_sizes_t sizes = {.graph = generation->state->host->graph,
+                               .device = generation->state->device,
+                               .codegen = generation->codegen,
+                               .function = function};
+  const char *reason = byoc_opencl_plan_function(&sizes, &job->plan);
   if (reason != NULL) {
     job_deinit(job);
     return generation->state->host->codegen->decline(generation->codegen, function, reason);
@@ -77,30 +81,46 @@ static int32_t plan_jobs(generation_t *generation) {
 typedef struct binding_t {
   byoc_kernel_launch_t *launches;
   byoc_kernel_argument_t *arguments; // of all launches
-  byoc_opencl_name_t *extents;       // six of each launch
+  byoc_opencl_name_t *numbers;       // four of each launch: of its grid and its block
   byoc_tensor_data_t *constants;
+  const char **temporaries;
+  byoc_opencl_name_t *temporary_numbers;
 } binding_t;
+
+static void binding_deinit(binding_t *binding) {
+  free(binding->launches);
+  free(binding->arguments);
+  free(binding->numbers);
+  free(binding->constants);
+  free(binding->temporaries);
+  free(binding->temporary_numbers);
+}
+
+// The text of a size; `number` holds that of one that is known.
+static const char *extent_of(byoc_opencl_size_t size, byoc_opencl_name_t *number) {
+  if (size.is_open) return size.extent;
+  *number = byoc_opencl_name("%lld", (long long)size.known);
+  return number->text;
+}
 
 static byoc_kernel_argument_t argument_of(const job_t *job, const byoc_opencl_argument_t *argument) {
   static const uint32_t kinds[] = {[BYOC_OPENCL_OPERAND] = BYOC_KERNEL_ARGUMENT_OPERAND,
                                    [BYOC_OPENCL_RESULT] = BYOC_KERNEL_ARGUMENT_RESULT,
                                    [BYOC_OPENCL_CONSTANT] = BYOC_KERNEL_ARGUMENT_CONSTANT,
-                                   [BYOC_OPENCL_SCRATCH] = BYOC_KERNEL_ARGUMENT_SCRATCH};
-  uint64_t place = 0;
-  byoc_opencl_where_t where = byoc_opencl_plan_place(&job->plan, argument, &place);
-  byoc_kernel_argument_t result = {.kind = kinds[where]};
-  if (where == BYOC_OPENCL_SCRATCH)
-    result.offset_bytes = place;
-  else
-    result.index = (uint32_t)place;
+                                   [BYOC_OPENCL_TEMPORARY] = BYOC_KERNEL_ARGUMENT_TEMPORARY};
+  byoc_kernel_argument_t result = {.kind = BYOC_KERNEL_ARGUMENT_EXTENT, .type = BYOC_C_I32, .extent = argument->extent};
+  if (argument->extent == NULL) {
+    result = (byoc_kernel_argument_t){0};
+    result.kind = kinds[byoc_opencl_plan_place(&job->plan, argument, &result.index)];
+  }
   return result;
 }
 
 static void fill_launches(const generation_t *generation, const job_t *job, binding_t *binding) {
   byoc_kernel_argument_t *arguments = binding->arguments;
+  byoc_opencl_name_t *numbers = binding->numbers;
   for (uint32_t k = 0; k < job->plan.kernel_count; ++k) {
     const byoc_opencl_kernel_t *kernel = &job->plan.kernels[k];
-    byoc_opencl_name_t *extents = binding->extents + (size_t)6 * k;
     byoc_kernel_launch_t *launch = &binding->launches[k];
     *launch = (byoc_kernel_launch_t){.header = BYOC_HEADER(byoc_kernel_launch_t, 1),
                                      .module = BYOC_OPENCL_MODULE,
@@ -108,14 +128,15 @@ static void fill_launches(const generation_t *generation, const job_t *job, bind
                                      .arguments = arguments,
                                      .argument_count = kernel->argument_count,
                                      .argument_stride = sizeof(*arguments)};
-    for (int i = 0; i < 3; ++i) {
-      extents[i] = byoc_opencl_name("%u", kernel->grid[i]);
-      extents[3 + i] = byoc_opencl_name("%u", kernel->block[i]);
-      launch->grid[i] = extents[i].text;
-      launch->block[i] = extents[3 + i].text;
-    }
+    for (int i = 0; i < 3; ++i) launch->grid[i] = extent_of(kernel->grid[i], numbers++);
+    launch->block[0] = extent_of(byoc_opencl_size(kernel->block), numbers++);
     for (uint32_t i = 0; i < kernel->argument_count; ++i) *arguments++ = argument_of(job, &kernel->arguments[i]);
   }
+}
+
+static void fill_temporaries(const job_t *job, binding_t *binding) {
+  for (uint32_t i = 0; i < job->plan.temporary_count; ++i)
+    binding->temporaries[i] = extent_of(job->plan.temporaries[i].size_bytes, &binding->temporary_numbers[i]);
 }
 
 static void fill_constants(const byoc_graph_api_t *graph, const job_t *job, binding_t *binding) {
@@ -137,32 +158,33 @@ static void fill_constants(const byoc_graph_api_t *graph, const job_t *job, bind
 static int32_t bind_job(const generation_t *generation, const job_t *job) {
   size_t launch_count = job->plan.kernel_count, argument_count = 0;
   for (size_t k = 0; k < launch_count; ++k) argument_count += job->plan.kernels[k].argument_count;
+  size_t constant_count = job->plan.constants.count, temporary_count = job->plan.temporary_count;
   binding_t binding = {.launches = calloc(launch_count + 1, sizeof(*binding.launches)),
                        .arguments = calloc(argument_count + 1, sizeof(*binding.arguments)),
-                       .extents = calloc(6 * launch_count + 1, sizeof(*binding.extents)),
-                       .constants = calloc((size_t)job->plan.constants.count + 1, sizeof(*binding.constants))};
+                       .numbers = calloc(4 * launch_count + 1, sizeof(*binding.numbers)),
+                       .constants = calloc(constant_count + 1, sizeof(*binding.constants)),
+                       .temporaries = calloc(temporary_count + 1, sizeof(*binding.temporaries)),
+                       .temporary_numbers = calloc(temporary_count + 1, sizeof(*binding.temporary_numbers))};
   int32_t status = BYOC_OUT_OF_MEMORY;
-  if (binding.launches == NULL || binding.arguments == NULL || binding.extents == NULL || binding.constants == NULL) {
+  if (binding.launches == NULL || binding.arguments == NULL || binding.numbers == NULL || binding.constants == NULL ||
+      binding.temporaries == NULL || binding.temporary_numbers == NULL) {
     status = out_of_memory(generation);
     goto cleanup;
   }
   fill_launches(generation, job, &binding);
   fill_constants(generation->state->host->graph, job, &binding);
-  byoc_opencl_name_t scratch = byoc_opencl_name("%llu", (unsigned long long)job->plan.scratch_bytes);
+  fill_temporaries(job, &binding);
   byoc_kernel_binding_t answer = {.header = BYOC_HEADER(byoc_kernel_binding_t, 1),
                                   .launches = binding.launches,
                                   .launch_count = (uint32_t)launch_count,
                                   .launch_stride = sizeof(*binding.launches),
                                   .constants = binding.constants,
-                                  .constant_count = job->plan.constants.count,
+                                  .constant_count = (uint32_t)constant_count,
                                   .constant_stride = sizeof(*binding.constants),
-                                  .scratch_bytes = job->plan.scratch_bytes > 0 ? scratch.text : NULL};
+                                  .temporaries = {binding.temporaries, temporary_count}};
   status = generation->state->device->bind_kernels(generation->codegen, job->function, &answer);
 cleanup:
-  free(binding.launches);
-  free(binding.arguments);
-  free(binding.extents);
-  free(binding.constants);
+  binding_deinit(&binding);
   return status;
 }
 

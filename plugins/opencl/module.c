@@ -20,8 +20,12 @@ static void add_definition(byoc_opencl_text_t *text, const byoc_opencl_kernel_t 
   for (uint32_t i = 0; i < kernel->argument_count; ++i) {
     const byoc_opencl_argument_t *argument = &kernel->arguments[i];
     byoc_opencl_name_t name = byoc_opencl_argument_name(argument, i);
-    byoc_opencl_text_add(text, "%sglobal %s%s *restrict %s", i > 0 ? ", " : "", argument->is_written ? "" : "const ",
-                         byoc_opencl_type_name(argument->dtype), name.text);
+    if (i > 0) byoc_opencl_text_add(text, ", ");
+    if (argument->extent != NULL)
+      byoc_opencl_text_add(text, "int %s", name.text);
+    else
+      byoc_opencl_text_add(text, "global %s%s *restrict %s", argument->is_written ? "" : "const ",
+                           byoc_opencl_type_name(argument->dtype), name.text);
   }
   byoc_opencl_text_add(text, ") {\n");
   if (kernel->body.length > 0) byoc_opencl_text_add_bytes(text, kernel->body.data, kernel->body.length);
@@ -35,7 +39,7 @@ bool byoc_opencl_module_add(byoc_opencl_module_t *module, const byoc_opencl_kern
   // The size of the work-group is a part of the kernel.
   add_definition(&text, kernel);
   if (!byoc_opencl_text_ok(&text)) goto cleanup;
-  uint64_t hash = byoc_opencl_hash(text.data, text.length) + kernel->block[0];
+  uint64_t hash = byoc_opencl_hash(text.data, text.length) + kernel->block;
   for (uint32_t i = 0; i < module->entry_count; ++i) {
     const byoc_opencl_entry_t *entry = &module->entries[i];
     bool is_same = entry->hash == hash && strcmp(entry->stem, kernel->stem) == 0 &&
@@ -56,8 +60,8 @@ bool byoc_opencl_module_add(byoc_opencl_module_t *module, const byoc_opencl_kern
   byoc_opencl_entry_t *entry = &module->entries[module->entry_count];
   *entry = (byoc_opencl_entry_t){.stem = kernel->stem, .hash = hash};
   entry->name = byoc_opencl_name("%s_%u", kernel->stem, module->entry_count);
-  byoc_opencl_text_add(&module->source, "__attribute__((reqd_work_group_size(%u, %u, %u)))\nkernel void %s",
-                       kernel->block[0], kernel->block[1], kernel->block[2], entry->name.text);
+  byoc_opencl_text_add(&module->source, "__attribute__((reqd_work_group_size(%u, 1, 1)))\nkernel void %s",
+                       kernel->block, entry->name.text);
   entry->begin = module->source.length;
   byoc_opencl_text_add_bytes(&module->source, text.data, text.length);
   entry->end = module->source.length;

@@ -5,12 +5,21 @@
 
 #include "operator.h"
 
-// Does the operand's data come to the result, and its operands of other sorts say how?
+// Does the operand's data come to the result, and its operands of other sorts say how? Those of open sizes must be
+// constant: the host reads what a run computes.
 static const char *check_moved(const byoc_opencl_source_t *source) {
-  const char *reason = byoc_opencl_check_tensor(source->graph, byoc_opencl_operand(source, 0), BYOC_DTYPE_NONE);
-  for (uint64_t i = 0; reason == NULL && i < source->graph->node_result_count(source->node); ++i) {
-    if (byoc_opencl_is_used(source, i))
-      reason = byoc_opencl_check_tensor(source->graph, byoc_opencl_result(source, i), BYOC_DTYPE_NONE);
+  const byoc_graph_api_t *graph = source->graph;
+  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  bool is_open = byoc_opencl_is_open(source, byoc_opencl_operand(source, 0));
+  const char *reason = byoc_opencl_check_tensor(graph, byoc_opencl_operand(source, 0), BYOC_DTYPE_NONE);
+  for (uint64_t i = 0; reason == NULL && i < graph->node_result_count(source->node); ++i) {
+    if (!byoc_opencl_is_used(source, i)) continue;
+    is_open = is_open || byoc_opencl_is_open(source, byoc_opencl_result(source, i));
+    reason = byoc_opencl_check_tensor(graph, byoc_opencl_result(source, i), BYOC_DTYPE_NONE);
+  }
+  for (uint64_t i = 1; reason == NULL && is_open && i < graph->operand_count(source->node); ++i) {
+    const byoc_value_t *operand = byoc_opencl_operand(source, i);
+    if (operand != NULL && !graph->value_constant(operand, &data)) reason = "a shape or a place that a run computes";
   }
   return reason;
 }
@@ -28,7 +37,7 @@ byoc_opencl_name_t byoc_opencl_point_view(byoc_opencl_emit_t *emit, const byoc_o
                                           byoc_opencl_index_t *index) {
   (void)result;
   const byoc_value_t *value = byoc_opencl_operand(source, 0);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, value);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, value);
   byoc_opencl_index_t at = byoc_opencl_index(&shape, index->linear);
   return byoc_opencl_emit_element(emit, value, byoc_opencl_same_shape(&shape, &index->shape) ? index : &at);
 }
@@ -38,7 +47,7 @@ byoc_opencl_name_t byoc_opencl_point_view(byoc_opencl_emit_t *emit, const byoc_o
 // The element of operand 0 at these coordinates.
 static byoc_opencl_name_t element_at(byoc_opencl_emit_t *emit, const byoc_value_t *value,
                                      const byoc_opencl_name_t *axes) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->graph, value);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, value);
   byoc_opencl_index_t at = byoc_opencl_index_of_axes(emit, &shape, axes);
   return byoc_opencl_emit_element(emit, value, &at);
 }
@@ -48,10 +57,12 @@ static void emit_axes(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index, byoc
 }
 
 // axis * step + start as a variable
-static byoc_opencl_name_t shifted(byoc_opencl_emit_t *emit, byoc_opencl_name_t axis, int64_t step, int64_t start) {
-  if (step == 1 && start == 0) return axis;
+static byoc_opencl_name_t shifted(byoc_opencl_emit_t *emit, byoc_opencl_name_t axis, int64_t step,
+                                  byoc_opencl_size_t start) {
+  if (step == 1 && byoc_opencl_size_is(start, 0)) return axis;
   byoc_opencl_name_t name = byoc_opencl_variable(emit, 'i');
-  byoc_opencl_line(emit, "const int %s = %s * %lld + %lld;", name.text, axis.text, (long long)step, (long long)start);
+  byoc_opencl_line(emit, "const int %s = %s * %lld + %s;", name.text, axis.text, (long long)step,
+                   BYOC_OPENCL_SIZE(emit, start));
   return name;
 }
 
@@ -72,8 +83,20 @@ byoc_opencl_name_t byoc_opencl_point_transpose(byoc_opencl_emit_t *emit, const b
   return element_at(emit, byoc_opencl_operand(source, 0), axes);
 }
 
+// Where a slice begins along a dimension: `given`, from the end if it is negative, within the dimension. Beyond the end
+// begins only a slice that is empty or steps back.
+static byoc_opencl_size_t slice_start(byoc_opencl_sizes_t *sizes, byoc_opencl_size_t size, int64_t given) {
+  byoc_opencl_size_t last = byoc_opencl_size_subtract(sizes, size, byoc_opencl_size(1));
+  if (given == 0) return byoc_opencl_size(0);
+  if (given > INT32_MAX) return last;
+  if (given > 0) return byoc_opencl_size_smaller(sizes, byoc_opencl_size(given), last);
+  if (given < -INT32_MAX) return byoc_opencl_size(0);
+  byoc_opencl_size_t start = byoc_opencl_size_subtract(sizes, size, byoc_opencl_size(-given));
+  return byoc_opencl_size_larger(sizes, start, byoc_opencl_size(0));
+}
+
 // Where a slice begins and how it steps along each dimension; false if that is not constant.
-static bool read_slice(const byoc_opencl_source_t *source, const byoc_opencl_shape_t *shape, int64_t *starts,
+static bool read_slice(const byoc_opencl_source_t *source, const byoc_opencl_shape_t *shape, byoc_opencl_size_t *starts,
                        int64_t *steps) {
   const byoc_graph_api_t *graph = source->graph;
   int64_t given[BYOC_OPENCL_MOST_DIMS], axes[BYOC_OPENCL_MOST_DIMS], strides[BYOC_OPENCL_MOST_DIMS];
@@ -96,36 +119,34 @@ static bool read_slice(const byoc_opencl_source_t *source, const byoc_opencl_sha
     if (how != NULL && !byoc_opencl_integers(graph, how, strides, &stride_count)) return false;
   }
   if ((axis_count >= 0 && axis_count != count) || (stride_count >= 0 && stride_count != count)) return false;
-  for (int32_t i = 0; i < shape->rank; ++i) starts[i] = 0, steps[i] = 1;
+  for (int32_t i = 0; i < shape->rank; ++i) starts[i] = byoc_opencl_size(0), steps[i] = 1;
   for (int32_t i = 0; i < count; ++i) {
     int64_t axis = axis_count >= 0 ? axes[i] : i;
     if (axis < 0) axis += shape->rank;
     if (axis < 0 || axis >= shape->rank) return false;
-    int64_t size = shape->dims[axis], start = given[i], step = stride_count >= 0 ? strides[i] : 1;
-    if (start < 0) start += size;
-    if (start < 0) start = 0;
-    if (start >= size) start = size - 1; // of a slice that is not empty only if it steps back
-    starts[axis] = start;
-    steps[axis] = step;
+    steps[axis] = stride_count >= 0 ? strides[i] : 1;
+    starts[axis] = slice_start(source->sizes, shape->dims[axis], given[i]);
   }
   return true;
 }
 
 const char *byoc_opencl_check_slice(const byoc_opencl_source_t *source) {
-  int64_t starts[BYOC_OPENCL_MOST_DIMS], steps[BYOC_OPENCL_MOST_DIMS];
+  byoc_opencl_size_t starts[BYOC_OPENCL_MOST_DIMS];
+  int64_t steps[BYOC_OPENCL_MOST_DIMS];
   const char *reason = check_moved(source);
   if (reason != NULL) return reason;
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, byoc_opencl_operand(source, 0));
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, byoc_opencl_operand(source, 0));
   return read_slice(source, &shape, starts, steps) ? NULL : "a slice that is not constant";
 }
 
 byoc_opencl_name_t byoc_opencl_point_slice(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,
                                            uint32_t result, byoc_opencl_index_t *index) {
   (void)result;
-  int64_t starts[BYOC_OPENCL_MOST_DIMS], steps[BYOC_OPENCL_MOST_DIMS];
+  byoc_opencl_size_t starts[BYOC_OPENCL_MOST_DIMS];
+  int64_t steps[BYOC_OPENCL_MOST_DIMS];
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   const byoc_value_t *value = byoc_opencl_operand(source, 0);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, value);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, value);
   (void)read_slice(source, &shape, starts, steps); // as check_slice did
   emit_axes(emit, index, axes);
   for (int32_t i = 0; i < shape.rank; ++i) axes[i] = shifted(emit, axes[i], steps[i], starts[i]);
@@ -145,7 +166,7 @@ byoc_opencl_name_t byoc_opencl_point_concat(byoc_opencl_emit_t *emit, const byoc
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *value = byoc_opencl_result(source, result);
   int32_t axis = 0;
-  int64_t begin = 0;
+  byoc_opencl_size_t begin = byoc_opencl_size(0);
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   (void)byoc_opencl_axis(source, "axis", index->shape.rank, &axis);
   emit_axes(emit, index, axes);
@@ -154,15 +175,13 @@ byoc_opencl_name_t byoc_opencl_point_concat(byoc_opencl_emit_t *emit, const byoc
   byoc_opencl_line(emit, "%s %s;", byoc_opencl_type_name(graph->value_dtype(value)), name.text);
   for (uint64_t i = 0; i < count; ++i) {
     const byoc_value_t *operand = byoc_opencl_operand(source, i);
-    int64_t end = begin + graph->value_dim(operand, axis);
-    if (i == 0)
-      byoc_opencl_line(emit, count > 1 ? "if (%s < %lld) {" : "{", at.text, (long long)end);
-    else if (i + 1 < count)
-      byoc_opencl_line(emit, "} else if (%s < %lld) {", at.text, (long long)end);
+    byoc_opencl_size_t end = byoc_opencl_size_add(emit->sizes, begin, byoc_opencl_size_of(emit->sizes, operand, axis));
+    if (i + 1 == count)
+      byoc_opencl_line(emit, i == 0 ? "{" : "} else {");
     else
-      byoc_opencl_line(emit, "} else {");
+      byoc_opencl_line(emit, "%sif (%s < %s) {", i == 0 ? "" : "} else ", at.text, BYOC_OPENCL_SIZE(emit, end));
     uint32_t mark = byoc_opencl_block_begin(emit);
-    axes[axis] = shifted(emit, at, 1, -begin);
+    axes[axis] = shifted(emit, at, 1, byoc_opencl_size_subtract(emit->sizes, byoc_opencl_size(0), begin));
     byoc_opencl_name_t element = element_at(emit, operand, axes);
     byoc_opencl_line(emit, "%s = %s;", name.text, element.text);
     byoc_opencl_block_end(emit, mark);
@@ -180,7 +199,7 @@ const char *byoc_opencl_check_split(const byoc_opencl_source_t *source) {
   if (!byoc_opencl_axis(source, "axis", rank, &axis)) return "an axis out of range";
   for (uint64_t i = 0; i < source->graph->node_result_count(source->node); ++i) {
     const byoc_value_t *part = byoc_opencl_result(source, i);
-    if (part == NULL || source->graph->value_dim(part, axis) < 0) return "a part of unknown size";
+    if (part == NULL) return "a part that has no size";
   }
   return NULL;
 }
@@ -188,10 +207,13 @@ const char *byoc_opencl_check_split(const byoc_opencl_source_t *source) {
 byoc_opencl_name_t byoc_opencl_point_split(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,
                                            uint32_t result, byoc_opencl_index_t *index) {
   int32_t axis = 0;
-  int64_t begin = 0;
+  byoc_opencl_size_t begin = byoc_opencl_size(0);
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   (void)byoc_opencl_axis(source, "axis", index->shape.rank, &axis);
-  for (uint32_t i = 0; i < result; ++i) begin += source->graph->value_dim(byoc_opencl_result(source, i), axis);
+  for (uint32_t i = 0; i < result; ++i) {
+    byoc_opencl_size_t part = byoc_opencl_size_of(emit->sizes, byoc_opencl_result(source, i), axis);
+    begin = byoc_opencl_size_add(emit->sizes, begin, part);
+  }
   emit_axes(emit, index, axes);
   axes[axis] = shifted(emit, axes[axis], 1, begin);
   return element_at(emit, byoc_opencl_operand(source, 0), axes);
@@ -205,7 +227,7 @@ byoc_opencl_name_t byoc_opencl_point_expand(byoc_opencl_emit_t *emit, const byoc
                                             uint32_t result, byoc_opencl_index_t *index) {
   (void)result;
   const byoc_value_t *value = byoc_opencl_operand(source, 0);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, value);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, value);
   byoc_opencl_index_t at = byoc_opencl_index_broadcast(emit, &shape, index);
   return byoc_opencl_emit_element(emit, value, &at);
 }

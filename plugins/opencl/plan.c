@@ -4,21 +4,21 @@
 
 #include <stdlib.h>
 
-#include "byoc/device.h"
-
 void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan) {
   for (uint32_t i = 0; i < plan->kernel_count; ++i) byoc_opencl_kernel_deinit(&plan->kernels[i]);
   free(plan->kernels);
-  free(plan->scratch);
+  free(plan->temporaries);
+  byoc_opencl_sizes_deinit(&plan->sizes);
   byoc_opencl_constants_deinit(&plan->constants);
   byoc_opencl_clusters_deinit(&plan->clusters);
 }
 
 // ---- what cannot be planned ----
 
-static const char *check_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function) {
-  for (uint64_t i = 0; i < graph->node_count(function); ++i) {
-    byoc_opencl_source_t source = {graph, graph->node_at(function, i)};
+static const char *check_nodes(byoc_opencl_sizes_t *sizes) {
+  const byoc_graph_api_t *graph = sizes->graph;
+  for (uint64_t i = 0; i < graph->node_count(sizes->function); ++i) {
+    byoc_opencl_source_t source = {graph, graph->node_at(sizes->function, i), sizes};
     const char *reason = byoc_opencl_check(&source);
     if (reason != NULL) return reason;
   }
@@ -56,11 +56,11 @@ static const byoc_value_t *stored_as(const void *self, const byoc_value_t *value
 // One element per work-item: the kernel of a cluster without an anchor.
 static void emit_points(byoc_opencl_emit_t *emit, const byoc_value_t *root) {
   enum { WORK_GROUP = 64 };
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->graph, root);
-  int64_t block = shape.count < WORK_GROUP ? shape.count : WORK_GROUP;
-  byoc_opencl_emit_launch(emit, "point", (shape.count + block - 1) / block, 1, 1, block);
+  byoc_opencl_size_t one = byoc_opencl_size(1);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, root);
+  byoc_opencl_emit_launch_items(emit, "point", shape.count, one, one, WORK_GROUP);
   byoc_opencl_line(emit, "const int i = get_global_id(0);");
-  byoc_opencl_line(emit, "if (i >= %lld) return;", (long long)shape.count);
+  byoc_opencl_line(emit, "if (i >= %s) return;", BYOC_OPENCL_SIZE(emit, shape.count));
   byoc_opencl_index_t index = byoc_opencl_index(&shape, byoc_opencl_name("i"));
   byoc_opencl_emit_store(emit, &index, NULL, index.linear);
 }
@@ -71,6 +71,7 @@ static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const 
   writing_t writing = {plan, cluster_index};
   *kernel = (byoc_opencl_kernel_t){.root = root};
   byoc_opencl_emit_t emit = {.graph = plan->graph,
+                             .sizes = &plan->sizes,
                              .kernel = kernel,
                              .constants = &plan->constants,
                              .is_inside = is_inside,
@@ -78,11 +79,12 @@ static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const 
                              .self = &writing,
                              .depth = 1};
   if (cluster->anchor >= 0) {
-    byoc_opencl_source_t source = {plan->graph, plan->clusters.members[cluster->anchor].node};
+    byoc_opencl_source_t source = {plan->graph, plan->clusters.members[cluster->anchor].node, &plan->sizes};
     byoc_opencl_operator_of(plan->graph, source.node)->anchor(&emit, &source);
   } else {
     emit_points(&emit, root);
   }
+  byoc_opencl_emit_limit(&emit);
   plan->failed = plan->failed || emit.failed || !byoc_opencl_text_ok(&kernel->body);
   byoc_opencl_emit_deinit(&emit);
 }
@@ -100,7 +102,7 @@ static void emit_kernels(byoc_opencl_plan_t *plan) {
   for (uint32_t i = 0; i < plan->clusters.member_count && !plan->failed; ++i) {
     uint32_t cluster = plan->clusters.members[i].cluster;
     if (plan->clusters.clusters[cluster].root != i || plan->clusters.clusters[cluster].is_alias) continue;
-    byoc_opencl_source_t source = {graph, plan->clusters.members[i].node};
+    byoc_opencl_source_t source = {graph, plan->clusters.members[i].node, &plan->sizes};
     for (uint64_t r = 0; r < graph->node_result_count(source.node); ++r)
       if (byoc_opencl_is_used(&source, r)) emit_kernel(plan, cluster, byoc_opencl_result(&source, r));
   }
@@ -114,80 +116,50 @@ static int64_t result_index(const byoc_opencl_plan_t *plan, const byoc_value_t *
   return -1;
 }
 
-static byoc_opencl_scratch_t *scratch_of(const byoc_opencl_plan_t *plan, const byoc_value_t *value) {
-  for (uint32_t i = 0; i < plan->scratch_count; ++i)
-    if (plan->scratch[i].value == value) return &plan->scratch[i];
-  return NULL;
+// The number of a temporary tensor, or the count of them.
+static uint32_t temporary_of(const byoc_opencl_plan_t *plan, const byoc_value_t *value) {
+  uint32_t i = 0;
+  while (i < plan->temporary_count && plan->temporaries[i].value != value) ++i;
+  return i;
 }
 
 byoc_opencl_where_t byoc_opencl_plan_place(const byoc_opencl_plan_t *plan, const byoc_opencl_argument_t *argument,
-                                           uint64_t *out_place) {
+                                           uint32_t *out_index) {
   if (argument->value == NULL) {
-    *out_place = argument->constant;
+    *out_index = argument->constant;
     return BYOC_OPENCL_CONSTANT;
   }
   int64_t parameter = plan->graph->value_parameter_index(argument->value);
   int64_t result = result_index(plan, argument->value);
-  *out_place = (uint64_t)(parameter >= 0 ? parameter : result);
+  *out_index = (uint32_t)(parameter >= 0 ? parameter : result);
   if (parameter >= 0) return BYOC_OPENCL_OPERAND;
   if (result >= 0) return BYOC_OPENCL_RESULT;
-  *out_place = scratch_of(plan, argument->value)->offset_bytes;
-  return BYOC_OPENCL_SCRATCH;
+  *out_index = temporary_of(plan, argument->value);
+  return BYOC_OPENCL_TEMPORARY;
 }
 
-// The lowest place at which `item` meets no tensor before it in the list that is alive at the same time.
-static void place_scratch(byoc_opencl_plan_t *plan, uint32_t index) {
-  byoc_opencl_scratch_t *item = &plan->scratch[index];
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (uint32_t i = 0; i < index; ++i) {
-      const byoc_opencl_scratch_t *other = &plan->scratch[i];
-      bool is_alive = other->first <= item->last && item->first <= other->last;
-      bool meets = other->offset_bytes < item->offset_bytes + item->size_bytes &&
-                   item->offset_bytes < other->offset_bytes + other->size_bytes;
-      if (!is_alive || !meets) continue;
-      item->offset_bytes = other->offset_bytes + other->size_bytes;
-      moved = true;
-    }
+static void plan_temporaries(byoc_opencl_plan_t *plan) {
+  plan->temporaries = calloc((size_t)plan->kernel_count + 1, sizeof(*plan->temporaries));
+  plan->failed = plan->temporaries == NULL;
+  for (uint32_t k = 0; k < plan->kernel_count && !plan->failed; ++k) {
+    const byoc_value_t *value = plan->kernels[k].root;
+    if (result_index(plan, value) >= 0) continue;
+    byoc_opencl_size_t bytes = byoc_opencl_size(byoc_dtype_bits(plan->graph->value_dtype(value)) / 8);
+    byoc_opencl_shape_t shape = byoc_opencl_shape_of(&plan->sizes, value);
+    plan->temporaries[plan->temporary_count++] = (byoc_opencl_temporary_t){
+        .value = value, .size_bytes = byoc_opencl_size_multiply(&plan->sizes, shape.count, bytes)};
   }
-  if (item->offset_bytes + item->size_bytes > plan->scratch_bytes)
-    plan->scratch_bytes = item->offset_bytes + item->size_bytes;
 }
 
-static void plan_scratch(byoc_opencl_plan_t *plan) {
-  plan->scratch = calloc((size_t)plan->kernel_count + 1, sizeof(*plan->scratch));
-  if (plan->scratch == NULL) {
-    plan->failed = true;
-    return;
-  }
-  for (uint32_t k = 0; k < plan->kernel_count; ++k) {
-    const byoc_opencl_kernel_t *kernel = &plan->kernels[k];
-    for (uint32_t i = 0; i < kernel->argument_count; ++i) {
-      const byoc_value_t *value = kernel->arguments[i].value;
-      if (value == NULL || plan->graph->value_parameter_index(value) >= 0 || result_index(plan, value) >= 0) continue;
-      byoc_opencl_scratch_t *item = scratch_of(plan, value);
-      if (item == NULL) {
-        uint64_t size =
-            (uint64_t)plan->graph->value_element_count(value) * (byoc_dtype_bits(plan->graph->value_dtype(value)) / 8);
-        item = &plan->scratch[plan->scratch_count++];
-        *item = (byoc_opencl_scratch_t){.value = value, .first = k};
-        item->size_bytes = (size + BYOC_DEVICE_ALIGNMENT - 1) / BYOC_DEVICE_ALIGNMENT * BYOC_DEVICE_ALIGNMENT;
-      }
-      item->last = k;
-    }
-  }
-  for (uint32_t i = 0; i < plan->scratch_count; ++i) place_scratch(plan, i);
-}
-
-const char *byoc_opencl_plan_function(const byoc_graph_api_t *graph, const byoc_function_t *function,
-                                      byoc_opencl_plan_t *out_plan) {
+const char *byoc_opencl_plan_function(const byoc_opencl_sizes_t *sizes, byoc_opencl_plan_t *out_plan) {
   byoc_opencl_plan_t *plan = out_plan;
-  *plan = (byoc_opencl_plan_t){.graph = graph, .function = function};
-  const char *reason = check_nodes(graph, function);
-  if (reason == NULL) reason = check_results(graph, function);
+  *plan = (byoc_opencl_plan_t){.graph = sizes->graph, .function = sizes->function, .sizes = *sizes};
+  const char *reason = check_nodes(&plan->sizes);
+  if (reason == NULL) reason = check_results(plan->graph, plan->function);
   if (reason != NULL) return reason;
-  plan->failed = !byoc_opencl_clusters_init(graph, function, &plan->clusters);
+  plan->failed = !byoc_opencl_clusters_init(&plan->sizes, plan->function, &plan->clusters);
   if (!plan->failed) emit_kernels(plan);
-  if (!plan->failed) plan_scratch(plan);
-  return NULL;
+  if (!plan->failed) plan_temporaries(plan);
+  plan->failed = plan->failed || plan->sizes.failed;
+  return plan->sizes.is_untold ? "a size that the sizes of its operands and results do not tell" : NULL;
 }

@@ -7,14 +7,14 @@
 //   emit.c       the text of a kernel while it grows; module.c: the text of all
 //   point.c      operators that are formulas; move.c: those that move elements
 //   conv.c, gemm.c, pool.c, rows.c  operators with kernels of their own
-//   source.c     reading the graph; text.c: text that grows
+//   source.c     reading the graph; size.c: sizes, known ones and those of a run; text.c: text that grows
 //   driver/      the driver, which travels in artifacts
 #include "byoc/plugin.h"
 
 #include "generate.h"
 #include "operator.h"
 
-BYOC_PLUGIN_IDENTITY_NEEDS("opencl", "0.1.0", "opencl", "Kernels in OpenCL C for OpenCL devices", 4);
+BYOC_PLUGIN_IDENTITY_NEEDS("opencl", "0.1.0", "opencl", "Kernels in OpenCL C for OpenCL devices", 5);
 
 // Lives from query to destroy. There are no static variables: a process may hold the plugin for several hosts at once.
 typedef struct opencl_plugin_t {
@@ -35,8 +35,9 @@ static const byoc_option_t options[] = {
 
 static int32_t accept_node(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_opencl_state_t *)self)->host;
+  byoc_opencl_sizes_t sizes = {.graph = host->graph};
   for (uint64_t i = 0; i < host->region->node_count(region); ++i) {
-    byoc_opencl_source_t source = {host->graph, host->region->node_at(region, i)};
+    byoc_opencl_source_t source = {host->graph, host->region->node_at(region, i), &sizes};
     const char *reason = byoc_opencl_check(&source);
     if (reason != NULL) return host->region->decline(region, reason);
   }
@@ -63,7 +64,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   plugin->backend = (byoc_backend_t){.header = BYOC_HEADER(byoc_backend_t, 1),
                                      .target = "opencl",
                                      .description = "kernels in OpenCL C for OpenCL devices",
-                                     .flags = BYOC_BACKEND_REENTRANT,
+                                     .flags = BYOC_BACKEND_REENTRANT | BYOC_BACKEND_OPEN_SIZES,
                                      .self = plugin,
                                      .options = options,
                                      .option_count = sizeof options / sizeof *options,

@@ -46,7 +46,7 @@ static void substitute(const byoc_opencl_source_t *source, const char *formula, 
 static byoc_opencl_name_t operand_element(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,
                                           uint64_t operand, byoc_opencl_index_t *index) {
   const byoc_value_t *value = byoc_opencl_operand(source, operand);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, value);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, value);
   byoc_opencl_index_t at = byoc_opencl_index_broadcast(emit, &shape, index);
   byoc_opencl_name_t name = byoc_opencl_emit_element(emit, value, &at);
   if (byoc_opencl_same_shape(&at.shape, &index->shape)) *index = at; // with the coordinates that it asked for
@@ -175,15 +175,16 @@ byoc_opencl_name_t byoc_opencl_point_batch_normalization(byoc_opencl_emit_t *emi
   byoc_opencl_name_t channel = byoc_opencl_emit_axis(emit, index, 1);
   float *factors, *shifts;
   char text[256];
-  if (fold_statistics(source, index->shape.dims[1], &factors, &shifts)) {
-    int64_t channels = index->shape.dims[1];
+  byoc_opencl_size_t size = index->shape.dims[1];
+  int64_t channels = size.known;
+  if (!size.is_open && fold_statistics(source, channels, &factors, &shifts)) {
     byoc_opencl_name_t factor = byoc_opencl_emit_constant(emit, value, FACTORS, factors, channels);
     byoc_opencl_name_t shift = byoc_opencl_emit_constant(emit, value, SHIFTS, shifts, channels);
     (void)snprintf(text, sizeof(text), "%s * %s[%s] + %s[%s]", x.text, factor.text, channel.text, shift.text,
                    channel.text);
     return byoc_opencl_emit_set(emit, value, text);
   }
-  byoc_opencl_shape_t shape = byoc_opencl_shape(1, &index->shape.dims[1]);
+  byoc_opencl_shape_t shape = byoc_opencl_shape(emit->sizes, 1, &size);
   byoc_opencl_index_t at = byoc_opencl_index(&shape, channel);
   byoc_opencl_name_t parts[4];
   for (uint64_t i = 0; i < 4; ++i) parts[i] = byoc_opencl_emit_element(emit, byoc_opencl_operand(source, 1 + i), &at);

@@ -30,37 +30,37 @@ const char *byoc_opencl_check_pool(const byoc_opencl_source_t *source) {
 
 // Where the window begins along dimension i, and the part of it that is inside the input: b, e.
 static void emit_window(byoc_opencl_emit_t *emit, const byoc_opencl_window_t *w, int32_t i) {
-  int64_t stride = byoc_opencl_product(w->out + i + 1, w->rank - i - 1);
-  byoc_opencl_line(emit, "const int at%d = pixel / %lld %% %lld * %lld - %lld;", i, (long long)stride,
-                   (long long)w->out[i], (long long)w->stride[i], (long long)w->pad[i]);
+  byoc_opencl_size_t stride = byoc_opencl_size_product(emit->sizes, w->out + i + 1, w->rank - i - 1);
+  byoc_opencl_line(emit, "const int at%d = pixel / %s %% %s * %lld - %s;", i, BYOC_OPENCL_SIZE(emit, stride),
+                   BYOC_OPENCL_SIZE(emit, w->out[i]), (long long)w->stride[i], BYOC_OPENCL_SIZE(emit, w->pad[i]));
 }
 
 // The elements by which an average divides: of the window, without what ceil_mode lets hang over the stated pads.
 static void emit_divisor(byoc_opencl_emit_t *emit, const byoc_opencl_window_t *w) {
   byoc_opencl_line(emit, "int count = 1;");
   for (int32_t i = 0; i < w->rank; ++i) {
-    byoc_opencl_line(emit, "count *= min(%lld, (%lld - at%d + %lld) / %lld);", (long long)w->kernel[i],
-                     (long long)(w->in[i] + w->pad_end[i]), i, (long long)(w->dilation[i] - 1),
-                     (long long)w->dilation[i]);
+    byoc_opencl_size_t end = byoc_opencl_size_add(emit->sizes, w->in[i], w->pad_end[i]);
+    byoc_opencl_line(emit, "count *= min(%lld, (%s - at%d + %lld) / %lld);", (long long)w->kernel[i],
+                     BYOC_OPENCL_SIZE(emit, end), i, (long long)(w->dilation[i] - 1), (long long)w->dilation[i]);
   }
 }
 
 void byoc_opencl_anchor_pool(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source) {
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *y = byoc_opencl_result(source, 0);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(graph, y);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, y);
   byoc_opencl_window_t w;
   (void)read_pool(source, &w); // as check_pool did
-  int64_t in_pixels = byoc_opencl_product(w.in, w.rank), out_pixels = byoc_opencl_product(w.out, w.rank);
-  int64_t block = out_pixels < WORK_GROUP ? out_pixels : WORK_GROUP;
+  byoc_opencl_size_t in_pixels = byoc_opencl_size_product(emit->sizes, w.in, w.rank);
+  byoc_opencl_size_t out_pixels = byoc_opencl_size_product(emit->sizes, w.out, w.rank);
   bool max = is_max(source);
   bool counts_pads = !max && graph->node_int(source->node, "count_include_pad") != 0;
   byoc_opencl_name_t x = byoc_opencl_emit_argument(emit, byoc_opencl_operand(source, 0));
-  byoc_opencl_emit_launch(emit, max ? "max_pool" : "average_pool", (out_pixels + block - 1) / block,
-                          shape.dims[0] * shape.dims[1], 1, block);
+  byoc_opencl_emit_launch_items(emit, max ? "max_pool" : "average_pool", out_pixels,
+                                byoc_opencl_size_product(emit->sizes, shape.dims, 2), byoc_opencl_size(1), WORK_GROUP);
   byoc_opencl_line(emit, "const int pixel = get_global_id(0), channel = get_global_id(1);");
-  byoc_opencl_line(emit, "if (pixel >= %lld) return;", (long long)out_pixels);
-  byoc_opencl_line(emit, "global const float *x = %s + channel * %lld;", x.text, (long long)in_pixels);
+  byoc_opencl_line(emit, "if (pixel >= %s) return;", BYOC_OPENCL_SIZE(emit, out_pixels));
+  byoc_opencl_line(emit, "global const float *x = %s + channel * %s;", x.text, BYOC_OPENCL_SIZE(emit, in_pixels));
   for (int32_t i = 0; i < w.rank; ++i) emit_window(emit, &w, i);
   byoc_opencl_line(emit, "float value = %s;", max ? "-INFINITY" : "0.0f");
   if (counts_pads)
@@ -72,9 +72,11 @@ void byoc_opencl_anchor_pool(byoc_opencl_emit_t *emit, const byoc_opencl_source_
   for (int32_t i = 0; i < w.rank; ++i) {
     byoc_opencl_line(emit, "for (int t%d = 0; t%d < %lld; ++t%d) {", i, i, (long long)w.kernel[i], i);
     byoc_opencl_line(emit, "const int k%d = at%d + t%d * %lld;", i, i, i, (long long)w.dilation[i]);
-    if (w.has_pads) byoc_opencl_line(emit, "if (k%d < 0 || k%d >= %lld) continue;", i, i, (long long)w.in[i]);
-    length += (size_t)snprintf(place + length, sizeof(place) - length, "%sk%d * %lld", i > 0 ? " + " : "", i,
-                               (long long)byoc_opencl_product(w.in + i + 1, w.rank - i - 1));
+    if (w.has_pads)
+      byoc_opencl_line(emit, "if (k%d < 0 || k%d >= %s) continue;", i, i, BYOC_OPENCL_SIZE(emit, w.in[i]));
+    byoc_opencl_size_t step = byoc_opencl_size_product(emit->sizes, w.in + i + 1, w.rank - i - 1);
+    length += (size_t)snprintf(place + length, sizeof(place) - length, "%sk%d * %s", i > 0 ? " + " : "", i,
+                               BYOC_OPENCL_SIZE(emit, step));
   }
   byoc_opencl_line(emit, "const float element = x[%s];", place);
   if (max)
@@ -84,7 +86,7 @@ void byoc_opencl_anchor_pool(byoc_opencl_emit_t *emit, const byoc_opencl_source_
   if (!max && !counts_pads) byoc_opencl_line(emit, "++count;");
   for (int32_t i = 0; i < w.rank; ++i) byoc_opencl_line(emit, "}");
   if (!max) byoc_opencl_line(emit, "value /= (float)count;");
-  byoc_opencl_line(emit, "const int i = channel * %lld + pixel;", (long long)out_pixels);
+  byoc_opencl_line(emit, "const int i = channel * %s + pixel;", BYOC_OPENCL_SIZE(emit, out_pixels));
   byoc_opencl_index_t index = byoc_opencl_index(&shape, byoc_opencl_name("i"));
   byoc_opencl_emit_store(emit, &index, y, byoc_opencl_name("value"));
 }

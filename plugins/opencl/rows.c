@@ -10,40 +10,44 @@ enum { SHORT_ROW = 128, LANES = 32, WORK_GROUP = 64 };
 
 // Row r has the elements base(r) + k * step for k < length, with base(r) = r / step * step * length + r % step.
 typedef struct rows_t {
-  int64_t count, length, step;
+  byoc_opencl_size_t count, length, step;
   int64_t lanes; // work-items that share a row
 } rows_t;
 
 // Rows along the dimensions from `first` to before `end`.
-static rows_t rows_along(const byoc_opencl_shape_t *shape, int32_t first, int32_t end) {
-  rows_t rows = {.length = byoc_opencl_product(shape->dims + first, end - first),
-                 .step = byoc_opencl_product(shape->dims + end, shape->rank - end)};
-  rows.count = shape->count / rows.length;
-  rows.lanes = rows.length > SHORT_ROW ? LANES : 1;
+static rows_t rows_along(byoc_opencl_sizes_t *sizes, const byoc_opencl_shape_t *shape, int32_t first, int32_t end) {
+  byoc_opencl_size_t before = byoc_opencl_size_product(sizes, shape->dims, first);
+  rows_t rows = {.length = byoc_opencl_size_product(sizes, shape->dims + first, end - first),
+                 .step = byoc_opencl_size_product(sizes, shape->dims + end, shape->rank - end)};
+  rows.count = byoc_opencl_size_multiply(sizes, before, rows.step);
+  rows.lanes = rows.length.is_open || rows.length.known > SHORT_ROW ? LANES : 1;
   return rows;
 }
 
 // ---- text that all have in common ----
 
 static void open_rows(byoc_opencl_emit_t *emit, const char *stem, const rows_t *rows, byoc_opencl_name_t x) {
+  byoc_opencl_size_t one = byoc_opencl_size(1);
+  byoc_opencl_size_t span = byoc_opencl_size_multiply(emit->sizes, rows->step, rows->length);
+  byoc_opencl_name_t step = byoc_opencl_emit_size(emit, rows->step);
   if (rows->lanes > 1) {
-    byoc_opencl_emit_launch(emit, stem, rows->count, 1, 1, rows->lanes);
+    byoc_opencl_emit_launch(emit, stem, rows->count, one, one, rows->lanes);
     byoc_opencl_line(emit, "local float parts[%lld];", (long long)rows->lanes);
     byoc_opencl_line(emit, "const int row = get_group_id(0), lane = get_local_id(0);");
   } else {
-    int64_t block = rows->count < WORK_GROUP ? rows->count : WORK_GROUP;
-    byoc_opencl_emit_launch(emit, stem, (rows->count + block - 1) / block, 1, 1, block);
+    byoc_opencl_emit_launch_items(emit, stem, rows->count, one, one, WORK_GROUP);
     byoc_opencl_line(emit, "const int row = get_global_id(0), lane = 0;");
-    byoc_opencl_line(emit, "if (row >= %lld) return;", (long long)rows->count);
+    byoc_opencl_line(emit, "if (row >= %s) return;", BYOC_OPENCL_SIZE(emit, rows->count));
   }
-  byoc_opencl_line(emit, "const int base = row / %lld * %lld + row %% %lld;", (long long)rows->step,
-                   (long long)(rows->step * rows->length), (long long)rows->step);
+  byoc_opencl_line(emit, "const int base = row / %s * %s + row %% %s;", step.text, BYOC_OPENCL_SIZE(emit, span),
+                   step.text);
   byoc_opencl_line(emit, "global const float *x = %s + base;", x.text);
 }
 
 static void open_elements(byoc_opencl_emit_t *emit, const rows_t *rows) {
-  byoc_opencl_line(emit, "for (int k = lane; k < %lld; k += %lld) {", (long long)rows->length, (long long)rows->lanes);
-  byoc_opencl_line(emit, "const float element = x[k * %lld];", (long long)rows->step);
+  byoc_opencl_line(emit, "for (int k = lane; k < %s; k += %lld) {", BYOC_OPENCL_SIZE(emit, rows->length),
+                   (long long)rows->lanes);
+  byoc_opencl_line(emit, "const float element = x[k * %s];", BYOC_OPENCL_SIZE(emit, rows->step));
 }
 
 // Puts together what the lanes have in `name`; `join` is an expression of p and q.
@@ -75,8 +79,8 @@ static void reduce_row(byoc_opencl_emit_t *emit, const rows_t *rows, const char 
 
 // Stores `value` as the element k of the row.
 static void store_element(byoc_opencl_emit_t *emit, const byoc_value_t *y, const rows_t *rows, const char *value) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->graph, y);
-  byoc_opencl_line(emit, "const int i = base + k * %lld;", (long long)rows->step);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, y);
+  byoc_opencl_line(emit, "const int i = base + k * %s;", BYOC_OPENCL_SIZE(emit, rows->step));
   byoc_opencl_line(emit, "const float value = %s;", value);
   byoc_opencl_index_t index = byoc_opencl_index(&shape, byoc_opencl_name("i"));
   byoc_opencl_emit_store(emit, &index, y, byoc_opencl_name("value"));
@@ -131,11 +135,11 @@ static bool read_axes(const byoc_opencl_source_t *source, int32_t rank, bool *is
 }
 
 static const char *read_reduction(const byoc_opencl_source_t *source, rows_t *out_rows) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, byoc_opencl_operand(source, 0));
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, byoc_opencl_operand(source, 0));
   bool is_reduced[BYOC_OPENCL_MOST_DIMS];
   int32_t first = shape.rank, end = 0;
   if (reduction_of(source)->is_global) {
-    *out_rows = rows_along(&shape, 2, shape.rank);
+    *out_rows = rows_along(source->sizes, &shape, 2, shape.rank);
     return NULL;
   }
   if (!read_axes(source, shape.rank, is_reduced)) return "axes that are not constant, or no axes";
@@ -145,8 +149,8 @@ static const char *read_reduction(const byoc_opencl_source_t *source, rows_t *ou
     end = i + 1;
   }
   for (int32_t i = first; i < end; ++i)
-    if (!is_reduced[i] && shape.dims[i] != 1) return "axes that are not side by side";
-  *out_rows = rows_along(&shape, first < end ? first : 0, end);
+    if (!is_reduced[i] && !byoc_opencl_size_is(shape.dims[i], 1)) return "axes that are not side by side";
+  *out_rows = rows_along(source->sizes, &shape, first < end ? first : 0, end);
   return NULL;
 }
 
@@ -160,13 +164,13 @@ const char *byoc_opencl_check_reduce(const byoc_opencl_source_t *source) {
 void byoc_opencl_anchor_reduce(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source) {
   const reduction_t *reduction = reduction_of(source);
   const byoc_value_t *y = byoc_opencl_result(source, 0);
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, y);
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, y);
   byoc_opencl_index_t index = byoc_opencl_index(&shape, byoc_opencl_name("row"));
   rows_t rows;
   (void)read_reduction(source, &rows); // as check_reduce did
   open_rows(emit, "reduce", &rows, byoc_opencl_emit_argument(emit, byoc_opencl_operand(source, 0)));
   reduce_row(emit, &rows, "value", reduction->start, "element", reduction->join);
-  if (reduction->is_mean) byoc_opencl_line(emit, "value /= %lld.0f;", (long long)rows.length);
+  if (reduction->is_mean) byoc_opencl_line(emit, "value /= (float)%s;", BYOC_OPENCL_SIZE(emit, rows.length));
   byoc_opencl_line(emit, "if (lane == 0) {");
   byoc_opencl_emit_store(emit, &index, y, byoc_opencl_name("value"));
   byoc_opencl_line(emit, "}");
@@ -176,11 +180,11 @@ void byoc_opencl_anchor_reduce(byoc_opencl_emit_t *emit, const byoc_opencl_sourc
 
 // Before opset 13 the dimensions from the axis on are one.
 static const char *read_softmax(const byoc_opencl_source_t *source, rows_t *out_rows) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, byoc_opencl_operand(source, 0));
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, byoc_opencl_operand(source, 0));
   bool is_old = source->graph->node_since_version(source->node) < 13;
   int32_t axis = 0;
   if (!byoc_opencl_axis(source, "axis", shape.rank, &axis)) return "an axis out of range";
-  *out_rows = rows_along(&shape, axis, is_old ? shape.rank : axis + 1);
+  *out_rows = rows_along(source->sizes, &shape, axis, is_old ? shape.rank : axis + 1);
   return NULL;
 }
 
@@ -206,15 +210,15 @@ void byoc_opencl_anchor_softmax(byoc_opencl_emit_t *emit, const byoc_opencl_sour
 // ---- layer and instance normalisation: (x - mean) / sqrt(variance + epsilon) * scale + shift ----
 
 static const char *read_normalization(const byoc_opencl_source_t *source, rows_t *out_rows, bool *out_is_instance) {
-  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->graph, byoc_opencl_operand(source, 0));
+  byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, byoc_opencl_operand(source, 0));
   int32_t first = 2;
   *out_is_instance = strcmp(source->graph->node_operator(source->node), "InstanceNormalization") == 0;
   if (*out_is_instance && shape.rank < 3) return "an instance normalisation without positions";
   if (!*out_is_instance && !byoc_opencl_axis(source, "axis", shape.rank, &first)) return "an axis out of range";
-  *out_rows = rows_along(&shape, first, shape.rank);
+  *out_rows = rows_along(source->sizes, &shape, first, shape.rank);
   for (uint64_t i = 1; !*out_is_instance && i < 3 && byoc_opencl_operand(source, i) != NULL; ++i) {
-    byoc_opencl_shape_t factors = byoc_opencl_shape_of(source->graph, byoc_opencl_operand(source, i));
-    if (factors.count != out_rows->length) return "factors that are broadcast within a row";
+    byoc_opencl_shape_t factors = byoc_opencl_shape_of(source->sizes, byoc_opencl_operand(source, i));
+    if (!byoc_opencl_size_same(factors.count, out_rows->length)) return "factors that are broadcast within a row";
   }
   return NULL;
 }
@@ -233,7 +237,10 @@ void byoc_opencl_anchor_normalization(byoc_opencl_emit_t *emit, const byoc_openc
   bool is_instance;
   rows_t rows;
   (void)read_normalization(source, &rows, &is_instance); // as check_normalization did
-  if (is_instance) (void)snprintf(at, sizeof(at), "row %% %lld", (long long)source->graph->value_dim(y, 1));
+  if (is_instance) {
+    byoc_opencl_size_t channels = byoc_opencl_size_of(emit->sizes, y, 1);
+    (void)snprintf(at, sizeof(at), "row %% %s", BYOC_OPENCL_SIZE(emit, channels));
+  }
   byoc_opencl_name_t x = byoc_opencl_emit_argument(emit, byoc_opencl_operand(source, 0));
   byoc_opencl_name_t factors = byoc_opencl_emit_argument(emit, byoc_opencl_operand(source, 1));
   byoc_opencl_name_t epsilon = byoc_opencl_float((float)source->graph->node_float(source->node, "epsilon"));
@@ -243,10 +250,10 @@ void byoc_opencl_anchor_normalization(byoc_opencl_emit_t *emit, const byoc_openc
                    byoc_opencl_emit_argument(emit, shift).text, at);
   open_rows(emit, "normalize", &rows, x);
   reduce_row(emit, &rows, "mean", "0.0f", "element", JOIN_SUM);
-  byoc_opencl_line(emit, "mean /= %lld.0f;", (long long)rows.length);
+  byoc_opencl_line(emit, "mean /= (float)%s;", BYOC_OPENCL_SIZE(emit, rows.length));
   reduce_row(emit, &rows, "variance", "0.0f", "(element - mean) * (element - mean)", JOIN_SUM);
-  byoc_opencl_line(emit, "const float factor = 1.0f / sqrt(variance / %lld.0f + %s);", (long long)rows.length,
-                   epsilon.text);
+  byoc_opencl_line(emit, "const float factor = 1.0f / sqrt(variance / (float)%s + %s);",
+                   BYOC_OPENCL_SIZE(emit, rows.length), epsilon.text);
   open_elements(emit, &rows);
   store_element(emit, y, &rows, value);
 }

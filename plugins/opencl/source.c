@@ -13,27 +13,28 @@ byoc_value_t *byoc_opencl_result(const byoc_opencl_source_t *source, uint64_t in
                                                                 : NULL;
 }
 
-int64_t byoc_opencl_product(const int64_t *dims, int32_t count) {
-  int64_t product = 1;
-  for (int32_t i = 0; i < count; ++i) product *= dims[i];
-  return product;
-}
-
-byoc_opencl_shape_t byoc_opencl_shape(int32_t rank, const int64_t *dims) {
-  byoc_opencl_shape_t shape = {.rank = rank, .count = byoc_opencl_product(dims, rank)};
+byoc_opencl_shape_t byoc_opencl_shape(byoc_opencl_sizes_t *sizes, int32_t rank, const byoc_opencl_size_t *dims) {
+  byoc_opencl_shape_t shape = {.rank = rank, .count = byoc_opencl_size_product(sizes, dims, rank)};
   if (rank > 0) memcpy(shape.dims, dims, (size_t)rank * sizeof(*dims));
   return shape;
 }
 
-byoc_opencl_shape_t byoc_opencl_shape_of(const byoc_graph_api_t *graph, const byoc_value_t *value) {
-  byoc_opencl_shape_t shape = {.rank = graph->value_rank(value)};
-  for (int32_t i = 0; i < shape.rank; ++i) shape.dims[i] = graph->value_dim(value, i);
-  shape.count = byoc_opencl_product(shape.dims, shape.rank);
-  return shape;
+byoc_opencl_shape_t byoc_opencl_shape_of(byoc_opencl_sizes_t *sizes, const byoc_value_t *value) {
+  byoc_opencl_size_t dims[BYOC_OPENCL_MOST_DIMS];
+  int32_t rank = sizes->graph->value_rank(value);
+  for (int32_t i = 0; i < rank; ++i) dims[i] = byoc_opencl_size_of(sizes, value, i);
+  return byoc_opencl_shape(sizes, rank, dims);
 }
 
 bool byoc_opencl_same_shape(const byoc_opencl_shape_t *left, const byoc_opencl_shape_t *right) {
-  return left->rank == right->rank && memcmp(left->dims, right->dims, (size_t)left->rank * sizeof(*left->dims)) == 0;
+  if (left->rank != right->rank) return false;
+  for (int32_t i = 0; i < left->rank; ++i)
+    if (!byoc_opencl_size_same(left->dims[i], right->dims[i])) return false;
+  return true;
+}
+
+bool byoc_opencl_is_open(const byoc_opencl_source_t *source, const byoc_value_t *value) {
+  return source->graph->value_element_count(value) < 0;
 }
 
 const char *byoc_opencl_type_name(uint32_t dtype) {
@@ -69,7 +70,6 @@ const char *byoc_opencl_check_tensor(const byoc_graph_api_t *graph, const byoc_v
   if (rank < 0) return "a tensor of unknown rank";
   if (rank > BYOC_OPENCL_MOST_DIMS) return "a tensor of more than 8 dimensions";
   int64_t count = graph->value_element_count(value);
-  if (count < 0) return "a dimension that is not known when the kernels are made";
   if (count == 0) return "an empty tensor";
   return count > INT32_MAX / 4 ? "a tensor of more elements than an int counts" : NULL;
 }
@@ -129,6 +129,26 @@ static void read_list(const byoc_opencl_source_t *source, const char *name, int3
   for (int32_t i = 0; i < count; ++i) values[i] = list != NULL && given == (uint64_t)count ? list[i] : fallback;
 }
 
+// The pads of auto_pad=SAME_UPPER or SAME_LOWER: the windows are as many as the steps that the input has room for.
+static void read_same(byoc_opencl_sizes_t *sizes, byoc_opencl_window_t *w, int32_t i, bool is_lower) {
+  int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+  byoc_opencl_size_t steps = byoc_opencl_size_subtract(sizes, w->out[i], byoc_opencl_size(1));
+  byoc_opencl_size_t all = byoc_opencl_size_multiply(sizes, steps, byoc_opencl_size(w->stride[i]));
+  all = byoc_opencl_size_subtract(sizes, byoc_opencl_size_add(sizes, all, byoc_opencl_size(reach)), w->in[i]);
+  all = byoc_opencl_size_larger(sizes, all, byoc_opencl_size(0));
+  byoc_opencl_size_t less = byoc_opencl_size_divide(sizes, all, 2);
+  byoc_opencl_size_t more = byoc_opencl_size_subtract(sizes, all, less);
+  w->pad[i] = is_lower ? more : less;
+  w->pad_end[i] = is_lower ? less : more;
+}
+
+// Does a window along dimension i leave the input, or may it do so?
+static bool leaves_input(const byoc_opencl_window_t *w, int32_t i, bool rounds_up) {
+  if (!byoc_opencl_size_is(w->pad[i], 0)) return true;
+  if (w->in[i].is_open || w->out[i].is_open) return rounds_up || !byoc_opencl_size_is(w->pad_end[i], 0);
+  return (w->out[i].known - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 > w->in[i].known;
+}
+
 const char *byoc_opencl_read_window(const byoc_opencl_source_t *source, int32_t rank, const int64_t *kernel,
                                     byoc_opencl_window_t *out_window) {
   const byoc_graph_api_t *graph = source->graph;
@@ -143,21 +163,14 @@ const char *byoc_opencl_read_window(const byoc_opencl_source_t *source, int32_t 
   read_list(source, "dilations", rank, 1, w->dilation);
   read_list(source, "pads", 2 * rank, 0, pads);
   for (int32_t i = 0; i < rank; ++i) {
-    int32_t axis = 2 + i;
     w->kernel[i] = kernel[i];
-    w->in[i] = graph->value_dim(byoc_opencl_operand(source, 0), axis);
-    w->out[i] = graph->value_dim(byoc_opencl_result(source, 0), axis);
-    int64_t reach = (kernel[i] - 1) * w->dilation[i] + 1;
-    w->pad[i] = is_valid ? 0 : pads[i];
-    w->pad_end[i] = is_valid ? 0 : pads[rank + i];
-    if (is_same) {
-      int64_t all = (w->out[i] - 1) * w->stride[i] + reach - w->in[i];
-      if (all < 0) all = 0;
-      w->pad[i] = strcmp(automatic, "SAME_LOWER") == 0 ? all - all / 2 : all / 2;
-      w->pad_end[i] = all - w->pad[i];
-    }
-    if (w->pad[i] < 0 || w->pad_end[i] < 0) return "negative pads";
-    if (w->pad[i] > 0 || (w->out[i] - 1) * w->stride[i] - w->pad[i] + reach > w->in[i]) w->has_pads = true;
+    w->in[i] = byoc_opencl_size_of(source->sizes, byoc_opencl_operand(source, 0), 2 + i);
+    w->out[i] = byoc_opencl_size_of(source->sizes, byoc_opencl_result(source, 0), 2 + i);
+    if (!is_valid && !is_same && (pads[i] < 0 || pads[rank + i] < 0)) return "negative pads";
+    w->pad[i] = byoc_opencl_size(is_valid ? 0 : pads[i]);
+    w->pad_end[i] = byoc_opencl_size(is_valid ? 0 : pads[rank + i]);
+    if (is_same) read_same(source->sizes, w, i, strcmp(automatic, "SAME_LOWER") == 0);
+    w->has_pads = w->has_pads || leaves_input(w, i, graph->attribute_int(source->node, "ceil_mode", 0) != 0);
   }
   return NULL;
 }

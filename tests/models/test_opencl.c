@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models on an OpenCL device: whole, and with other targets between; skipped where no device is.
+// Models on an OpenCL device: whole, and with other targets between, or, by the argument "open", of open sizes; skipped
+// where no device is.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/file.h"
 #include "tests/support/command.h"
 
 #define SHARED BYOC_TEST_SOURCE_DIR "/../shared/models"
+
+#define OPEN   BYOC_TEST_SOURCE_DIR "/tests/models/open"
 
 #define MNIST  SHARED "/mnist/mnist.onnx"
 #define MNIST_VALUES                                                                                                   \
@@ -63,6 +67,90 @@ static void test_resnet50(void **state) {
   check_mixed("resnet50.onnx", values, "cutlass; opencl; c");
 }
 
+// ---- open sizes ----
+
+// What the artifact gives for these sizes is what `c` gives. `dims`: options of byoc run.
+static void compare_with_c(const char *dims) {
+  byoc_test_shell(0, "rm -rf reference && byoc run plain.so --random --seed 4 %s --output-dir reference", dims);
+  byoc_test_shell(0,
+                  "byoc run device.so --random --seed 4 %s $(for f in reference/*.npy; do n=${f##*/}; "
+                  "echo --expect ${n%%.npy}=$f; done)",
+                  dims);
+  byoc_test_printed("as expected");
+}
+
+static void build_both(const char *model, const char *required) {
+  byoc_test_shell(0, "byoc build '%s' -o device.so --target 'opencl; c' --plan greedy --require %s", model, required);
+  byoc_test_shell(0, "byoc build '%s' -o plain.so --target c --threads 1", model);
+}
+
+// `count` kernels of the host, and `copies` of tensors to the device and from it.
+static void expect_program(const char *model, int count, int copies) {
+  byoc_test_shell(0, "byoc build '%s' --emit=host -o host --target 'opencl; c' --plan greedy", model);
+  byoc_test_shell(0, "grep -c '^  kernel ' host || true");
+  assert_int_equal(atoi(byoc_test_output()), count);
+  byoc_test_shell(0, "grep -c '^ *copy ' host");
+  assert_int_equal(atoi(byoc_test_output()), copies);
+}
+
+static void test_15_a_open_batch(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet --batch 0 -o lenet.onnx");
+  build_both("lenet.onnx", "opencl");
+  compare_with_c("--dim batch=1");
+  compare_with_c("--dim batch=5");
+  compare_with_c("--dim batch=0");
+  expect_program("lenet.onnx", 0, 2);
+  byoc_test_shell(0, "byoc run lenet.onnx --evaluate --target 'opencl; c' --plan greedy --random --dim batch=2");
+}
+
+// Look-ups stay with the host; all between the embeddings and the outputs is the device's.
+static void test_15_a_open_sequence(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 --batch 0 --sequence 0 -o bert.onnx");
+  build_both("bert.onnx", "opencl,c");
+  compare_with_c("--dim batch=1 --dim sequence=7");
+  compare_with_c("--dim batch=2 --dim sequence=16");
+  expect_program("bert.onnx", 7, 9);
+}
+
+static void test_15_a_pictures(void **state) {
+  (void)state;
+  build_both(OPEN "/pictures.byoc", "opencl");
+  compare_with_c("--dim N=1 --dim H=5 --dim W=7");
+  compare_with_c("--dim N=2 --dim H=8 --dim W=3");
+  compare_with_c("--dim N=3 --dim H=2 --dim W=2");
+  compare_with_c("--dim N=0 --dim H=4 --dim W=4");
+  expect_program(OPEN "/pictures.byoc", 0, 12);
+}
+
+static void test_15_a_matrices(void **state) {
+  (void)state;
+  build_both(OPEN "/matrices.byoc", "opencl");
+  compare_with_c("--dim N=1 --dim M=5 --dim K=7 --dim P=1 --dim Q=4");
+  compare_with_c("--dim N=2 --dim M=3 --dim K=33 --dim P=4 --dim Q=1");
+  compare_with_c("--dim N=2 --dim M=1 --dim K=2 --dim P=3 --dim Q=3");
+  compare_with_c("--dim N=0 --dim M=2 --dim K=3 --dim P=2 --dim Q=2");
+  compare_with_c("--dim N=2 --dim M=2 --dim K=0 --dim P=2 --dim Q=1");
+  expect_program(OPEN "/matrices.byoc", 0, 20);
+}
+
+// A run that an int of a kernel cannot count is refused, and the next one is right.
+static void test_15_a_too_large(void **state) {
+  (void)state;
+  build_both(OPEN "/long.byoc", "opencl");
+  compare_with_c("--dim N=30 --dim M=70");
+  byoc_test_shell(2, "byoc run device.so --random --dim N=30000 --dim M=30000");
+  byoc_test_printed("the sizes of this run are too large for the device's kernels");
+}
+
+// What a run computes stays with the host, and the reason is told.
+static void test_15_a_declined(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc explain " OPEN "/shaped.byoc --target 'opencl; c' --plan greedy");
+  byoc_test_printed("a shape or a place that a run computes");
+}
+
 // Kernels that were compiled for this device while the model was built, once, and those of the source give the same.
 static void test_binaries(void **state) {
   (void)state;
@@ -91,14 +179,18 @@ static void test_without_a_device(void **state) {
   byoc_test_shell(0, "readelf -d mlp.so | grep NEEDED | grep -vE 'lib(c|m|dl|pthread)\\.so' || echo nothing else");
   byoc_test_printed("nothing else");
   byoc_test_shell(0, "byoc inspect mlp.so");
+  byoc_test_printed(" and 40 from it (0 and 0 if it uses the host's memory)\n");
   byoc_test_shell(1, "OCL_ICD_VENDORS=/nonexistent byoc run mlp.so --random");
   byoc_test_printed("the device 'opencl' cannot start: OpenCL has no platform; install");
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_binaries),
+int main(int argc, char **argv) {
+  const struct CMUnitTest whole[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_binaries),
                                      cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface),
                                      cmocka_unit_test(test_resnet50)};
+  const struct CMUnitTest open[] = {cmocka_unit_test(test_15_a_open_batch), cmocka_unit_test(test_15_a_open_sequence),
+                                    cmocka_unit_test(test_15_a_pictures),   cmocka_unit_test(test_15_a_matrices),
+                                    cmocka_unit_test(test_15_a_too_large),  cmocka_unit_test(test_15_a_declined)};
   int status = byoc_test_enter_folder(NULL);
   if (status != 0) return status;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
@@ -108,7 +200,8 @@ int main(void) {
     (void)byoc_test_leave_folder(NULL);
     return 77;
   }
-  status = cmocka_run_group_tests(tests, NULL, NULL);
+  const bool is_open = argc > 1 && strcmp(argv[1], "open") == 0;
+  status = is_open ? cmocka_run_group_tests(open, NULL, NULL) : cmocka_run_group_tests(whole, NULL, NULL);
   (void)byoc_test_leave_folder(NULL);
   return status;
 }
