@@ -54,18 +54,33 @@ static json_t *memories_json(const byoc_places_t *tables, uint32_t device) {
   return NULL;
 }
 
+// What of the copies a device needs none of that uses the host's memory: those of the model's inputs and outputs.
+static byoc_host_moved_t lent_bytes(const byoc_places_t *tables, uint32_t device) {
+  byoc_host_moved_t lent = {0};
+  for (uint32_t i = 0; i < tables->port_count; i++) {
+    const byoc_place_tensor_t *tensor = &tables->tensors[tables->ports[i].tensor];
+    if (tables->memories[tensor->memory].device != device) continue;
+    *(tables->ports[i].is_output ? &lent.out : &lent.in) += tensor->size_bytes;
+  }
+  return lent;
+}
+
 static json_t *device_json(const byoc_host_places_t *places, const byoc_host_device_t *device) {
   const uint32_t index = places->devices[device->index];
   uint32_t queues = 0;
   for (uint32_t i = 0; i < places->tables.queue_count; i++) queues += places->tables.queues[i].device == index;
   const byoc_host_moved_t moved = byoc_host_moved_bytes(places->program, device);
+  const byoc_host_moved_t lent = lent_bytes(&places->tables, index);
   json_t *object = json_object();
   bool ok = object != NULL && set(object, "driver", byoc_json_text(device->driver)) &&
             set(object, "ordinal", json_integer(device->ordinal)) && set(object, "type", json_integer(device->type)) &&
             set(object, "queues", json_integer(queues)) &&
             set(object, "memories", memories_json(&places->tables, index)) &&
             set(object, "copied_in_bytes", json_integer((json_int_t)moved.in)) &&
-            set(object, "copied_out_bytes", json_integer((json_int_t)moved.out));
+            set(object, "copied_out_bytes", json_integer((json_int_t)moved.out)) &&
+            set(object, "copies_of_open_size", json_integer((json_int_t)moved.open_count)) &&
+            set(object, "lent_in_bytes", json_integer((json_int_t)lent.in)) &&
+            set(object, "lent_out_bytes", json_integer((json_int_t)lent.out));
   if (ok) return object;
   json_decref(object);
   return NULL;

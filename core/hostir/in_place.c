@@ -157,8 +157,14 @@ byoc_host_moved_t byoc_host_moved_bytes(const byoc_host_program_t *program, cons
     if (i->op != BYOC_HOST_COPY) continue;
     const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
     const uint64_t bytes = byoc_host_constant_turns_of(i) * from->size_bytes;
-    if (from->device == NULL && to->device == device) moved.in += bytes;
-    if (from->device == device && to->device == NULL) moved.out += bytes;
+    const bool goes_in = from->device == NULL && to->device == device;
+    const bool comes_out = from->device == device && to->device == NULL;
+    if (!byoc_type_is_static(from->type)) {
+      moved.open_count += goes_in || comes_out;
+      continue;
+    }
+    if (goes_in) moved.in += bytes;
+    if (comes_out) moved.out += bytes;
   }
   return moved;
 }

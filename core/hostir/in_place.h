@@ -49,7 +49,8 @@ uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_plac
 
 // How many bytes a run copies from the host to a device, and back; turns and cases count in the same way.
 typedef struct byoc_host_moved_t {
-  uint64_t in, out;
+  uint64_t in, out;    // bytes
+  uint64_t open_count; // copies of values whose sizes only the run knows, which are not among the bytes
 } byoc_host_moved_t;
 byoc_host_moved_t byoc_host_moved_bytes(const byoc_host_program_t *program, const byoc_host_device_t *device);
 

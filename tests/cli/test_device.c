@@ -266,6 +266,9 @@ static void test_open_shapes(void **state) {
                             " > got.txt && diff expected.txt got.txt");
   byoc_test_shell(0, SIMDEV "byoc build open.byoc --target 'simdev; c' --plan greedy -o open.so");
   byoc_test_printed("simdev 5 operators in 3 regions");
+  byoc_test_shell(0, "byoc inspect open.so");
+  byoc_test_printed("; a run copies ");
+  byoc_test_printed(" tensors of open size\n");
   byoc_test_shell(0, OTHER("build open.byoc", "-o open.so"));
   byoc_test_printed("simother 4 operators in 2 regions");
   byoc_test_shell(0, "sed 's/: f32\\[N,4\\]$/& on {target = \"simother\"}/' open.byoc > bound.byoc");

@@ -186,8 +186,20 @@ static byoc_status_t print_modules(const char *metadata, byoc_string_t *out, byo
   return BYOC_OK;
 }
 
-// "device sim 0: 31360 bytes of workspace and 10280 of constants in scope global; a run copies 3136 bytes to it and 40
-// from it"
+// "; a run copies 3136 bytes to it and 40 from it (0 and 0 if it uses the host's memory)"
+static void print_device_copies(const json_t *device, byoc_string_t *out) {
+  const long long in = integer_of(device, "copied_in_bytes"), lent_in = integer_of(device, "lent_in_bytes");
+  const long long from = integer_of(device, "copied_out_bytes"), lent_out = integer_of(device, "lent_out_bytes");
+  byoc_string_appendf(out, "; a run copies %lld bytes to it and %lld from it", in, from);
+  if (lent_in + lent_out > 0) {
+    byoc_string_appendf(out, " (%lld and %lld if it uses the host's memory)", in - lent_in, from - lent_out);
+  }
+  const long long open = integer_of(device, "copies_of_open_size");
+  if (open > 0) byoc_string_appendf(out, ", and %lld tensor%s of open size", open, byoc_plural((uint64_t)open));
+  byoc_string_append(out, "\n");
+}
+
+// "device sim 0: 31360 bytes of workspace and 10280 of constants in scope global; ..."
 static void print_devices(const json_t *devices, byoc_string_t *out) {
   size_t index = 0, at = 0;
   const json_t *device = NULL, *memory = NULL;
@@ -201,9 +213,7 @@ static void print_devices(const json_t *devices, byoc_string_t *out) {
                           (long long)integer_of(memory, "constants_bytes"));
       byoc_string_append_shown(out, text_of(memory, "scope"));
     }
-    byoc_string_appendf(out, "; a run copies %lld bytes to it and %lld from it\n",
-                        (long long)integer_of(device, "copied_in_bytes"),
-                        (long long)integer_of(device, "copied_out_bytes"));
+    print_device_copies(device, out);
   }
 }
 
