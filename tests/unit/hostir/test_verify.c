@@ -78,6 +78,32 @@ static void test_verify_overlaps_are_refused(void **state) {
   CHECK(cases);
 }
 
+// Eight plans that are alive at once, allocated in any order; a ninth that meets one of them is refused by its name.
+static void test_verify_finds_the_plan_that_is_met(void **state) {
+  (void)state;
+  static const char *const orders[] = {"abcdefgh", "hgfedcba", "dhaebgcf", "ehcabfgd"};
+  for (size_t o = 0; o < sizeof(orders) / sizeof(orders[0]); ++o) {
+    for (int met = 0; met <= 8; ++met) {
+      char text[2048], message[64];
+      int at = snprintf(text, sizeof(text),
+                        "host program \"p\" workspace 2048 bound 0 {\n"
+                        " input %%x : f32[4]\n output %%y : f32[4]\n");
+      for (int k = 0; k < 8; ++k) {
+        at += snprintf(text + at, sizeof(text) - at, " local %%%c : f32[20] at %d\n", 'a' + k, k * 192);
+      }
+      // Between the plans of 80 bytes, and over the end of one of them.
+      at += snprintf(text + at, sizeof(text) - at, " local %%t : f32[4] at %d\n",
+                     met < 8 ? met * 192 + 64 : 3 * 192 + 128);
+      for (int k = 0; k < 8; ++k) at += snprintf(text + at, sizeof(text) - at, "allocate %%%c ", orders[o][k]);
+      at += snprintf(text + at, sizeof(text) - at, "allocate %%t free %%t copy %%x -> %%y ");
+      for (int k = 7; k >= 0; --k) at += snprintf(text + at, sizeof(text) - at, "free %%%c ", orders[(o + 1) % 4][k]);
+      snprintf(text + at, sizeof(text) - at, "}\n");
+      snprintf(message, sizeof(message), "buffer 't' overlaps '%c', which is alive", 'a' + met);
+      check(&(case_t){orders[o], text, met < 8 ? message : NULL}, 1);
+    }
+  }
+}
+
 static void test_verify_lifetimes(void **state) {
   (void)state;
 #define LOCAL " local %t : f32[4]\n"
@@ -533,6 +559,7 @@ int main(void) {
       cmocka_unit_test(test_verify_bytes_are_written_before_they_are_read),
       cmocka_unit_test(test_verify_overlaps_are_refused),
       cmocka_unit_test(test_verify_lifetimes),
+      cmocka_unit_test(test_verify_finds_the_plan_that_is_met),
       cmocka_unit_test(test_verify_branches_and_loops),
       cmocka_unit_test(test_verify_calls_fit_their_signatures),
       cmocka_unit_test(test_verify_shapes_of_values),

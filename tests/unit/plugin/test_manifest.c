@@ -213,10 +213,16 @@ static void test_a7_sizes(void **state) {
       const byoc_status_t status = byoc_abi_read(at, shape, "it", out, &diag);
       if (given >= byoc_abi_least_size(shape) && given >= size) byoc_test_ok(status, &diag);
       if (given < byoc_abi_least_size(shape)) assert_int_equal(status, BYOC_INVALID_DATA);
+      // A header is a whole struct of its own: only less than one is called no size.
+      if (status != BYOC_OK) assert_null(strstr(diag.message, "struct_size"));
       const uint32_t known = given < size ? given : size;
       assert_memory_equal(out + sizeof(header), whole + sizeof(header), known - sizeof(header));
       for (uint32_t i = known; i < size; ++i) assert_int_equal(out[i], 0);
     }
+    memcpy(whole, &(byoc_header_t){7, 1}, sizeof(byoc_header_t));
+    byoc_diag_t diag = {0};
+    assert_int_equal(byoc_abi_read(whole, shape, "it", out, &diag), BYOC_INVALID_DATA);
+    assert_string_equal(diag.message, "it has struct_size 7");
     free(whole);
     free(out);
   }
