@@ -25,6 +25,7 @@ void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, b
 void byoc_build_deinit(byoc_build_t *build) {
   if (build->allocator.resize == NULL) return; // it was never begun
   byoc_lineage_destroy(build->lineage);
+  byoc_vector_deinit(&build->initializers, build->allocator);
   byoc_pipeline_result_deinit(&build->result);
   if (!build->is_lent) byoc_graph_module_destroy(build->module);
   *build = (byoc_build_t){0};
@@ -116,9 +117,16 @@ static byoc_onnx_read_options_t complete_read(const byoc_build_t *build, const b
   return read;
 }
 
-byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
-                              byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
+static byoc_status_t note_initializers(byoc_build_t *build, byoc_diag_t *diag) {
+  for (size_t i = 0; build->module != NULL && i < build->module->constants.count; ++i) {
+    byoc_constant_t *constant = build->module->constants.data[i];
+    if (!byoc_vector_push(&build->initializers, build->allocator, constant)) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_file(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
+                               byoc_diag_t *diag) {
   file_form_t form = FORM_ONNX;
   BYOC_RETURN_IF_ERROR(look_inside(path, diag, &form));
   if (form != FORM_ONNX) return read_text(build, path, form, options, diag);
@@ -129,11 +137,19 @@ byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_
   return BYOC_OK;
 }
 
+byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
+                              byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
+  BYOC_RETURN_IF_ERROR(read_file(build, path, options, diag));
+  return note_initializers(build, diag);
+}
+
 byoc_status_t byoc_build_read_memory(byoc_build_t *build, const void *data, size_t size_bytes, const char *name,
                                      const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
   const byoc_onnx_read_options_t read = complete_read(build, options);
-  return byoc_onnx_read_memory(data, size_bytes, name, &read, build->allocator, diag, &build->module);
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_memory(data, size_bytes, name, &read, build->allocator, diag, &build->module));
+  return note_initializers(build, diag);
 }
 
 void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_simplified) {
@@ -189,6 +205,8 @@ static byoc_compose_options_t complete(const byoc_build_t *build, const byoc_com
   options.trace = build->options.trace;
   options.fused = build->fused;
   options.fused_count = build->fused_count;
+  options.initializers = build->initializers.data;
+  options.initializer_count = build->initializers.count;
   return options;
 }
 

@@ -55,9 +55,10 @@ typedef struct byoc_build_t {
   byoc_build_options_t options;
   byoc_graph_module_t *module; // as far along the road as the build went; owned by the build unless it was lent
   bool is_lent, is_simplified;
-  byoc_pipeline_result_t result; // the placement, the plan, the host program: owned by the build
-  byoc_lineage_t *lineage;       // of the model as it was read, if the build is traced
-  const byoc_fused_t *fused;     // tensors that no instruction makes
+  byoc_pipeline_result_t result;               // the placement, the plan, the host program: owned by the build
+  BYOC_VECTOR(byoc_constant_t *) initializers; // the constants of the model as it was read
+  byoc_lineage_t *lineage;                     // of the model as it was read, if the build is traced
+  const byoc_fused_t *fused;                   // tensors that no instruction makes
   size_t fused_count;
 } byoc_build_t;
 

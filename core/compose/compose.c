@@ -271,7 +271,7 @@ static byoc_status_t add_jobs(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count; k++) {
     BYOC_RETURN_IF_ERROR(add_entry_jobs(composing, &composing->entries[k]));
   }
-  return BYOC_OK;
+  return composing->options->in_haste ? BYOC_OK : byoc_composing_sign_code(composing);
 }
 
 static byoc_status_t compile(byoc_composing_t *composing) {
@@ -362,7 +362,14 @@ static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_name
   byoc_string_t header;
   byoc_string_init(&header, composing->allocator);
   char *linked = byoc_path_join(composing->allocator, composing->folder, "model.so");
-  byoc_status_t status = linked == NULL ? byoc_diag_out_of_memory(diag) : byoc_composing_link(composing, linked);
+  byoc_status_t status = BYOC_OK;
+  if (linked == NULL) {
+    status = byoc_diag_out_of_memory(diag);
+  } else if (options->replaces != NULL) {
+    status = byoc_composing_replace(composing, linked);
+  } else {
+    status = byoc_composing_link(composing, linked);
+  }
   if (status == BYOC_OK && options->keep_header) status = emit_header(composing, &header);
   if (status == BYOC_OK) status = add_weights(composing, has_named_weights, files);
   if (status == BYOC_OK) {
@@ -379,12 +386,17 @@ static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_name
 
 static byoc_status_t compose_linked(byoc_composing_t *composing) {
   const bool has_named_weights = composing->options->weights_path != NULL;
+  const bool replaces = composing->options->replaces != NULL;
   byoc_diag_t *diag = composing->diag;
   BYOC_RETURN_IF_ERROR(byoc_file_check_place(composing->options->output, diag));
   BYOC_RETURN_IF_ERROR(prepare(composing));
-  BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(composing->native->compiler, diag, &composing->compiler_version));
+  if (replaces) {
+    BYOC_RETURN_IF_ERROR(byoc_composing_adopt_compiler(composing));
+  } else {
+    BYOC_RETURN_IF_ERROR(byoc_c_compiler_version(composing->native->compiler, diag, &composing->compiler_version));
+  }
   BYOC_RETURN_IF_ERROR(add_jobs(composing));
-  BYOC_RETURN_IF_ERROR(compile(composing));
+  if (!replaces) BYOC_RETURN_IF_ERROR(compile(composing));
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-compose", composing->allocator, diag, &composing->folder));
   return link_and_install(composing, has_named_weights);
 }

@@ -104,7 +104,14 @@ typedef struct byoc_compose_options_t {
   // The weights file: it lies in the folder of the artifact when that is run, and what it holds for other artifacts
   // stays. NULL: one of its own beside the artifact, model.so → model.weights.
   const char *weights_path;
-  byoc_file_set_t *files; // appear together with the artifact and its header, or not at all; may be NULL
+  byoc_file_set_t *files;               // appear together with the artifact and its header, or not at all; may be NULL
+  byoc_constant_t *const *initializers; // the constants of the model as it was read, for the metadata
+  size_t initializer_count;
+  const char *const *words; // the options that the code depends on, as on a command line, for the metadata
+  size_t word_count;
+  // An artifact whose code is taken as it is, with the data of this program: nothing is compiled. It is refused if the
+  // program would have other code (core/compose/replace.c). NULL: none.
+  const char *replaces;
   byoc_compose_place_t place;
 } byoc_compose_options_t;
 

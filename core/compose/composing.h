@@ -61,8 +61,18 @@ static inline size_t byoc_kernel_unit_count(size_t kernel_count) {
 // but for their names.
 byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing);
 
+// code.c: writes into the metadata which code the jobs are. Two artifacts of the same code differ in their data alone.
+byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing);
+
 // link_artifact.c: links the objects at `output`, as the form of the artifact wants it.
 byoc_status_t byoc_composing_link(byoc_composing_t *composing, const char *output);
+// What is behind the code of a shared object: appended weights, and the seal.
+byoc_status_t byoc_composing_seal(byoc_composing_t *composing, const char *output);
+
+// replace.c: takes the code of the artifact options->replaces. First what the metadata say of its compiler; then, when
+// they are whole, writes at `output` that artifact with the data of these programs.
+byoc_status_t byoc_composing_adopt_compiler(byoc_composing_t *composing);
+byoc_status_t byoc_composing_replace(byoc_composing_t *composing, const char *output);
 
 // What the final link gets.
 typedef struct byoc_joined_t {

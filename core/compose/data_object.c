@@ -16,7 +16,7 @@ enum { PAGE_BYTES = 4096 };
 // Names of sections and symbols, in one table.
 typedef struct names_t {
   char none[1];
-  char data_section[sizeof(".rodata.byoc_data")];
+  char data_section[sizeof(BYOC_DATA_SECTION)];
   char metadata_section[sizeof(BYOC_ARTIFACT_METADATA_SECTION)];
   char symbols_section[sizeof(".symtab")];
   char names_section[sizeof(".strtab")];
@@ -24,8 +24,8 @@ typedef struct names_t {
   char data[sizeof("byoc_data")];
   char metadata[sizeof("byoc_metadata")];
 } names_t;
-static const names_t names = {"",          ".rodata.byoc_data", BYOC_ARTIFACT_METADATA_SECTION,
-                              ".symtab",   ".strtab",           ".note.GNU-stack",
+static const names_t names = {"",          BYOC_DATA_SECTION, BYOC_ARTIFACT_METADATA_SECTION,
+                              ".symtab",   ".strtab",         ".note.GNU-stack",
                               "byoc_data", "byoc_metadata"};
 #define NAME(member) ((uint32_t)offsetof(names_t, member))
 

@@ -5,6 +5,9 @@
 
 #include "core/compose/layout.h"
 
+// The section of an artifact that byoc_data is, alone.
+#define BYOC_DATA_SECTION ".byoc.data"
+
 // Writes an object that defines byoc_data and byoc_metadata (texts, each with its NUL), for the machine that the object
 // `machine` is for.
 byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const byoc_bytes_t *metadata,

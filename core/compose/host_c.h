@@ -3,6 +3,7 @@
 #ifndef BYOC_CORE_COMPOSE_HOST_C_H_
 #define BYOC_CORE_COMPOSE_HOST_C_H_
 
+#include "core/base/json.h"
 #include "core/compose/compose.h"
 #include "core/compose/layout.h"
 #include "core/hostir/places.h"
@@ -186,5 +187,16 @@ void byoc_host_c_comment(byoc_string_t *out, const char *text);
 byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     const byoc_data_layout_t *layout, const char *compiler_version,
                                     byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);
+// Where the metadata say which code it is, so many digits of BYOC_CODE_UNKNOWN stand at first (core/compose/code.c).
+#define BYOC_CODE_KEY     "\"code\":\""
+#define BYOC_CODE_UNKNOWN "00000000000000000000000000000000"
+// May the code depend on the elements of this constant of the model? Texts are in the code.
+static inline bool byoc_compose_is_read(const byoc_constant_t *constant) {
+  return constant->is_read || constant->type->dtype == BYOC_DTYPE_STRING;
+}
+// What the metadata say of the content of such a one.
+json_t *byoc_compose_read_json(byoc_constant_t *constant);
+// A hash of everything about a module that has a part in the artifact, its constants aside.
+void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher);
 
 #endif // BYOC_CORE_COMPOSE_HOST_C_H_

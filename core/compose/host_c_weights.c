@@ -33,15 +33,8 @@ void byoc_host_c_emit_weight_data(const byoc_host_c_t *host, byoc_string_t *out)
 void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out) {
   const byoc_data_layout_t *layout = host->layout;
   if (layout->weights.count == 0) return;
-  byoc_string_append(out, "// What is taken from the weights file: hash and size.\n"
-                          "static const byoc_model_weight_t host_weights_wanted[] = {\n");
-  for (size_t i = 0; i < layout->weights.count; i++) {
-    const byoc_data_entry_t *entry = layout->weights.data[i];
-    byoc_string_appendf(out, "    {0x%016" PRIx64 ", %zu}, // ", entry->weight_hash, entry->size_bytes);
-    byoc_host_c_comment(out, entry->name != NULL ? entry->name : "");
-    byoc_string_append(out, "\n");
-  }
-  byoc_string_append(out, "};\nstatic const byoc_model_weight_use_t host_weight_uses[] = {\n");
+  byoc_string_append(out, "// Where the pointers of the tables point to in the weights, which lie in a weights file.\n"
+                          "static const byoc_model_weight_use_t host_weight_uses[] = {\n");
   byoc_string_append_bytes(out, host->weight_uses.data, host->weight_uses.size);
   if (host->weight_uses.failed) out->failed = true;
   byoc_string_append(out, host->weight_use_count == 0 ? "    {0},\n};\n" : "};\n");
@@ -50,6 +43,8 @@ void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out) {
   const bool is_file = host->options->weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL;
   if (is_file) byoc_string_append_c_quoted(out, byoc_path_base(host->options->weights_path));
   if (!is_file) byoc_string_append(out, "0");
-  byoc_string_appendf(out, ", %zu, %zu, host_weights_wanted, host_weights, host_weight_uses, &host_weights_state};\n\n",
-                      layout->weights.count, host->weight_use_count);
+  byoc_string_appendf(out,
+                      ", %zu, %zu,\n    (const byoc_model_weight_t *)(const void *)(byoc_data + %" PRIu64 "), "
+                      "host_weights,\n    host_weight_uses, &host_weights_state};\n\n",
+                      layout->weights.count, host->weight_use_count, layout->wanted->offset_bytes);
 }

@@ -174,6 +174,22 @@ static byoc_status_t add_others(byoc_data_layout_t *layout, const byoc_host_prog
   return BYOC_OK;
 }
 
+// The hashes of the weights are data, and not code: whoever exchanges weights writes others there.
+static byoc_status_t add_wanted(byoc_data_layout_t *layout, byoc_diag_t *diag) {
+  const size_t count = layout->weights.count;
+  byoc_model_weight_t *wanted = BYOC_ARENA_ARRAY(&layout->arena, byoc_model_weight_t, count);
+  byoc_data_entry_t *entry = BYOC_ARENA_NEW(&layout->arena, byoc_data_entry_t);
+  if (count == 0) return BYOC_OK;
+  if (wanted == NULL || entry == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; i++) {
+    const byoc_data_entry_t *weight = layout->weights.data[i];
+    wanted[i] = (byoc_model_weight_t){.hash = weight->weight_hash, .size_bytes = weight->size_bytes};
+  }
+  *entry = (byoc_data_entry_t){.data = wanted, .size_bytes = count * sizeof(*wanted)};
+  layout->wanted = entry;
+  return add_inside(layout, entry, diag);
+}
+
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs, size_t count, bool is_external,
                                       byoc_allocator_t allocator, byoc_diag_t *diag, byoc_data_layout_t *out_layout) {
   byoc_data_layout_t *layout = out_layout;
@@ -187,6 +203,7 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs
   layout->constants_size_bytes += layout->size_bytes;
   layout->constant_count = layout->entries.count;
   for (size_t i = 0; i < count && status == BYOC_OK; i++) status = add_others(layout, programs[i], diag);
+  if (status == BYOC_OK) status = add_wanted(layout, diag);
   if (status != BYOC_OK) byoc_data_layout_deinit(layout);
   return status;
 }

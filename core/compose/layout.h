@@ -36,7 +36,9 @@ typedef struct byoc_data_layout_t {
   uint64_t size_bytes;
   uint64_t constants_size_bytes; // of all tensors, padding included where they lie in the section
   size_t constant_count;         // of the first entries that are tensors
-  bool is_external;              // tensors lie outside
+  // What is taken from the weights file, as the artifact looks it up (byoc_model_weight_t); NULL: nothing is.
+  const byoc_data_entry_t *wanted;
+  bool is_external; // tensors lie outside
 } byoc_data_layout_t;
 
 // Lays out the constants that the programs' instructions use, then their engines' constants, texts and blobs, and the

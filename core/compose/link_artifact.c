@@ -219,16 +219,20 @@ static byoc_status_t link_files(linking_t *linking, const char *output) {
   return status;
 }
 
+byoc_status_t byoc_composing_seal(byoc_composing_t *composing, const char *output) {
+  if (composing->options->weights == BYOC_COMPOSE_WEIGHTS_APPENDED && composing->layout.weights.count > 0) {
+    BYOC_RETURN_IF_ERROR(byoc_weights_file_append(&composing->layout, output, composing->diag));
+  }
+  return byoc_compose_seal(output, composing->diag);
+}
+
 static byoc_status_t finish(const linking_t *linking, const char *output) {
   byoc_composing_t *composing = linking->composing;
   const byoc_compose_options_t *options = composing->options;
   if (byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED) {
     return byoc_compose_make_static(&linking->job, options, composing->allocator, composing->diag);
   }
-  if (options->weights == BYOC_COMPOSE_WEIGHTS_APPENDED && composing->layout.weights.count > 0) {
-    BYOC_RETURN_IF_ERROR(byoc_weights_file_append(&composing->layout, output, composing->diag));
-  }
-  return byoc_compose_seal(output, composing->diag);
+  return byoc_composing_seal(composing, output);
 }
 
 byoc_status_t byoc_composing_link(byoc_composing_t *composing, const char *output) {

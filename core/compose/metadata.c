@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metadata of an artifact: what it was made from, as JSON. No paths, no dates: the same inputs give the same text.
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,38 +131,66 @@ static json_t *constants_json(const byoc_data_layout_t *layout) {
   return NULL;
 }
 
-// Everything about a module that has a part in the artifact.
-static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
-  byoc_hasher_t hasher;
-  byoc_hasher_init(&hasher);
+void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher) {
   const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
                          module->engine_symbol, module->packed_symbol, module->engine_name};
   const char *device_texts[] = {module->driver_symbol, module->driver_name};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-    byoc_hasher_update_text(&hasher, texts[i] != NULL ? texts[i] : "");
+    byoc_hasher_update_text(hasher, texts[i] != NULL ? texts[i] : "");
   }
   for (size_t i = 0; i < sizeof(device_texts) / sizeof(device_texts[0]); i++) {
-    if (device_texts[i] != NULL) byoc_hasher_update_text(&hasher, device_texts[i]);
+    if (device_texts[i] != NULL) byoc_hasher_update_text(hasher, device_texts[i]);
   }
-  for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(&hasher, module->flags.data[i]);
-  for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(&hasher, module->symbols.data[i]);
-  for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_text(&hasher, module->needed.data[i]);
-  for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_text(&hasher, module->search.data[i]);
+  for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(hasher, module->flags.data[i]);
+  for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(hasher, module->symbols.data[i]);
+  for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_text(hasher, module->needed.data[i]);
+  for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_text(hasher, module->search.data[i]);
   for (size_t i = 0; i < module->files.count; i++) {
-    byoc_hasher_update(&hasher, module->files.data[i].data, module->files.data[i].size_bytes);
+    byoc_hasher_update(hasher, module->files.data[i].data, module->files.data[i].size_bytes);
   }
   for (size_t i = 0; i < module->blobs.count; i++) {
-    byoc_hasher_update_text(&hasher, module->blobs.data[i].name);
-    byoc_hasher_update(&hasher, module->blobs.data[i].data, module->blobs.data[i].size_bytes);
+    byoc_hasher_update_text(hasher, module->blobs.data[i].name);
+    byoc_hasher_update(hasher, module->blobs.data[i].data, module->blobs.data[i].size_bytes);
   }
-  for (size_t i = 0; i < module->entries.count; i++) byoc_hasher_update_text(&hasher, module->entries.data[i]);
+  for (size_t i = 0; i < module->entries.count; i++) byoc_hasher_update_text(hasher, module->entries.data[i]);
   for (size_t i = 0; i < module->variants.count; i++) {
     const byoc_device_form_t *form = &module->variants.data[i];
-    byoc_hasher_update_text(&hasher, form->format);
-    byoc_hasher_update_text(&hasher, form->architecture);
-    byoc_hasher_update_text(&hasher, form->options);
-    byoc_hasher_update(&hasher, form->data, form->size_bytes);
+    byoc_hasher_update_text(hasher, form->format);
+    byoc_hasher_update_text(hasher, form->architecture);
+    byoc_hasher_update_text(hasher, form->options);
+    byoc_hasher_update(hasher, form->data, form->size_bytes);
   }
+}
+
+json_t *byoc_compose_read_json(byoc_constant_t *constant) {
+  return json_sprintf("%016" PRIx64, byoc_constant_hash(constant));
+}
+
+// What became of the constants of the model: "stored" as they are, or not; and the hash of those that the code may
+// depend on.
+static json_t *initializers_json(const byoc_compose_options_t *options, const byoc_data_layout_t *layout) {
+  json_t *array = json_array();
+  bool ok = array != NULL;
+  for (size_t i = 0; i < options->initializer_count && ok; i++) {
+    byoc_constant_t *constant = options->initializers[i];
+    const bool is_stored = byoc_data_layout_find(layout, constant->data, constant->size_bytes) != NULL;
+    json_t *object = json_object();
+    ok = object != NULL && set(object, "name", byoc_json_text(constant->name)) &&
+         set(object, "type", type_json(constant->type)) && set(object, "stored", json_boolean(is_stored)) &&
+         (!byoc_compose_is_read(constant) || set(object, "read", byoc_compose_read_json(constant))) &&
+         json_array_append(array, object) == 0;
+    json_decref(object);
+  }
+  if (ok) return array;
+  json_decref(array);
+  return NULL;
+}
+
+// Everything about a module that has a part in the artifact.
+static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
+  byoc_hasher_t hasher;
+  byoc_hasher_init(&hasher);
+  byoc_compose_hash_module(module, &hasher);
   for (size_t i = 0; i < module->constants.count; i++) {
     byoc_hasher_update(&hasher, module->constants.data[i].data, module->constants.data[i].size_bytes);
   }
@@ -335,37 +364,41 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   const char *triple = options->targets != NULL ? options->targets->triple : NULL;
   const byoc_compose_place_t *place = &options->place;
   json_t *root = json_object();
-  bool ok =
-      byoc_host_dim_names(program, &arena, &dims) && root != NULL && set(root, "format", json_integer(1)) &&
-      set(root, "byoc", json_string(BYOC_VERSION_TEXT)) && set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
-      set(root, "model", byoc_json_text(options->model_name)) &&
-      (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
-                             set(root, "entries", texts_json(place->names, place->count)))) &&
-      (place->level_count == 0 || (set(root, "level", byoc_json_text(place->levels[place->level].name)) &&
-                                   set(root, "levels", levels_json(place)))) &&
-      set(root, "machine", json_string(byoc_machine_name(machine))) &&
-      (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
-      set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
-      set(root, "threads", json_integer(options->thread_count)) &&
-      (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
-      set(root, "targets", targets_json(options->targets)) &&
-      set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
-      set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
-      (dims.count == 0 || set(root, "dimensions", dimensions_json(&dims))) &&
-      set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
-      (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
-       set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
-      set(root, "constants", constants_json(layout)) && set(root, "modules", modules_json(program)) &&
-      (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
-                                    set(root, "rank_count", json_integer(program->rank_count)))) &&
-      (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
-      (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
-      (devices == NULL || set(root, "devices", json_incref(devices))) && set(root, "host", summary_json(program)) &&
-      ((!options->profile && !options->trace) ||
-       set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
-      (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, BYOC_FUSED_INSIDE)) &&
-                           set(root, "views", byoc_compose_fused_json(options, BYOC_FUSED_VIEW)) &&
-                           set(root, "wholes", byoc_compose_fused_json(options, BYOC_FUSED_WHOLE))));
+  bool ok = byoc_host_dim_names(program, &arena, &dims) && root != NULL && set(root, "format", json_integer(1)) &&
+            set(root, "byoc", json_string(BYOC_VERSION_TEXT)) && set(root, "code", json_string(BYOC_CODE_UNKNOWN)) &&
+            (options->word_count == 0 || set(root, "options", texts_json(options->words, options->word_count))) &&
+            set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
+            set(root, "model", byoc_json_text(options->model_name)) &&
+            (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
+                                   set(root, "entries", texts_json(place->names, place->count)))) &&
+            (place->level_count == 0 || (set(root, "level", byoc_json_text(place->levels[place->level].name)) &&
+                                         set(root, "levels", levels_json(place)))) &&
+            set(root, "machine", json_string(byoc_machine_name(machine))) &&
+            (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
+            set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
+            set(root, "threads", json_integer(options->thread_count)) &&
+            (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
+            set(root, "targets", targets_json(options->targets)) &&
+            set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
+            set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
+            (dims.count == 0 || set(root, "dimensions", dimensions_json(&dims))) &&
+            set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
+            (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
+             set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
+            set(root, "constants", constants_json(layout)) &&
+            (options->initializer_count == 0 || set(root, "initializers", initializers_json(options, layout))) &&
+            set(root, "modules", modules_json(program)) &&
+            (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
+                                          set(root, "rank_count", json_integer(program->rank_count)))) &&
+            (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
+            (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
+            (devices == NULL || set(root, "devices", json_incref(devices))) &&
+            set(root, "host", summary_json(program)) &&
+            ((!options->profile && !options->trace) ||
+             set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
+            (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, BYOC_FUSED_INSIDE)) &&
+                                 set(root, "views", byoc_compose_fused_json(options, BYOC_FUSED_VIEW)) &&
+                                 set(root, "wholes", byoc_compose_fused_json(options, BYOC_FUSED_WHOLE))));
   if (ok) dumped = byoc_json_dump(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);

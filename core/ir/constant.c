@@ -61,6 +61,15 @@ byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *n
   return constant_register(module, name, type, copy);
 }
 
+bool byoc_constant_assign(byoc_constant_t *constant, const void *data) {
+  void *copy = byoc_constant_memory(constant->module, constant->type);
+  if (!copy) return false;
+  if (constant->size_bytes > 0) memcpy(copy, data, constant->size_bytes);
+  constant->data = copy;
+  constant->hash = 0;
+  return true;
+}
+
 uint64_t byoc_constant_hash(byoc_constant_t *constant) {
   if (constant->hash) return constant->hash;
   uint64_t hash = byoc_type_hash(constant->type, 0);
@@ -105,12 +114,19 @@ bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number) {
   return true;
 }
 
+// No constant is made read-only.
+static void note_read(const byoc_constant_t *constant) {
+  ((byoc_constant_t *)(uintptr_t)constant)->is_read = true;
+}
+
 double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index) {
   assert(index >= 0 && index < byoc_type_element_count(constant->type));
+  note_read(constant);
   return byoc_element_f64(constant->type->dtype, constant->data, (size_t)index);
 }
 
 int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index) {
   assert(index >= 0 && index < byoc_type_element_count(constant->type));
+  note_read(constant);
   return byoc_element_i64(constant->type->dtype, constant->data, (size_t)index);
 }

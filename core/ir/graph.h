@@ -54,6 +54,7 @@ struct byoc_constant_t {
   const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
   size_t size_bytes;
   uint64_t hash; // of type and content; 0 until it is computed (byoc_constant_hash)
+  bool is_read;  // an element was asked for by its index, so that code may depend on it
 };
 
 typedef enum byoc_value_kind_t {
@@ -193,6 +194,8 @@ byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *nam
 // Makes an uninitialised constant; the caller fills its data (not const yet) before anybody reads it.
 byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                         void **out_data);
+// Gives a constant other numbers, of which it takes a copy, before anything was made of it. False if out of memory.
+bool byoc_constant_assign(byoc_constant_t *constant, const void *data);
 uint64_t byoc_constant_hash(byoc_constant_t *constant);
 bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and content
 // Element `index` as a number; integers beyond 2^53 are exact only through _int.

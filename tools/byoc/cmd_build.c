@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "build_replacing.h"
 #include "command.h"
 #include "core/base/file_set.h"
 #include "core/base/log.h"
@@ -15,6 +16,7 @@
 #include "explain.h"
 #include "session.h"
 #include "tools/common/print.h"
+#include "weights_take.h"
 
 typedef struct build_options_t {
   byoc_session_options_t session;
@@ -22,6 +24,8 @@ typedef struct build_options_t {
   const char *save_plan, *html, *require, *weights, *threads;
   bool profile, huge_pages, constants;
   byoc_text_items_t entries; // instead of the model
+  byoc_text_items_t words;   // of the options
+  const byoc_build_replacing_t *replacing;
 } build_options_t;
 
 // NAME=MODEL of --entry.
@@ -114,6 +118,11 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   byoc_status_t status = byoc_print_text(&placed, diag);
   byoc_string_deinit(&placed);
   return status;
+}
+
+static byoc_status_t print_replaced(const build_options_t *options) {
+  byoc_print("%s: other weights, the code of %s\n", options->replacing->output, options->replacing->artifact);
+  return BYOC_OK;
 }
 
 static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
@@ -235,6 +244,9 @@ static byoc_status_t open_session(byoc_session_t *session, const build_options_t
 static byoc_status_t compile(byoc_session_t *session, const build_options_t *options, const char *model,
                              bool *out_is_host, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, model, diag));
+  if (options->replacing != NULL && options->replacing->arrays != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_weights_take(&session->setup.build, options->replacing->arrays, diag));
+  }
   *out_is_host = session->setup.build.result.program != NULL;
   const bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   return byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag);
@@ -247,6 +259,7 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
+  if (options->replacing != NULL) return print_replaced(options);
   return print_summary(session, is_host, compose->output, diag);
 }
 
@@ -380,7 +393,8 @@ static byoc_status_t build_programs(programs_t *programs, const build_options_t 
   }
   if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, compose, diag);
   byoc_progress_wipe();
-  return status == BYOC_OK ? print_programs(programs, compose->output, diag) : status;
+  if (status != BYOC_OK) return status;
+  return options->replacing != NULL ? print_replaced(options) : print_programs(programs, compose->output, diag);
 }
 
 static byoc_status_t build_all(const build_options_t *options, const entry_option_t *entries,
@@ -420,11 +434,19 @@ static byoc_status_t build(const build_options_t *options, byoc_file_set_t *file
       .profile = options->profile,
       .keep_header = true,
       .huge_pages = options->huge_pages,
+      .words = options->words.items,
+      .word_count = options->words.count,
       .files = files,
   };
   BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("--weights", options->weights, &compose, diag));
-  BYOC_RETURN_IF_ERROR(check_options(options, entries, &compose, diag));
-  return build_all(options, entries, &compose, diag);
+  char *weights = NULL;
+  if (options->replacing != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_build_keep_code(options->replacing, &compose, diag, &weights));
+  }
+  byoc_status_t status = check_options(options, entries, &compose, diag);
+  if (status == BYOC_OK) status = build_all(options, entries, &compose, diag);
+  byoc_free(byoc_allocator_system(), weights);
+  return status;
 }
 
 // One number is that of the contexts, too; 0 leaves it to them.
@@ -436,8 +458,8 @@ static byoc_status_t read_threads(build_options_t *options, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-int byoc_main_build(int argc, char **argv) {
-  build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}};
+static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
+  build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}, .replacing = replacing};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
        "the shared object, or by its ending a static library (.a), an object (.o) or a folder of C source (.c) "
@@ -501,8 +523,11 @@ int byoc_main_build(int argc, char **argv) {
   };
   byoc_diag_t diag = {0};
   byoc_file_set_t files = {0};
+  byoc_arena_t arena;
   bool done = false;
+  byoc_arena_init(&arena, byoc_allocator_system());
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
+  if (status == BYOC_OK && !done) status = byoc_build_words(&usage, argc, argv, &arena, &diag, &options.words);
   if (status == BYOC_OK && !done) {
     if (options.emit != NULL && byoc_option_is_stdout(options.output)) options.output = NULL;
     status = read_threads(&options, &diag);
@@ -511,5 +536,14 @@ int byoc_main_build(int argc, char **argv) {
     const char *what = options.model != NULL ? options.model : options.output;
     if (status != BYOC_OK && what != NULL) byoc_diag_context(&diag, status, "building %s", what);
   }
+  byoc_arena_deinit(&arena);
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}
+
+int byoc_main_build(int argc, char **argv) {
+  return run(argc, argv, NULL);
+}
+
+int byoc_build_replacing(const byoc_build_replacing_t *replacing, int argc, char **argv) {
+  return run(argc, argv, replacing);
 }

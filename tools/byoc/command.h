@@ -15,6 +15,7 @@
   X(profile, "profile", "time each instruction of an artifact, against what the machine can do")                       \
   X(conform, "conform", "run ONNX backend test cases and say which pass")                                              \
   X(inspect, "inspect", "show what is inside an artifact or a model")                                                  \
+  X(weights, "weights", "list an artifact's weights, or exchange them without a build")                                \
   X(costs, "costs", "list, export, import or prune the costs that builds have measured")                               \
   X(targets, "targets", "list the targets that there are, with their options")                                         \
   X(ops, "ops", "list the operators, their attributes, and which targets' rules name them")                            \

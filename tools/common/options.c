@@ -113,8 +113,9 @@ static const byoc_option_row_t *find_row(const byoc_usage_t *usage, const char *
   return NULL;
 }
 
-// Parses one option and its value; *index skips what was used.
-static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **argv, int *index, byoc_diag_t *diag) {
+// Finds the row of an option and its value (NULL: none); *index skips what was used.
+static byoc_status_t split_option(const byoc_usage_t *usage, int argc, char **argv, int *index, byoc_diag_t *diag,
+                                  const byoc_option_row_t **out_row, const char **out_value) {
   const char *word = argv[*index];
   const byoc_option_row_t *row = find_row(usage, word);
   if (row == NULL) return unknown_option(usage, word, diag);
@@ -125,18 +126,51 @@ static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **ar
   } else if (word[2] != '\0') {
     value = word + 2; // -oFILE
   }
-  if (row->kind == BYOC_OPT_FLAG) {
-    if (value == NULL) return set_value(row, NULL, diag);
+  if (row->kind == BYOC_OPT_FLAG && value != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes no value", row->name);
   }
-  if (value == NULL && row->kind != BYOC_OPT_MAYBE) {
+  if (value == NULL && row->kind != BYOC_OPT_MAYBE && row->kind != BYOC_OPT_FLAG) {
     if (*index + 1 >= argc) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s needs a value: --%s %s", row->name, row->name,
                              row->placeholder);
     }
     value = argv[++*index];
   }
+  *out_row = row;
+  *out_value = value;
+  return BYOC_OK;
+}
+
+static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **argv, int *index, byoc_diag_t *diag) {
+  const byoc_option_row_t *row = NULL;
+  const char *value = NULL;
+  BYOC_RETURN_IF_ERROR(split_option(usage, argc, argv, index, diag, &row, &value));
   return set_value(row, value, diag);
+}
+
+static bool is_listed(const char *const *names, const char *name) {
+  while (*names != NULL && strcmp(*names, name) != 0) ++names;
+  return *names != NULL;
+}
+
+byoc_status_t byoc_options_words(const byoc_usage_t *usage, int argc, char **argv, const char *const *left_out,
+                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_items_t *out_words) {
+  out_words->count = 0;
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
+    const byoc_option_row_t *row = NULL;
+    const char *value = NULL;
+    if (argv[i][0] != '-' || argv[i][1] == '\0') continue;
+    BYOC_RETURN_IF_ERROR(split_option(usage, argc, argv, &i, diag, &row, &value));
+    if (is_listed(left_out, row->name)) continue;
+    if (out_words->count == BYOC_MAX_LIST) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s is given more than %d options", usage->command,
+                             BYOC_MAX_LIST);
+    }
+    const char *word = byoc_arena_format(arena, "--%s%s%s", row->name, value != NULL ? "=" : "", value ? value : "");
+    if (word == NULL) return byoc_diag_out_of_memory(diag);
+    out_words->items[out_words->count++] = word;
+  }
+  return BYOC_OK;
 }
 
 static byoc_status_t add_operand(const byoc_usage_t *usage, const char *word, const char **operands, size_t *count,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/arena.h"
 #include "core/base/diag.h"
 
 enum { BYOC_MAX_LIST = 64 };
@@ -57,6 +58,11 @@ typedef struct byoc_usage_t {
 // tools/common/usage.h. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);
+
+// The options of argv, which was parsed already, as words "--name=value" in the arena; those named in `left_out`, which
+// ends in NULL, are left out.
+byoc_status_t byoc_options_words(const byoc_usage_t *usage, int argc, char **argv, const char *const *left_out,
+                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_items_t *out_words);
 
 // True for the word that stands for standard output in the options of commands that print text.
 static inline bool byoc_option_is_stdout(const char *output) {
