@@ -15,7 +15,7 @@ byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_targe
                                    size_t *out_changes);
 
 // Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant with one element or one
-// per channel.
+// per channel. Batch normalisations by constants are such operators.
 bool byoc_is_channelwise(const byoc_node_t *node);
 // Pools planes: MaxPool without indices, AveragePool, GlobalAveragePool.
 bool byoc_is_channel_pool(const byoc_node_t *node);

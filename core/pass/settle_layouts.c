@@ -5,6 +5,7 @@
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
+#include "core/pass/batch_norm.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
@@ -24,6 +25,8 @@ bool byoc_is_channelwise(const byoc_node_t *node) {
   if (!byoc_node_has_trait(node, BYOC_OP_ELEMENTWISE) || node->result_count != 1 || node->block_count > 0) return false;
   const byoc_type_t *type = node->results[0]->type;
   if (!byoc_is_ranked(type) || type->rank != 4 || !byoc_type_is_static(type)) return false;
+  byoc_batch_norm_t norm;
+  if (byoc_read_batch_norm(node, type->dims[1].constant, &norm)) return true;
   if (byoc_attributes_find(&node->attributes, "axis") != NULL) return false;
   bool is_clip = byoc_node_is_onnx(node, "Clip"), has_tensor = false;
   if (node->operand_count > 1 && !is_clip && !byoc_node_has_trait(node, BYOC_OP_BROADCASTS)) return false;
@@ -93,11 +96,35 @@ static byoc_node_t *create_mean(byoc_node_t *node, byoc_value_t *blocked) {
   return mean;
 }
 
+// Batch normalisation as a product and a sum.
+static byoc_node_t *create_normalised(byoc_node_t *node, const byoc_batch_norm_t *norm, byoc_value_t *blocked) {
+  const int64_t dims[] = {norm->channels / BYOC_LAYOUT_BLOCK, 1, 1, BYOC_LAYOUT_BLOCK};
+  void *factors = NULL, *shifts = NULL;
+  byoc_value_t *product[] = {blocked, byoc_pass_constant_like(node, node->operands[1], 4, dims, &factors)};
+  byoc_value_t *sum[] = {NULL, byoc_pass_constant_like(node, node->operands[2], 4, dims, &shifts)};
+  if (product[1] == NULL || sum[1] == NULL) return NULL;
+  for (int64_t c = 0; c < norm->channels; ++c) {
+    ((float *)factors)[c] = (float)byoc_batch_norm_factor(norm, c);
+    ((float *)shifts)[c] = (float)byoc_batch_norm_of(norm, c, 0.0);
+  }
+  byoc_node_t *scaled = byoc_op_create(node->block, node, "", "Mul", product, 2, 1, NULL);
+  if (scaled == NULL) return NULL;
+  sum[0] = scaled->results[0];
+  sum[0]->device = node->results[0]->device;
+  return byoc_op_create(node->block, node, "", "Add", sum, 2, 1, NULL);
+}
+
 // The operator on blocked operands; its result's type is not known yet. *out_fits: there is such a thing.
 static byoc_node_t *create_blocked(byoc_node_t *node, bool *out_fits) {
   byoc_value_t *operands[64];
   bool is_channelwise = byoc_is_channelwise(node);
+  byoc_batch_norm_t norm;
   *out_fits = false;
+  if (is_channelwise && byoc_read_batch_norm(node, node->results[0]->type->dims[1].constant, &norm)) {
+    byoc_value_t *blocked = blocked_operand(node->operands[0]);
+    *out_fits = blocked != NULL;
+    return blocked != NULL ? create_normalised(node, &norm, blocked) : NULL;
+  }
   if (!is_channelwise && !byoc_is_channel_pool(node) && !byoc_is_channel_concat(node)) return NULL;
   if (node->operand_count > sizeof(operands) / sizeof(operands[0])) return NULL;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
