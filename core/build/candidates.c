@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/file.h"
 #include "core/build/build.h"
@@ -330,6 +331,27 @@ static byoc_status_t measure_device(const byoc_graph_module_t *module, byoc_diag
   return byoc_diag_error(diag, BYOC_NOT_FOUND, "its code brings no driver that runs in this process");
 }
 
+// ---- its size ----
+
+static double weight_bytes(const byoc_graph_module_t *module) {
+  double bytes = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    const byoc_map_t *constants = &module->functions.data[f]->constants;
+    for (size_t i = 0; i < constants->count; ++i) {
+      const byoc_value_t *value = constants->entries[i].value;
+      if (value->uses.count > 0) bytes += (double)value->constant->size_bytes;
+    }
+  }
+  return bytes;
+}
+
+// What is in the file beside weights.
+static double code_mib(const char *path, double weights) {
+  struct stat info;
+  const double bytes = stat(path, &info) == 0 ? (double)info.st_size - weights : 0;
+  return bytes > 0 ? bytes / (1 << 20) : 0;
+}
+
 // ---- the whole ----
 
 static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
@@ -338,6 +360,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   if (setenv("TMPDIR", request->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(make_targets(request, diag, &targets));
   BYOC_RETURN_IF_ERROR(make_module(request, diag, &module));
+  const double weights = weight_bytes(module);
   const byoc_build_options_t options = {.targets = &targets, .thread_count = request->thread_count};
   byoc_build_t build; // not released: the process is short-lived
   byoc_build_init(&build, &options, byoc_allocator_system());
@@ -354,7 +377,9 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
                                          .profile = true,
                                          .in_haste = request->in_haste,
                                          .steps_only = true};
-  return byoc_build_compose(&build, &output, diag);
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&build, &output, diag));
+  out->code_mib = code_mib(request->output, weights);
+  return BYOC_OK;
 }
 
 void byoc_build_candidates(void *self, void *answer) {

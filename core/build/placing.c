@@ -86,6 +86,7 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
       .budget_s = w->budget_s,
       .spend_budget = w->placing->spend_budget,
       .plain_layouts = w->placing->plain_layouts,
+      .size_price = w->placing->size_price,
       .collect = {.max_nodes = w->placing->collage_nodes, .max_depth = w->placing->collage_depth},
       .key = {.compiler = "none", .thread_count = thread_count}};
   BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));

@@ -41,6 +41,7 @@ typedef struct byoc_placing_t {
   // all.
   byoc_thread_list_t threads;
   bool plain_layouts; // no blocked layouts between regions, whatever the targets take
+  double size_price;  // of a MiB, as a share of a plan's time (core/collage/place_collage.h)
 } byoc_placing_t;
 
 // Reads "1,2,4". `option` is for the message of BYOC_INVALID_ARGUMENT.

@@ -117,6 +117,23 @@ static byoc_status_t refuse_value(const byoc_setup_options_t *options, const cha
                          options->prefix != NULL ? options->prefix : "", option, choices, value);
 }
 
+// A library of 40 MiB must make a model two hundredths faster.
+#define SIZE_PRICE_PERCENT 0.05
+#define SIZE_PRICE_MOST    100.0
+
+static byoc_status_t read_size_price(const byoc_setup_options_t *options, byoc_diag_t *diag, double *out_share) {
+  const char *text = options->size_price;
+  *out_share = SIZE_PRICE_PERCENT / 100;
+  if (text == NULL) return BYOC_OK;
+  char *end = NULL;
+  const double percent = strtod(text, &end);
+  if (end == text || *end != '\0' || !(percent >= 0 && percent <= SIZE_PRICE_MOST)) {
+    return refuse_value(options, "size-price", "a percentage from 0 to 100", text, diag);
+  }
+  *out_share = percent / 100;
+  return BYOC_OK;
+}
+
 static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool greedy_by_default, byoc_diag_t *diag,
                                     byoc_placing_t *out_placing) {
   bool has_budget = options->cost_budget_s > 0;
@@ -137,6 +154,7 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   if (options->layout != NULL && !out_placing->plain_layouts && strcmp(options->layout, "blocked") != 0) {
     return refuse_value(options, "layout", "blocked or plain", options->layout, diag);
   }
+  BYOC_RETURN_IF_ERROR(read_size_price(options, diag, &out_placing->size_price));
   if (options->cost == NULL || strcmp(options->cost, "measure") == 0) return BYOC_OK;
   out_placing->cost = BYOC_COST_ESTIMATE;
   if (strcmp(options->cost, "estimate") == 0) return BYOC_OK;

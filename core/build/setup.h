@@ -42,6 +42,7 @@ typedef struct byoc_setup_options_t {
   bool greedy_by_default;  // then greedy instead of collage
   const char *cost;        // "measure" or "estimate"; NULL: measure
   double cost_budget_s;    // 0: the default
+  const char *size_price;  // percent of a plan's time that a MiB of the artifact is worth; NULL: the default
   int64_t collage_nodes;   // limits of enumerated candidates; 0: the default
   int64_t collage_depth;
   int64_t thread_count;         // default of the artifact's contexts; 0: decided when running

@@ -15,6 +15,8 @@ typedef struct byoc_collage_rival_t {
   byoc_lazy_cover_t *covers;   // by problem: the same, completed by the native target's best cover of the rest
   bool is_possible;
   double sum_ns, expected_ns, whole_ns; // the sum is set only if all parts are measured
+  double size_ns;                       // what the libraries that its targets bring are worth, as far as is known
+  double whole_mib;                     // of the artifact; NaN: it was not built
   const char *id;                       // the key of its time in the database
 } byoc_collage_rival_t;
 
@@ -43,6 +45,8 @@ struct byoc_collage_t {
 
 // Rivals (collage_rivals.c): greedy placement, each backend alone, and as the last one what will be searched.
 byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
+// Adds one more, at the end.
+byoc_status_t byoc_collage_add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target);
 // Candidates of every target, and the regions of the rivals, which enumeration may not reach.
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
 // What a rival costs, measured as far as the budget goes.
@@ -52,6 +56,13 @@ byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t 
 // Places by a rival of this search. Layout changes that a later search inserted are removed first.
 byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
                                  byoc_placement_t *placement);
+
+// Size (collage_size.c).
+// If a plan that brings less of other libraries is cheaper with its size than what was searched, it becomes the last
+// rival, in front of which the fastest one stays.
+byoc_status_t byoc_collage_weigh(byoc_collage_t *c);
+// What so many MiB are worth in a plan that takes base_ns.
+double byoc_collage_size_ns(const byoc_collage_t *c, double mib, double base_ns);
 
 // Whole models and what is remembered of them (collage_whole.c).
 // The module's blocks, and what its devices cost.

@@ -9,10 +9,11 @@
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 
-static byoc_status_t add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
+byoc_status_t byoc_collage_add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
   byoc_collage_rival_t *rival = &c->rivals[c->rival_count];
   size_t count = c->problems.items.count;
-  *rival = (byoc_collage_rival_t){.name = name, .target = target, .is_possible = true, .sum_ns = NAN, .whole_ns = NAN};
+  *rival = (byoc_collage_rival_t){
+      .name = name, .target = target, .is_possible = true, .sum_ns = NAN, .whole_ns = NAN, .whole_mib = NAN};
   rival->greedy = BYOC_ARENA_ARRAY(&c->arena, byoc_choice_t, count);
   rival->covers = BYOC_ARENA_ARRAY(&c->arena, byoc_lazy_cover_t, count);
   if (name == NULL || rival->greedy == NULL || rival->covers == NULL) return byoc_diag_out_of_memory(c->diag);
@@ -24,18 +25,18 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
   const byoc_target_list_t *targets = c->options->targets;
   size_t backends = targets->targets.count - 1;
   const char *native = targets->targets.data[backends]->kind->name;
-  c->rivals = BYOC_ARENA_ARRAY(&c->arena, byoc_collage_rival_t, backends + 2);
+  c->rivals = BYOC_ARENA_ARRAY(&c->arena, byoc_collage_rival_t, backends + 3); // with a plan that wins by its size
   if (c->rivals == NULL) return byoc_diag_out_of_memory(c->diag);
   bool is_plain = c->plain == NULL;
-  BYOC_RETURN_IF_ERROR(add_rival(c, is_plain ? "greedy" : "greedy, blocked", NULL));
+  BYOC_RETURN_IF_ERROR(byoc_collage_add_rival(c, is_plain ? "greedy" : "greedy, blocked", NULL));
   for (size_t t = 0; t < backends && backends > 1; ++t) {
     byoc_target_t *target = targets->targets.data[t];
     const byoc_target_list_t alone = {.targets = {.data = &target, .count = 1}};
     if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would equal the plain search's rival
     const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
-    BYOC_RETURN_IF_ERROR(add_rival(c, name, target));
+    BYOC_RETURN_IF_ERROR(byoc_collage_add_rival(c, name, target));
   }
-  return add_rival(c, is_plain ? "collage" : "collage, blocked", NULL);
+  return byoc_collage_add_rival(c, is_plain ? "collage" : "collage, blocked", NULL);
 }
 
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index) {

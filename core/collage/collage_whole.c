@@ -105,7 +105,8 @@ typedef struct contest_t {
   byoc_collage_t *collage; // the last search
   entrant_t entrants[ENTRANTS_MAX];
   size_t count;
-  double error; // of the times against each other, as a share of them
+  double error;               // of the times against each other, as a share of them
+  double least_ns, least_mib; // of those that were timed
 } contest_t;
 
 static byoc_status_t apply_entrant(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag) {
@@ -161,6 +162,12 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   return BYOC_OK;
 }
 
+// What the size of an entrant's artifact is noted as; "" when out of memory, which nothing is noted as.
+static const char *size_id(const contest_t *contest, size_t entrant) {
+  const char *id = byoc_arena_format(&contest->collage->arena, "%s MiB", contest->entrants[entrant].rival->id);
+  return id != NULL ? id : "";
+}
+
 // Reads the times that an earlier build took; false if one is missing.
 static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
@@ -168,6 +175,7 @@ static bool recall_times(contest_t *contest, const char *error_id) {
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e].rival;
     is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
+    (void)byoc_collage_recall_note(contest->collage, size_id(contest, e), &rival->whole_mib);
   }
   return is_known;
 }
@@ -191,26 +199,28 @@ static uint64_t hash_contest(const contest_t *contest) {
 // timed though there was time left, something failed, and it is tried again.
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
-  double times[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
+  double times[ENTRANTS_MAX], sizes[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
   byoc_cost_key_t contest_key, error_key;
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest error", hash_contest(contest), &c->arena, &error_key));
   if (recall_times(contest, error_key.id)) return BYOC_OK;
   if (byoc_collage_recall_note(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
-  for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
+  for (size_t e = 0; e < contest->count; ++e) times[e] = sizes[e] = NAN;
   int64_t limit_ns = contest_budget(c), start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest, limit_ns,
-                                               c->diag, times, &contest->error));
+                                               c->diag, times, sizes, &contest->error));
   bool is_over = byoc_now_ns() - start_ns >= limit_ns; // timed, or out of time
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
     entrant->rival->whole_ns = times[e];
+    entrant->rival->whole_mib = sizes[e];
     if (isnan(times[e])) continue;
     is_over = true;
     BYOC_RETURN_IF_ERROR(
         byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
+    if (!isnan(sizes[e])) byoc_collage_note(c, size_id(contest, e), sizes[e]);
   }
   if (!is_over) return BYOC_OK;
   byoc_collage_note(c, contest_key.id, budget_ns);
@@ -230,7 +240,9 @@ static void share_times(const contest_t *contest, byoc_collage_t *c) {
     byoc_collage_rival_t *rival = &c->rivals[r];
     for (size_t e = 0; e < contest->count && rival->id != NULL; ++e) {
       const byoc_collage_rival_t *entrant = contest->entrants[e].rival;
-      if (strcmp(rival->id, entrant->id) == 0) rival->whole_ns = entrant->whole_ns;
+      if (strcmp(rival->id, entrant->id) != 0) continue;
+      rival->whole_ns = entrant->whole_ns;
+      rival->whole_mib = entrant->whole_mib;
     }
     char parts[32], whole[32];
     byoc_log(BYOC_LOG_INFO, "plan %s: parts %s, whole %s", rival->name, print_time(rival->sum_ns, parts),
@@ -238,32 +250,50 @@ static void share_times(const contest_t *contest, byoc_collage_t *c) {
   }
 }
 
-static double least_time(const byoc_collage_t *c) {
+static void find_least(contest_t *contest) {
+  contest->least_ns = contest->least_mib = INFINITY;
+  for (size_t e = 0; e < contest->count; ++e) {
+    const byoc_collage_rival_t *rival = contest->entrants[e].rival;
+    if (rival->whole_ns < contest->least_ns) contest->least_ns = rival->whole_ns; // no NaN is
+    if (rival->whole_mib < contest->least_mib) contest->least_mib = rival->whole_mib;
+  }
+}
+
+// Its time, and what it is larger than the smallest.
+static double weighed(const contest_t *contest, const byoc_collage_rival_t *rival) {
+  const double more_mib = isnan(rival->whole_mib) ? 0 : rival->whole_mib - contest->least_mib;
+  return rival->whole_ns + byoc_collage_size_ns(contest->collage, more_mib, contest->least_ns);
+}
+
+static double least_weighed(const contest_t *contest) {
   double least = INFINITY;
-  for (; c != NULL; c = c->plain) {
-    for (size_t r = 0; r < c->rival_count; ++r) {
-      if (c->rivals[r].whole_ns < least) least = c->rivals[r].whole_ns; // no NaN is
-    }
+  for (size_t e = 0; e < contest->count; ++e) {
+    const double ns = weighed(contest, contest->entrants[e].rival);
+    if (ns < least) least = ns; // no NaN is
   }
   return least;
 }
 
-static byoc_collage_rival_t *first_within(const byoc_collage_t *c, double limit_ns, bool alone) {
+static byoc_collage_rival_t *first_within(const contest_t *contest, const byoc_collage_t *c, double limit_ns,
+                                          bool alone) {
   for (size_t r = 0; r < c->rival_count; ++r) {
     byoc_collage_rival_t *rival = &c->rivals[r];
-    if ((rival->target != NULL || !alone) && rival->whole_ns <= limit_ns) return rival;
+    if ((rival->target != NULL || !alone) && weighed(contest, rival) <= limit_ns) return rival;
   }
   return NULL;
 }
 
-// Of the plans that are as good as the fastest, the simplest wins: one with layout changes before one without, a
-// backend alone before several, greedy placement before what was found. Chance alone makes no plan the winner.
-static entrant_t find_fastest(const contest_t *contest) {
-  double ratio = EQUAL_RATIO + contest->error, least = least_time(contest->collage);
-  double limit_ns = least * (ratio < EQUAL_RATIO_NOISY ? ratio : EQUAL_RATIO_NOISY);
+// Of the plans that are as good as the best by time and size, the simplest wins: one with layout changes before one
+// without, a backend alone before several, greedy placement before what was found. Chance alone makes no plan the
+// winner.
+static entrant_t find_best(contest_t *contest) {
+  find_least(contest);
+  double ratio = EQUAL_RATIO + contest->error;
+  double limit_ns = least_weighed(contest) * (ratio < EQUAL_RATIO_NOISY ? ratio : EQUAL_RATIO_NOISY);
   if (contest->error > 0) byoc_log(BYOC_LOG_INFO, "whole plans: timed to %.1f %%", contest->error * 100);
   for (byoc_collage_t *c = contest->collage; c != NULL; c = c->plain) {
-    byoc_collage_rival_t *alone = first_within(c, limit_ns, true), *any = first_within(c, limit_ns, false);
+    byoc_collage_rival_t *alone = first_within(contest, c, limit_ns, true);
+    byoc_collage_rival_t *any = first_within(contest, c, limit_ns, false);
     if (any != NULL) return (entrant_t){c, alone != NULL ? alone : any};
   }
   return (entrant_t){NULL, NULL};
@@ -274,7 +304,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   *out_search = c;
   *out_winner = &c->rivals[c->rival_count - 1];
   byoc_collage_rival_t *plain = c->plain ? &c->plain->rivals[c->plain->rival_count - 1] : NULL;
-  if (plain != NULL && plain->sum_ns <= (*out_winner)->sum_ns) {
+  if (plain != NULL && plain->sum_ns + plain->size_ns <= (*out_winner)->sum_ns + (*out_winner)->size_ns) {
     *out_search = c->plain;
     *out_winner = plain;
   }
@@ -285,7 +315,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   }
   if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
-  entrant_t best = find_fastest(&contest);
+  entrant_t best = find_best(&contest);
   bool is_same = best.rival == NULL || strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and what others do
   if (is_same) return BYOC_OK;
   *out_search = best.search;

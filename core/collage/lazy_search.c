@@ -240,6 +240,21 @@ static byoc_status_t conclude(const lazy_t *lazy, byoc_lazy_cover_t *out) {
   return status;
 }
 
+byoc_status_t byoc_lazy_search_among(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
+                                     const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
+                                     byoc_lazy_cover_t *out_cover) {
+  *out_cover = (byoc_lazy_cover_t){.cost_ns = NAN, .transition_ns = NAN, .lower_bound_ns = NAN};
+  lazy_t lazy = {.prices = prices, .costs = costs, .measuring = measuring, .subset = subset, .count = subset_count};
+  byoc_cover_t cover = {0};
+  byoc_status_t status = init(&lazy, diag);
+  if (status == BYOC_OK) status = explore(&lazy, &cover);
+  if (cover.chosen != NULL) byoc_cover_deinit(&cover);
+  if (status == BYOC_OK) status = conclude(&lazy, out_cover);
+  byoc_free(lazy.allocator, lazy.candidates);
+  if (status != BYOC_OK) byoc_lazy_cover_deinit(out_cover, lazy.allocator);
+  return status;
+}
+
 byoc_status_t byoc_lazy_search(byoc_price_list_t *prices, const byoc_cover_costs_t *costs, byoc_measuring_t *measuring,
                                byoc_diag_t *diag, byoc_lazy_cover_t *out_cover) {
   *out_cover = (byoc_lazy_cover_t){.cost_ns = NAN, .transition_ns = NAN, .lower_bound_ns = NAN};

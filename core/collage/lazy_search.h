@@ -37,6 +37,10 @@ typedef struct byoc_lazy_cover_t {
 byoc_status_t byoc_lazy_search_expected(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
                                         const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
                                         byoc_lazy_cover_t *out_cover);
+// The same, and then the best of what is known by now.
+byoc_status_t byoc_lazy_search_among(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
+                                     const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
+                                     byoc_lazy_cover_t *out_cover);
 // Searches covers of all candidates until one is proven or the budget ends.
 byoc_status_t byoc_lazy_search(byoc_price_list_t *prices, const byoc_cover_costs_t *costs, byoc_measuring_t *measuring,
                                byoc_diag_t *diag, byoc_lazy_cover_t *out_cover);

@@ -173,6 +173,7 @@ static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t 
   plan->max_nodes = limits.max_nodes;
   plan->max_depth = limits.max_depth;
   plan->whole_ns = winner->whole_ns;
+  plan->whole_mib = winner->whole_mib;
   for (; c != NULL; c = c->plain) {
     for (size_t r = 0; r < c->rival_count; ++r) {
       const byoc_collage_rival_t *rival = &c->rivals[r];
@@ -181,7 +182,8 @@ static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t 
       byoc_plan_rival_t row = {.name = byoc_arena_format(&plan->arena, "%s%s%s", rival->name, label != NULL ? ", " : "",
                                                          label != NULL ? label : ""),
                                .sum_ns = rival->sum_ns,
-                               .whole_ns = rival->whole_ns};
+                               .whole_ns = rival->whole_ns,
+                               .whole_mib = rival->whole_mib};
       if (row.name == NULL || !byoc_vector_push(&plan->rivals, plan->arena.allocator, row)) {
         return byoc_diag_out_of_memory(c->diag);
       }
@@ -209,6 +211,7 @@ static byoc_status_t find(byoc_collage_t *c) {
   byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
   byoc_progress_end(&c->measuring.progress);
+  if (status == BYOC_OK) status = byoc_collage_weigh(c);
   return status;
 }
 

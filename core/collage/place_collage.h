@@ -9,6 +9,9 @@
 //
 // Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both are rivals.
+//
+// A plan costs its time and its size: a MiB of the artifact is worth `size_price` of that time. So a library of many
+// megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c).
 #ifndef BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 #define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 
@@ -26,7 +29,8 @@ typedef struct byoc_whole_pricer_t {
                          byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                 byoc_diag_t *diag),
                          void *context, int64_t budget_ns, byoc_diag_t *diag,
-                         double *out_ns, // NaN: it could not be timed, or the time was used up
+                         double *out_ns,  // NaN: it could not be timed, or the time was used up
+                         double *out_mib, // of the artifact; NaN: it was not built
                          double *out_error);
 } byoc_whole_pricer_t;
 
@@ -41,6 +45,7 @@ typedef struct byoc_collage_options_t {
   byoc_cost_key_t key;
   double budget_s;    // for measuring, parts and whole models together
   bool spend_budget;  // spend all of it if a proof needs it; otherwise proving takes no more time than finding
+  double size_price;  // of a MiB of the artifact, as a share of the plan's time; 0: size does not count
   bool plain_layouts; // skip the second search
   const char *label;  // what the plan is for, behind the names of its rivals: "2 threads"; NULL: nothing
   byoc_collect_options_t collect; // how far candidates are enumerated; 0: the default

@@ -10,7 +10,7 @@ const char *byoc_cost_source_name(byoc_cost_source_t source) {
 }
 
 void byoc_plan_init(byoc_plan_t *plan, byoc_allocator_t allocator) {
-  *plan = (byoc_plan_t){.strategy = "", .model = "", .whole_ns = NAN};
+  *plan = (byoc_plan_t){.strategy = "", .model = "", .whole_ns = NAN, .whole_mib = NAN};
   byoc_arena_init(&plan->arena, allocator);
 }
 

@@ -79,6 +79,7 @@ typedef struct byoc_plan_rival_t {
   const char *name; // "greedy", "cutlass;c"
   double sum_ns;    // of the costs of its parts; NaN: some are not known
   double whole_ns;  // measured as one model; NaN: it was not
+  double whole_mib; // of the artifact that was measured; NaN: it was not
 } byoc_plan_rival_t;
 
 // One block: the body of a function, or a nested block.
@@ -102,7 +103,8 @@ typedef struct byoc_plan_t {
   BYOC_VECTOR(const char *) targets; // as target strings, "c" last
   BYOC_VECTOR(byoc_plan_block_t) blocks;
   BYOC_VECTOR(byoc_plan_rival_t) rivals;
-  double whole_ns; // this plan, measured as one model; NaN: it was not
+  double whole_ns;  // this plan, measured as one model; NaN: it was not
+  double whole_mib; // of the artifact that was measured; NaN: it was not
   // How far candidates were enumerated (byoc_collect_options_t); 0: they were not.
   uint32_t max_nodes, max_depth;
 } byoc_plan_t;

@@ -163,6 +163,7 @@ static void print_rival(const byoc_plan_rival_t *rival, byoc_string_t *out) {
   row_set_text(&row, "name", rival->name);
   row_set_cost(&row, "sum_ns", rival->sum_ns);
   row_set_cost(&row, "whole_ns", rival->whole_ns);
+  row_set_cost(&row, "whole_mib", rival->whole_mib);
   row_end(&row, out);
 }
 
@@ -182,6 +183,7 @@ byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_
   print_field("  ", "model", byoc_json_text(plan->model), out);
   print_field("  ", "strategy", byoc_json_text(plan->strategy), out);
   print_cost_field("  ", "whole_ns", plan->whole_ns, out);
+  print_cost_field("  ", "whole_mib", plan->whole_mib, out);
   if (plan->max_nodes > 0) print_field("  ", "max_nodes", json_integer(plan->max_nodes), out);
   if (plan->max_depth > 0) print_field("  ", "max_depth", json_integer(plan->max_depth), out);
   PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");

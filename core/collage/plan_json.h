@@ -3,7 +3,8 @@
 //
 //   {
 //     "format": "byoc plan", "version": 1, "model": ..., "strategy": ..., "targets": ["cutlass -…", "c -…"],
-//     "max_nodes": 6, "max_depth": 6, "whole_ns": 1.2e6, "rivals": [{"name": "cutlass;c", "sum_ns": …, "whole_ns": …}],
+//     "max_nodes": 6, "max_depth": 6, "whole_ns": 1.2e6, "whole_mib": 98.2,
+//     "rivals": [{"name": "cutlass;c", "sum_ns": …, "whole_ns": …, "whole_mib": …}],
 //     "blocks": [{
 //       "name": "main", "hash": "16 digits", "cost_ns": …, "transition_ns": …, "lower_bound_ns": …, "proven": true,
 //       "nodes": [{"op": "Conv", "name": "conv1", "type": "f32[1,64,56,56]", "edges": [{"from": 3, "type": "…"}]}],

@@ -59,13 +59,14 @@ static byoc_status_t read_bool(const reader_t *r, json_t *object, const char *ke
   return value == NULL || json_is_boolean(value) ? BYOC_OK : complain(r, key, "is neither true nor false");
 }
 
-// Missing: NaN. null: infinity.
+// Of time, or of MiB. Missing: NaN. null: infinity.
 static byoc_status_t read_cost(const reader_t *r, json_t *object, const char *key, double *out_cost_ns) {
   json_t *value = json_object_get(object, key);
   *out_cost_ns = value == NULL ? NAN : INFINITY;
   if (value == NULL || json_is_null(value)) return BYOC_OK;
   *out_cost_ns = json_number_value(value);
-  return json_is_number(value) && *out_cost_ns >= 0 ? BYOC_OK : complain(r, key, "is no number of nanoseconds");
+  if (json_is_number(value) && *out_cost_ns >= 0) return BYOC_OK;
+  return complain(r, key, byoc_ends_with(key, "_mib") ? "is no number of MiB" : "is no number of nanoseconds");
 }
 
 static byoc_status_t read_number(const reader_t *r, json_t *value, const char *key, size_t limit, const char *what,
@@ -302,7 +303,7 @@ static byoc_status_t read_targets(reader_t *r, json_t *document) {
 }
 
 static byoc_status_t read_rivals(reader_t *r, json_t *document) {
-  static const char *const known[] = {"name", "sum_ns", "whole_ns", NULL};
+  static const char *const known[] = {"name", "sum_ns", "whole_ns", "whole_mib", NULL};
   json_t *array = NULL;
   BYOC_RETURN_IF_ERROR(read_array(r, document, "rivals", true, &array));
   for (size_t i = 0; i < json_array_size(array); ++i) {
@@ -313,6 +314,7 @@ static byoc_status_t read_rivals(reader_t *r, json_t *document) {
     BYOC_RETURN_IF_ERROR(read_text(r, row, "name", false, &rival.name));
     BYOC_RETURN_IF_ERROR(read_cost(r, row, "sum_ns", &rival.sum_ns));
     BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_ns", &rival.whole_ns));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_mib", &rival.whole_mib));
     if (!byoc_vector_push(&r->plan->rivals, r->plan->arena.allocator, rival)) return byoc_diag_out_of_memory(r->diag);
   }
   r->path[0] = '\0';
@@ -339,14 +341,15 @@ static byoc_status_t read_limit(const reader_t *r, json_t *document, const char 
 }
 
 static byoc_status_t read_document(reader_t *r, json_t *document) {
-  static const char *const known[] = {"format",    "version", "model",  "strategy", "whole_ns", "max_nodes",
-                                      "max_depth", "targets", "rivals", "blocks",   NULL};
+  static const char *const known[] = {"format",    "version",   "model",   "strategy", "whole_ns", "whole_mib",
+                                      "max_nodes", "max_depth", "targets", "rivals",   "blocks",   NULL};
   json_t *blocks = NULL;
   BYOC_RETURN_IF_ERROR(check_format(r, document));
   BYOC_RETURN_IF_ERROR(check_keys(r, document, known));
   BYOC_RETURN_IF_ERROR(read_text(r, document, "model", true, &r->plan->model));
   BYOC_RETURN_IF_ERROR(read_text(r, document, "strategy", true, &r->plan->strategy));
   BYOC_RETURN_IF_ERROR(read_cost(r, document, "whole_ns", &r->plan->whole_ns));
+  BYOC_RETURN_IF_ERROR(read_cost(r, document, "whole_mib", &r->plan->whole_mib));
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_nodes", &r->plan->max_nodes));
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_depth", &r->plan->max_depth));
   BYOC_RETURN_IF_ERROR(read_targets(r, document));

@@ -203,6 +203,8 @@ static byoc_status_t settle_build(const batch_t *batch, byoc_cost_task_t *const 
     (void)unlink(building->build.output);
     return BYOC_OK;
   }
+  double *code_mib = &batch->bench->code_mib[tasks[0]->target->index], mib = building->answer.code_mib;
+  if (mib > 0 && (*code_mib <= 0 || mib < *code_mib)) *code_mib = mib;
   byoc_cost_artifact_t *artifact =
       byoc_cost_bench_artifact(batch->bench, tasks, count, building->build.output, &building->answer);
   if (artifact == NULL) return byoc_diag_out_of_memory(batch->diag);

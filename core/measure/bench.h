@@ -21,6 +21,7 @@ typedef struct byoc_cost_bench_t {
   byoc_map_t references; // structural hash → path of the results; NULL if there are none
   byoc_map_t built;      // what is computed → its fastest artifact so far
   uint64_t kept_bytes, file_count;
+  double *code_mib;         // by target: the least of its artifacts, weights apart; 0: none was built
   byoc_cost_board_t *board; // shared with children
   bool is_confined;         // this process has limits (ulimit) at which sound code fails too
 } byoc_cost_bench_t;

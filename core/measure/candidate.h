@@ -33,6 +33,7 @@ typedef struct byoc_cost_build_answer_t {
   int32_t status;
   byoc_device_costs_t device; // of is_for_device, and what it is
   char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
+  double code_mib;     // of the artifact, without the constants of its functions
   uint32_t step_count; // steps that the artifact's profile entry reports
   char message[1000];
   struct {

@@ -2,6 +2,7 @@
 // Prices for the search: from the database, measured, or estimated.
 #include "core/measure/costs.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/log.h"
@@ -77,7 +78,8 @@ byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *optio
   status = byoc_cost_bench_init(&measurer->bench, diag);
   if (status == BYOC_OK) {
     measurer->devices = BYOC_ARENA_ARRAY(&measurer->bench.arena, const char *, options->targets->targets.count);
-    if (measurer->devices == NULL) status = byoc_diag_out_of_memory(diag);
+    measurer->bench.code_mib = BYOC_ARENA_ARRAY(&measurer->bench.arena, double, options->targets->targets.count);
+    if (measurer->devices == NULL || measurer->bench.code_mib == NULL) status = byoc_diag_out_of_memory(diag);
   }
   byoc_machine_identity(&measurer->machine);
   if (status == BYOC_OK && measurer->machine.failed) status = byoc_diag_out_of_memory(diag);
@@ -334,7 +336,31 @@ static byoc_status_t measure_device(void *self, const byoc_function_t *function,
   return BYOC_OK;
 }
 
+// ---- sizes ----
+
+// The least that an artifact with code of the target took, in this build or an earlier one, in whole MiB: what kernels
+// take does not count.
+static double size_mib(void *self, const byoc_target_t *target) {
+  byoc_cost_measurer_t *m = self;
+  byoc_cost_database_t *database = m->options.database;
+  double least = m->bench.code_mib[target->index], noted = 0;
+  byoc_string_t id;
+  byoc_string_init(&id, m->allocator);
+  byoc_string_appendf(&id, "MiB of %s; ", target->text);
+  byoc_target_kind_print_maker(target->kind, &id);
+  const bool is_noted = database != NULL && !id.failed && byoc_cost_database_get_note(database, id.data, &noted);
+  const bool is_news = least > 0 && (!is_noted || least < noted);
+  if (is_noted && !is_news) least = noted;
+  if (is_news && database != NULL && !id.failed) byoc_cost_database_put_note(database, id.data, least);
+  byoc_string_deinit(&id);
+  return floor(least);
+}
+
 byoc_function_pricer_t byoc_cost_measurer_pricer(byoc_cost_measurer_t *measurer) {
-  return (byoc_function_pricer_t){
-      .self = measurer, .price = price, .price_all = price_all, .look_up = look_up, .measure_device = measure_device};
+  return (byoc_function_pricer_t){.self = measurer,
+                                  .price = price,
+                                  .price_all = price_all,
+                                  .look_up = look_up,
+                                  .measure_device = measure_device,
+                                  .size_mib = size_mib};
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/child.h"
@@ -150,6 +151,11 @@ static void enter_some(contest_t *contest, entry_t *entries, size_t count) {
   for (size_t i = 0; i < count; ++i) try_out(contest, &entries[i]);
 }
 
+static double size_mib(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 ? (double)info.st_size / (1 << 20) : NAN;
+}
+
 // Builds as many as there is time for.
 static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
   byoc_progress_t progress;
@@ -221,24 +227,28 @@ static void time_all(contest_t *contest, const entry_t *entries, size_t entered,
   byoc_cost_unlock(lock);
 }
 
-static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns, double *out_error) {
+static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns, double *out_mib,
+                          double *out_error) {
   byoc_allocator_t allocator = contest->measurer->allocator;
   entry_t *entries = byoc_allocate(allocator, count + 1, sizeof(*entries));
   if (entries == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
   size_t entered = enter_all(contest, entries, count);
+  for (size_t i = 0; i < entered; ++i) {
+    if (entries[i].artifact != NULL) out_mib[entries[i].plan] = size_mib(entries[i].artifact);
+  }
   time_all(contest, entries, entered, count, out_ns, out_error);
   byoc_free(allocator, entries);
   return BYOC_OK;
 }
 
-static byoc_status_t price(void *self, size_t count,
-                           byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
-                                                  byoc_diag_t *diag),
-                           void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_error) {
+static byoc_status_t
+price(void *self, size_t count,
+      byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag), void *context,
+      int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_mib, double *out_error) {
   const byoc_plan_measurer_t *measurer = self;
   *out_error = 0;
-  for (size_t i = 0; i < count; ++i) out_ns[i] = NAN;
+  for (size_t i = 0; i < count; ++i) out_ns[i] = out_mib[i] = NAN;
   const byoc_function_t *main = byoc_graph_module_main(measurer->module);
   if (budget_ns <= 0 || main == NULL || !byoc_cost_can_be_run(main)) return BYOC_OK;
   char *folder = NULL;
@@ -246,7 +256,7 @@ static byoc_status_t price(void *self, size_t count,
   contest_t contest = {
       .measurer = measurer, .apply = apply, .context = context, .folder = folder, .budget_ns = budget_ns};
   byoc_arena_init(&contest.arena, measurer->allocator);
-  byoc_status_t status = hold(&contest, count, diag, out_ns, out_error);
+  byoc_status_t status = hold(&contest, count, diag, out_ns, out_mib, out_error);
   byoc_arena_deinit(&contest.arena);
   (void)byoc_remove_tree(folder, NULL);
   byoc_free(measurer->allocator, folder);

@@ -160,6 +160,9 @@ typedef struct byoc_compiler_build_t {
   // on external. An artifact that goes to no file has them inside.
   const char *weights;
   const char *triple; // of the machine that the artifact is for, "aarch64-linux-gnu"; NULL: this one
+  // What a MiB of the artifact is worth to plan "collage", in percent of the plan's time, as "0.1"; "0": nothing. NULL:
+  // 0.05.
+  const char *size_price;
 } byoc_compiler_build_t;
 
 // What a call made and what it said. Texts and bytes live until it is destroyed.

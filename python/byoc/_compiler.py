@@ -228,6 +228,7 @@ def build(
     plan: Union[str, "os.PathLike[str]", None] = None,
     cost: Optional[str] = None,
     cost_budget: float = 0.0,
+    size_price: Optional[float] = None,
     layout: Optional[str] = None,
     threads: int = 0,
     stream_axis: Optional[str] = None,
@@ -248,7 +249,7 @@ def build(
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
     order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu". `dims`: values of open dimensions; several values for one
     make variants, and leave it open. `alias`: outputs that may be written over inputs. `plan`: "greedy", "collage" (least
-    measured cost) or a saved plan. `progress` is called as the build goes on, on another thread; if it returns False or raises, the
+    measured cost) or a saved plan. `size_price`: percent of a plan's time that a MiB of the artifact is worth. `progress` is called as the build goes on, on another thread; if it returns False or raises, the
     build ends. The other options are those of byoc build. Raises BuildError.
     """
     library = _load_library()
@@ -272,6 +273,7 @@ def build(
     request.disabled_passes, request.disabled_pass_count = _texts(disable_passes)
     request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
     request.cost_budget_s, request.thread_count, request.queue_count = cost_budget, threads, queues
+    request.size_price = None if size_price is None else _text(repr(float(size_price)))
     request.stream_axis = _text(stream_axis)
     request.profile, request.trace, request.fallback = profile, trace, fallback
     request.huge_pages, request.weights = huge_pages, _text(weights)

@@ -217,6 +217,7 @@ class byoc_compiler_build_t(Structure):
         ("diagnostic", HEARD),
         ("weights", c_char_p),
         ("triple", c_char_p),
+        ("size_price", c_char_p),
     ]
 
 

@@ -122,27 +122,32 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   }
 }
 
-static void rival_row(byoc_table_t *table, const char *name, double sum_ns, double whole_ns) {
+static void rival_row(byoc_table_t *table, const char *name, double sum_ns, double whole_ns, double whole_mib) {
   char sum[64], whole[64];
   byoc_plan_cost_text(sum_ns, BYOC_COST_SOURCE_NONE, sum, sizeof(sum));
   byoc_plan_cost_text(whole_ns, BYOC_COST_SOURCE_NONE, whole, sizeof(whole));
   byoc_table_cell(table, "%s", name);
   byoc_table_cell(table, "%s", sum);
   byoc_table_cell(table, "%s", whole);
+  if (isnan(whole_mib)) byoc_table_cell(table, "-");
+  if (!isnan(whole_mib)) byoc_table_cell(table, "%.1f MiB", whole_mib);
 }
 
 static void print_rivals(const byoc_plan_t *plan, byoc_string_t *out) {
-  static const byoc_table_column_t columns[] = {
-      {"plan", false, true}, {"sum of its parts", true, false}, {"measured as a whole", true, false}};
+  static const byoc_table_column_t columns[] = {{"plan", false, true},
+                                                {"sum of its parts", true, false},
+                                                {"measured as a whole", true, false},
+                                                {"size", true, false}};
   double transition_ns, bound_ns;
   bool is_proven;
   if (plan->rivals.count == 0) return;
   byoc_table_t table;
-  byoc_table_init(&table, columns, 3, plan->arena.allocator);
-  rival_row(&table, "this one", plan_cost(plan, &transition_ns, &bound_ns, &is_proven), plan->whole_ns);
+  byoc_table_init(&table, columns, 4, plan->arena.allocator);
+  rival_row(&table, "this one", plan_cost(plan, &transition_ns, &bound_ns, &is_proven), plan->whole_ns,
+            plan->whole_mib);
   for (size_t r = 0; r < plan->rivals.count; ++r) {
     const byoc_plan_rival_t *rival = &plan->rivals.data[r];
-    rival_row(&table, rival->name, rival->sum_ns, rival->whole_ns);
+    rival_row(&table, rival->name, rival->sum_ns, rival->whole_ns, rival->whole_mib);
   }
   byoc_string_append(out, "\n");
   print_table(&table, out);

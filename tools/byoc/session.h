@@ -16,6 +16,7 @@ typedef struct byoc_session_options_t {
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
+  const char *size_price;               // percent; NULL: the default
   int64_t collage_nodes, collage_depth; // limits of enumerated candidates; 0: not given
   int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
   byoc_thread_list_t threads;           // that costs are measured with; none: one thread
@@ -88,6 +89,8 @@ typedef struct byoc_session_options_t {
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
        "SECONDS",        "time for measuring; if given, a proof may use all of it (default: 60)"},                     \
+      {"size-price",          0,         BYOC_OPT_TEXT,                                                                \
+       &(options).size_price, "PERCENT", "of a plan's time that a MiB of the artifact is worth (default: 0.05)"},      \
       {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
       {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \

@@ -328,24 +328,44 @@ static void test_c9_dear_copies_pull_regions_home(void **state) {
 
 // ---- placement ----
 
-static byoc_graph_module_t *place_timed(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
-                                        byoc_whole_pricer_t whole, byoc_placement_t *placement, byoc_plan_t *plan) {
+// What the libraries of the two backends take, and what a MiB is worth.
+typedef struct made_sizes_t {
+  double mib[2];
+  double price;
+} made_sizes_t;
+static made_sizes_t sizes;
+
+static double size_mib(void *self, const byoc_target_t *target) {
+  (void)self;
+  assert_true(target->index < 2);
+  return sizes.mib[target->index];
+}
+
+static byoc_graph_module_t *place_nodes(const made_t *made, uint32_t node_count, uint32_t seed, made_costs_t *costs,
+                                        double budget_s, byoc_whole_pricer_t whole, byoc_placement_t *placement,
+                                        byoc_plan_t *plan) {
   byoc_diag_t diag = {0};
-  byoc_graph_module_t *module = make_graph(14, seed);
+  byoc_graph_module_t *module = make_graph(node_count, seed);
   byoc_placement_init(placement, byoc_allocator_system());
   byoc_plan_init(plan, byoc_allocator_system());
   byoc_test_ok(byoc_plan_record_targets(plan, "model", "collage", &made->list, &diag), &diag);
   placement->plan = plan;
   const byoc_collage_options_t options = {
       .targets = &made->list,
-      .pricer = {.self = costs, .price = price, .look_up = look_up},
+      .pricer = {.self = costs, .price = price, .look_up = look_up, .size_mib = size_mib},
       .estimator = &machine,
+      .size_price = sizes.price,
       .whole = whole,
       .key = {.target = "all", .plugin = "all", .compiler = "none", .machine = "here", .thread_count = 1},
       .budget_s = budget_s,
       .spend_budget = true};
   byoc_test_ok(byoc_place_collage(module, &options, &diag, placement), &diag);
   return module;
+}
+
+static byoc_graph_module_t *place_timed(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
+                                        byoc_whole_pricer_t whole, byoc_placement_t *placement, byoc_plan_t *plan) {
+  return place_nodes(made, 14, seed, costs, budget_s, whole, placement, plan);
 }
 
 static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
@@ -402,11 +422,136 @@ static void test_c3_more_backends_never_cost_more(void **state) {
   }
 }
 
+// ---- size ----
+
+// All covers of a small graph, one by one.
+typedef struct brute_t {
+  setting_t setting;
+  byoc_cover_costs_t costs;
+  uint32_t chosen[16];
+  double least_ns[4]; // of the covers that use no backend, the first, the second, both
+} brute_t;
+
+static void note_cover(brute_t *b, uint32_t count) {
+  const byoc_problem_t *problem = &b->setting.problems.items.data[0];
+  uint32_t ordered[16], used = 0;
+  double cost_ns = 0, transition_ns = 0;
+  byoc_diag_t diag = {0};
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t target = problem->candidates.items.data[b->chosen[i]]->target;
+    if (target < 2) used |= UINT32_C(1) << target;
+    ordered[i] = b->chosen[i];
+  }
+  if (byoc_cover_evaluate(&problem->flow, problem->candidates.items.data, ordered, count, &b->costs,
+                          byoc_allocator_system(), &diag, &cost_ns, &transition_ns) != BYOC_OK) {
+    return; // its regions wait for each other
+  }
+  if (cost_ns < b->least_ns[used]) b->least_ns[used] = cost_ns;
+}
+
+static void try_covers(brute_t *b, uint32_t covered, uint32_t count) {
+  const byoc_problem_t *problem = &b->setting.problems.items.data[0];
+  uint32_t first = 0;
+  while (first < problem->flow.node_count && (covered >> first & 1) != 0) ++first;
+  if (first == problem->flow.node_count) {
+    note_cover(b, count);
+    return;
+  }
+  for (uint32_t i = 0; i < problem->candidates.items.count; ++i) {
+    const byoc_candidate_t *candidate = problem->candidates.items.data[i];
+    uint32_t nodes = 0;
+    for (uint32_t n = 0; n < candidate->nodes.count; ++n) nodes |= UINT32_C(1) << candidate->nodes.items[n];
+    if ((nodes >> first & 1) == 0 || (nodes & covered) != 0 || isinf(candidate->cost_ns)) continue;
+    b->chosen[count] = i;
+    try_covers(b, covered | nodes, count + 1);
+  }
+}
+
+// Finds the least costs by the backends that are used.
+static void search_by_hand(brute_t *b, uint32_t node_count, uint32_t seed) {
+  open_setting(&b->setting, node_count, seed);
+  b->setting.costs.has_faults = false;
+  byoc_problem_t *problem = &b->setting.problems.items.data[0];
+  for (size_t i = 0; i < problem->candidates.items.count; ++i) {
+    byoc_diag_t diag = {0};
+    const uint32_t candidate = (uint32_t)i;
+    byoc_test_ok(byoc_price_list_measure(&b->setting.prices, &candidate, 1, &diag), &diag);
+  }
+  byoc_price_list_set_costs(&b->setting.prices, BYOC_PRICE_KNOWN);
+  b->costs = byoc_transitions_costs(&b->setting.transitions);
+  for (size_t i = 0; i < 4; ++i) b->least_ns[i] = INFINITY;
+  try_covers(b, 0, 0);
+  close_setting(&b->setting);
+}
+
+static double mib_by_hand(uint32_t used) {
+  return ((used & 1) != 0 ? sizes.mib[0] : 0) + ((used & 2) != 0 ? sizes.mib[1] : 0);
+}
+
+static uint32_t used_backends(const byoc_plan_t *plan) {
+  uint32_t used = 0;
+  for (size_t r = 0; r < plan->blocks.data[0].regions.count; ++r) {
+    used |= UINT32_C(1) << plan->blocks.data[0].regions.data[r].target;
+  }
+  return used & 3;
+}
+
+// The plan costs least with what its backends bring, and the table of rivals has the fastest one if that is another.
+static void test_18_9_size_is_part_of_the_cost(void **state) {
+  (void)state;
+  static const made_sizes_t rows[] = {{{0, 0}, 1},     {{40, 5}, 0},     {{40, 5}, 0.0005}, {{40, 5}, 0.002},
+                                      {{5, 40}, 0.01}, {{12, 11}, 0.01}, {{0, 30}, 0.005},  {{1000, 1000}, 0.01}};
+  enum { NODES = 6 };
+  size_t replaced = 0, mixed = 0;
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    brute_t brute = {.least_ns = {0}};
+    search_by_hand(&brute, NODES, seed);
+    double fastest_ns = INFINITY;
+    for (uint32_t used = 0; used < 4; ++used) {
+      if (brute.least_ns[used] < fastest_ns) fastest_ns = brute.least_ns[used];
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+      sizes = rows[i];
+      double least_ns = INFINITY;
+      for (uint32_t used = 0; used < 4; ++used) {
+        const double weighed_ns = brute.least_ns[used] + mib_by_hand(used) * sizes.price * fastest_ns;
+        if (weighed_ns < least_ns) least_ns = weighed_ns;
+      }
+      made_t made;
+      make_targets(&made, 2);
+      made_costs_t costs = {0};
+      byoc_placement_t placement;
+      byoc_plan_t plan;
+      byoc_graph_module_t *module =
+          place_nodes(&made, NODES, seed, &costs, 1e6, (byoc_whole_pricer_t){0}, &placement, &plan);
+      const byoc_plan_block_t *block = &plan.blocks.data[0];
+      const uint32_t used = used_backends(&plan);
+      const double own_ns = block->cost_ns + mib_by_hand(used) * sizes.price * fastest_ns;
+      assert_true(fabs(own_ns - least_ns) <= 1e-6 * least_ns);
+      const bool is_fastest = block->cost_ns <= fastest_ns * (1 + 1e-9);
+      const byoc_plan_rival_t *last = &plan.rivals.data[plan.rivals.count - 1];
+      const bool has_faster = strcmp(last->name, "collage, of any size") == 0;
+      assert_true(is_fastest || (has_faster && fabs(last->sum_ns - fastest_ns) <= 1e-6 * fastest_ns));
+      assert_true(is_fastest || !block->is_proven);
+      replaced += !is_fastest;
+      mixed += used == 3;
+      byoc_plan_deinit(&plan);
+      byoc_placement_deinit(&placement);
+      byoc_graph_module_destroy(module);
+      release_targets(&made);
+    }
+  }
+  sizes = (made_sizes_t){{0}};
+  print_message("%zu plans won by size, %zu use both backends\n", replaced, mixed);
+  assert_true(replaced > 20 && mixed > 4);
+}
+
 // ---- whole plans ----
 
 // What was found comes first, greedy placement behind it.
 typedef struct contest_t {
   double found_ns, greedy_ns, error;
+  double found_mib, greedy_mib;
   int64_t budget_ns;
   size_t calls;
 } contest_t;
@@ -414,7 +559,7 @@ typedef struct contest_t {
 static byoc_status_t
 price_whole(void *self, size_t count,
             byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag),
-            void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_error) {
+            void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_mib, double *out_error) {
   (void)apply;
   (void)context;
   (void)diag;
@@ -424,6 +569,8 @@ price_whole(void *self, size_t count,
   contest->calls += 1;
   out_ns[0] = contest->found_ns;
   out_ns[1] = contest->greedy_ns;
+  out_mib[0] = contest->found_mib;
+  out_mib[1] = contest->greedy_mib;
   *out_error = contest->error;
   return BYOC_OK;
 }
@@ -435,17 +582,25 @@ static void test_c8_the_contest_has_a_margin(void **state) {
   static const struct {
     double found_ns, greedy_ns, error;
     bool is_greedy;
-  } rows[] = {{100000, 100500, 0, true},    {90000, 100500, 0, false},    {110000, 100500, 0, true},
-              {NAN, NAN, 0, false},         {100000, NAN, 0, false},      {NAN, 100500, 0, true},
-              {100000, 103000, 0, false},   {100000, 103000, 0.03, true}, {100000, 103000, 0.01, false},
-              {100000, 106000, 0.20, false}};
+    double found_mib, greedy_mib; // a MiB is worth a thousandth
+  } rows[] = {
+      {100000, 100500, 0, true, 1, 1},     {90000, 100500, 0, false, 1, 1},    {110000, 100500, 0, true, 1, 1},
+      {NAN, NAN, 0, false, 1, 1},          {100000, NAN, 0, false, 1, 1},      {NAN, 100500, 0, true, 1, 1},
+      {100000, 103000, 0, false, 1, 1},    {100000, 103000, 0.03, true, 1, 1}, {100000, 103000, 0.01, false, 1, 1},
+      {100000, 106000, 0.20, false, 1, 1}, {100000, 103000, 0, true, 41, 1},   {100000, 100500, 0, false, 1, 41},
+      {100000, 103000, 0, false, NAN, 1},  {100000, 130000, 0, false, 41, 1}};
+  sizes.price = 0.001;
   size_t calls = 0;
   for (uint32_t seed = 1; seed <= 10; ++seed) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
       made_t made;
       make_targets(&made, 1);
       made_costs_t costs = {.scale = 1000};
-      contest_t contest = {.found_ns = rows[i].found_ns, .greedy_ns = rows[i].greedy_ns, .error = rows[i].error};
+      contest_t contest = {.found_ns = rows[i].found_ns,
+                           .greedy_ns = rows[i].greedy_ns,
+                           .error = rows[i].error,
+                           .found_mib = rows[i].found_mib,
+                           .greedy_mib = rows[i].greedy_mib};
       const byoc_whole_pricer_t whole = {.self = &contest, .price = price_whole};
       byoc_placement_t placement;
       byoc_plan_t plan;
@@ -463,6 +618,7 @@ static void test_c8_the_contest_has_a_margin(void **state) {
       release_targets(&made);
     }
   }
+  sizes.price = 0;
   assert_true(calls > 0);
 }
 
@@ -599,6 +755,7 @@ int main(void) {
       cmocka_unit_test(test_c9_dear_copies_pull_regions_home),
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
+      cmocka_unit_test(test_18_9_size_is_part_of_the_cost),
       cmocka_unit_test(test_c8_the_contest_has_a_margin),
       cmocka_unit_test(test_c5_whole_plans_are_timed_on_each_device),
       cmocka_unit_test(test_c10_a_saved_plan_is_replayed),

@@ -80,12 +80,14 @@ static void only_plans_that_work_are_timed(void **state) {
   fixture_t f;
   set_up(&f);
   byoc_diag_t diag = {0};
-  double times[PLAN_COUNT], error = -1;
-  byoc_test_ok(f.pricer.price(f.pricer.self, PLAN_COUNT, apply, &contest, INT64_C(60000000000), &diag, times, &error),
-               &diag);
+  double times[PLAN_COUNT], sizes[PLAN_COUNT], error = -1;
+  byoc_test_ok(
+      f.pricer.price(f.pricer.self, PLAN_COUNT, apply, &contest, INT64_C(60000000000), &diag, times, sizes, &error),
+      &diag);
   for (size_t i = 0; i < PLAN_COUNT; ++i) {
     const bool works = i == GOOD || i == AS_GOOD;
     if (works != (isfinite(times[i]) && times[i] > 0)) fail_msg("plan %zu: %g ns", i, times[i]);
+    if (works != (sizes[i] > 0.01 && sizes[i] < 10)) fail_msg("plan %zu: %g MiB", i, sizes[i]);
   }
   assert_true(error >= 0);
   tear_down(&f);
@@ -96,9 +98,9 @@ static void nothing_is_timed_without_time(void **state) {
   fixture_t f;
   set_up(&f);
   byoc_diag_t diag = {0};
-  double times[PLAN_COUNT], error = -1;
-  byoc_test_ok(f.pricer.price(f.pricer.self, PLAN_COUNT, apply, &contest, 0, &diag, times, &error), &diag);
-  for (size_t i = 0; i < PLAN_COUNT; ++i) assert_true(isnan(times[i]));
+  double times[PLAN_COUNT], sizes[PLAN_COUNT], error = -1;
+  byoc_test_ok(f.pricer.price(f.pricer.self, PLAN_COUNT, apply, &contest, 0, &diag, times, sizes, &error), &diag);
+  for (size_t i = 0; i < PLAN_COUNT; ++i) assert_true(isnan(times[i]) && isnan(sizes[i]));
   assert_true(error == 0);
   tear_down(&f);
 }

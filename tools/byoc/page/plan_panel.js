@@ -128,7 +128,7 @@ function legend() {
 const sumBlocks = (key) => plan.blocks.reduce((sum, block) => sum + (block[key] === undefined ? NaN : block[key]), 0);
 
 function rivals() {
-  const rows = [{ name: "this plan", sum_ns: sumBlocks("cost_ns"), whole_ns: plan.whole_ns, isThis: true }, ...plan.rivals];
+  const rows = [{ name: "this plan", sum_ns: sumBlocks("cost_ns"), whole_ns: plan.whole_ns, whole_mib: plan.whole_mib, isThis: true }, ...plan.rivals];
   if (rows.length === 1) return [];
   const isWhole = rows.every((row) => typeof row.whole_ns === "number");
   const value = (row) => (isWhole ? row.whole_ns : typeof row.sum_ns === "number" ? row.sum_ns : NaN);
@@ -136,7 +136,8 @@ function rivals() {
   return [html("h2", {}, isWhole ? "Measured as a whole" : "Sum of the parts"),
     ...rows.slice().sort((a, b) => (value(a) || Infinity) - (value(b) || Infinity)).flatMap((row) => [
       html("div", { class: row.isThis ? "chosen" : "", style: "display:flex;gap:8px" }, html("span", { style: "flex:1;overflow-wrap:anywhere" }, row.name), html("span", {}, Number.isNaN(value(row)) ? "not known" : costText(value(row))),
-        !isWhole && typeof row.whole_ns === "number" ? html("span", { class: "faint" }, `whole ${costText(row.whole_ns)}`) : null),
+        !isWhole && typeof row.whole_ns === "number" ? html("span", { class: "faint" }, `whole ${costText(row.whole_ns)}`) : null,
+        typeof row.whole_mib === "number" ? html("span", { class: "faint" }, `${row.whole_mib.toFixed(1)} MiB`) : null),
       bar(value(row) / most || 0, row.isThis)])];
 }
 
