@@ -38,7 +38,7 @@ static void test_c10_tables(void **state) {
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
   // Placement by cost prices candidates and has rivals.
   byoc_test_printed("candidates (* is the one chosen): cost, target, rule, nodes\n    * ");
-  byoc_test_printed("plan      sum of its parts measured as a whole\n  this one ");
+  byoc_test_printed("plan      sum of its parts measured as a whole size\n  this one ");
   byoc_test_printed("\n  greedy ");
   byoc_test_shell(0,
                   "byoc explain vision.onnx --layout=plain --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
@@ -74,6 +74,19 @@ static void test_c10_one_node(void **state) {
 }
 
 // A node that a backend declined carries the reason, and so does one that it took and gave back.
+static void test_18_9_size_price(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(2, "byoc explain vision.onnx --target 'cutlass; c' --size-price much");
+  byoc_test_printed("--size-price takes a percentage from 0 to 100, not 'much'");
+  byoc_test_shell(2, "byoc build vision.onnx --target 'cutlass; c' --size-price 101");
+  byoc_test_shell(2, "byoc build vision.onnx --target 'cutlass; c' --size-price=-1");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --cost=estimate --target 'cutlass; c' --size-price 0.5");
+  byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -o vision.so");
+  byoc_test_shell(2, "byoc run vision.so --random --size-price 1");
+  byoc_test_printed("--size-price is for models; this is an artifact");
+}
+
 static void test_a23_declines(void **state) {
   (void)state;
   write_text("double.byoc", "    %0 = Cast@13 \"widen\" (%x) {to = 11} : f64[4]\n"
@@ -167,9 +180,10 @@ static void test_c10_costs_and_candidates(void **state) {
   (void)state;
   static const char plan[] =
       "{\"format\": \"byoc plan\", \"version\": 1, \"model\": \"tiny\", \"strategy\": \"collage\", \"whole_ns\": "
-      "9500,\n"
+      "9500, \"whole_mib\": 1.25,\n"
       " \"targets\": [\"fast -level=1\", \"fast -level=2\", \"c -O=3\"],\n"
-      " \"rivals\": [{\"name\": \"greedy\", \"sum_ns\": 12000, \"whole_ns\": 13000}, {\"name\": \"c\", \"sum_ns\": "
+      " \"rivals\": [{\"name\": \"greedy\", \"sum_ns\": 12000, \"whole_ns\": 13000, \"whole_mib\": 41}, {\"name\": "
+      "\"c\", \"sum_ns\": "
       "2e6}],\n"
       " \"blocks\": [{\"name\": \"main\", \"hash\": \"0123456789abcdef\", \"cost_ns\": 9000, \"transition_ns\": 500,\n"
       "  \"lower_bound_ns\": 9000, \"proven\": true,\n"
@@ -194,9 +208,9 @@ static void test_c10_costs_and_candidates(void **state) {
   byoc_test_shell(0, "byoc explain saved.json");
   static const char *const parts[] = {
       "plan of 'tiny' by collage: 9.00 us, of which 500 ns between targets\nproven: no cover",
-      "  this one          9.00 us             9.50 us\n",
-      "  greedy           12.00 us            13.00 us\n",
-      "  c                2.000 ms                   -\n",
+      "  this one          9.00 us             9.50 us  1.2 MiB\n",
+      "  greedy           12.00 us            13.00 us 41.0 MiB\n",
+      "  c                2.000 ms                   -        -\n",
       "  fast#1         1       1 8.00 us\n",
       "fast#1 fast.conv 8.00 us database\n",
       "c      c.host     500 ns estimate\n",
@@ -346,6 +360,7 @@ int main(void) {
       cmocka_unit_test(test_c10_tables),
       cmocka_unit_test(test_c10_long_lists),
       cmocka_unit_test(test_c10_one_node),
+      cmocka_unit_test(test_18_9_size_price),
       cmocka_unit_test(test_a23_declines),
       cmocka_unit_test(test_17_rules_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),

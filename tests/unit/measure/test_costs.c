@@ -161,6 +161,34 @@ static void test_c4_c5_sound_candidates(void **state) {
   close_measurer(&fixture);
 }
 
+static double size_of(const fixture_t *fixture, size_t target) {
+  byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(fixture->measurer);
+  return pricer.size_mib(pricer.self, fixture->targets.targets.data[target]);
+}
+
+// A library that travels along counts as soon as one part was measured, and in later builds; weights and kernels do
+// not.
+static void test_18_9_sizes_of_libraries(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "cutlass; dnnl; c");
+  assert_true(size_of(&fixture, 0) == 0 && size_of(&fixture, 1) == 0);
+  assert_measured(price(&fixture, "large", 0, NULL));
+  const char *reason = NULL;
+  if (!isfinite(price(&fixture, "large", 1, &reason))) fail_msg("dnnl: %s", reason);
+  const double mib = size_of(&fixture, 1);
+  assert_true(size_of(&fixture, 0) == 0);
+  assert_true(mib >= 8 && mib < 80 && mib == floor(mib));
+  byoc_cost_measurer_t *first = fixture.measurer;
+  const byoc_cost_measure_options_t measure = {
+      .build = byoc_build_candidates, .targets = &fixture.targets, .database = fixture.database};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cost_measurer_create(&measure, byoc_allocator_system(), &diag, &fixture.measurer), &diag);
+  assert_true(size_of(&fixture, 1) == mib);
+  byoc_cost_measurer_destroy(first);
+  close_measurer(&fixture);
+}
+
 // All of these at once.
 static void price_all(fixture_t *fixture, byoc_price_request_t *requests, const char *const *functions, size_t count,
                       size_t target) {
@@ -565,6 +593,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparison),
       cmocka_unit_test(test_c4_c5_sound_candidates),
+      cmocka_unit_test(test_18_9_sizes_of_libraries),
       cmocka_unit_test(test_c4_faults),
       cmocka_unit_test(test_c4_hook_hangs),
       cmocka_unit_test(test_c4_slow_costs_more),
