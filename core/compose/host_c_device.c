@@ -288,6 +288,12 @@ static byoc_status_t emit_patch(byoc_host_c_t *host, const byoc_host_patch_t *pa
     byoc_string_appendf(out, "devices->commands[%u].size_bytes = byoc_cell_size_bytes(cells[%u]);\n", command,
                         patch->buffer->index);
     return BYOC_OK;
+  case BYOC_HOST_PATCH_LENT_CELL:
+    byoc_string_appendf(out, "status = byoc_devices_lend_cell(devices, &devices->commands[%u], cells[%u]);\n", command,
+                        patch->buffer->index);
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+    return BYOC_OK;
   case BYOC_HOST_PATCH_ARGUMENT:
     emit_integer(host, patch, step, out);
     return BYOC_OK;

@@ -79,6 +79,8 @@ static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, 
   case BYOC_HOST_PATCH_SIZE:
     command->size_bytes = byoc_cell_size_bytes(evaluator->frame.cells[patch->buffer->index]);
     return BYOC_OK;
+  case BYOC_HOST_PATCH_LENT_CELL:
+    return byoc_devices_lend_cell(devices, command, evaluator->frame.cells[patch->buffer->index]);
   case BYOC_HOST_PATCH_ARGUMENT:
     return byoc_devices_set_integer(devices, patch->index, byoc_evaluator_value(evaluator, patch->value));
   case BYOC_HOST_PATCH_GRID:

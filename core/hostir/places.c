@@ -335,9 +335,45 @@ static bool add_fill(byoc_host_places_t *places, const byoc_host_instruction_t *
   return add_size(places, i->results.data[0], row) && add_side(places, i->results.data[0], false, &row->destination);
 }
 
+static bool is_written_over(const byoc_host_program_t *program, const byoc_host_buffer_t *input) {
+  for (size_t k = 0; k < program->outputs.count; ++k) {
+    if (program->outputs.data[k]->over == input) return true;
+  }
+  return false;
+}
+
+// Does nothing but this copy write the value, and nothing but commands read it?
+static bool is_only_read(const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {
+  const byoc_host_buffer_t *value = copy->results.data[0];
+  BYOC_HOST_FOR_EACH(i, program) {
+    const bool only_reads = i->op == BYOC_HOST_LAUNCH || i->op == BYOC_HOST_COPY || i->op == BYOC_HOST_ALLOCATE ||
+                            i->op == BYOC_HOST_FREE || i->op == BYOC_HOST_MATCH;
+    for (size_t k = 0; k < i->operands.count; ++k) {
+      if (byoc_host_buffer_root(i->operands.data[k]) == value && !only_reads) return false;
+    }
+    for (size_t k = 0; k < i->results.count; ++k) {
+      if (byoc_host_buffer_root(i->results.data[k]) == value && i != copy) return false;
+    }
+  }
+  return true;
+}
+
+// copy %x -> %t on %q, where %x is an input and %t a value. A loop may copy something else in each turn.
+static bool may_be_lent(const byoc_host_places_t *places, const byoc_host_instruction_t *copy) {
+  const byoc_host_program_t *program = places->program;
+  const byoc_host_buffer_t *from = copy->operands.data[0], *to = copy->results.data[0];
+  if (copy->region != &program->body || from->kind != BYOC_HOST_BUFFER_INPUT) return false;
+  if (to->device == NULL || to->kind != BYOC_HOST_BUFFER_LOCAL || !byoc_host_buffer_in_cell(to)) return false;
+  const byoc_host_memory_t *memory = byoc_host_find_memory(program, to->device, to->scope);
+  return memory != NULL && !memory->is_apart && !is_written_over(program, from) && is_only_read(program, copy);
+}
+
 static bool add_copy(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_place_command_t *row) {
-  return add_size(places, i->operands.data[0], row) && add_side(places, i->operands.data[0], true, &row->source) &&
-         add_side(places, i->results.data[0], false, &row->destination);
+  const bool added = add_size(places, i->operands.data[0], row) &&
+                     add_side(places, i->operands.data[0], true, &row->source) &&
+                     add_side(places, i->results.data[0], false, &row->destination);
+  const byoc_host_patch_t lent = {.kind = BYOC_HOST_PATCH_LENT_CELL, .buffer = i->results.data[0]};
+  return added && (!may_be_lent(places, i) || PUSH(&places->patches, lent));
 }
 
 static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_diag_t *diag) {
@@ -415,13 +451,6 @@ static bool may_be_port(const byoc_host_places_t *places, const byoc_host_buffer
   }
   return buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->size_bytes > 0 && memory != NULL &&
          !memory->is_apart;
-}
-
-static bool is_written_over(const byoc_host_program_t *program, const byoc_host_buffer_t *input) {
-  for (size_t k = 0; k < program->outputs.count; ++k) {
-    if (program->outputs.data[k]->over == input) return true;
-  }
-  return false;
 }
 
 static uint32_t index_among(byoc_host_buffer_t *const *buffers, size_t count, const byoc_host_buffer_t *buffer) {

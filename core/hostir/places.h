@@ -17,6 +17,7 @@ typedef enum byoc_host_patch_kind_t {
   BYOC_HOST_PATCH_DESTINATION_CELL,  // of a copy or a fill
   BYOC_HOST_PATCH_ARGUMENT_CELL,     // argument `index` is at offset_bytes of the value `buffer`
   BYOC_HOST_PATCH_SIZE,              // a copy or a fill is as large as the value `buffer`
+  BYOC_HOST_PATCH_LENT_CELL,         // the value `buffer` may be the host's memory instead of a copy of it
   BYOC_HOST_PATCH_ARGUMENT,          // argument `index` is `value`
   BYOC_HOST_PATCH_GRID,              // axis `index` is `value`
   BYOC_HOST_PATCH_BLOCK,

@@ -147,8 +147,10 @@ typedef struct byoc_open_command_t {
   byoc_device_bytes_t source, destination;
   uint64_t size_bytes;
   byoc_device_launch_t launch;
-  int64_t queue, signal;     // which one of its choice
-  uint32_t is_idle;          // 1: a copy between two names of the same bytes
+  int64_t queue, signal; // which one of its choice
+  uint32_t is_idle;      // 1: a copy between two names of the same bytes
+  // Of a copy from an input to a value: the input as memory of the device until the run ends; NULL: it is copied.
+  byoc_device_buffer_t *lent;
   uint32_t first_handle;     // in byoc_devices_t.handles: one for each event that it may signal
   byoc_device_event_t *last; // the one that it signalled last; NULL: none in this run
 } byoc_open_command_t;
@@ -252,6 +254,9 @@ int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, co
                                   uint64_t offset_bytes);
 // An extent of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if no launch can be as large.
 int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent);
+// Lets the value, which the copy would fill from an input, be the input's own bytes until the run ends, where the
+// device can use them. The copy's source and size are set. A failure is one of the driver's.
+int32_t byoc_devices_lend_cell(byoc_devices_t *devices, byoc_open_command_t *copy, byoc_cell_t *cell);
 // A number of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if the kernel's integer is too narrow.
 int32_t byoc_devices_set_integer(byoc_devices_t *devices, uint32_t argument, int64_t value);
 // Waits until every command has ended and returns the status of the first one that failed. If `status` is a failure

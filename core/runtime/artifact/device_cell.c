@@ -16,6 +16,7 @@ typedef struct device_block_t {
   byoc_block_of_memory_t head;
   byoc_devices_t *devices;
   byoc_device_buffer_t *buffer;
+  byoc_device_buffer_t *lent; // memory of the host that the cells have instead; NULL: none
   uint32_t memory;
 } device_block_t;
 
@@ -118,6 +119,7 @@ static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_d
     if (status != BYOC_OK) free(block);
   }
   if (status != BYOC_OK) return status;
+  ((device_block_t *)(void *)*out_head)->lent = NULL;
   (*out_head)->references = 1;
   (*out_head)->last_run = devices->run;
   (*out_head)->next = NULL;
@@ -156,7 +158,21 @@ int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame,
 }
 
 byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell) {
-  return block_of(cell)->buffer;
+  const device_block_t *block = block_of(cell);
+  return block->lent != NULL ? block->lent : block->buffer;
+}
+
+int32_t byoc_devices_lend_cell(byoc_devices_t *devices, byoc_open_command_t *copy, byoc_cell_t *cell) {
+  device_block_t *block = block_of(cell);
+  char name[96];
+  const int32_t status =
+      byoc_devices_import(devices, block->memory, (void *)(uintptr_t)copy->source.host, copy->size_bytes, &copy->lent);
+  block->lent = copy->lent;
+  copy->is_idle = copy->lent != NULL;
+  if (status == BYOC_OK || status == BYOC_UNSUPPORTED) return BYOC_OK;
+  return byoc_devices_say(devices, status, "%s cannot use the memory of an input: %s",
+                          byoc_devices_name(devices, byoc_devices_of_memory(devices, block->memory), name),
+                          byoc_devices_reason(devices, status));
 }
 
 int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, const byoc_cell_t *cell,

@@ -70,4 +70,12 @@ void byoc_devices_take_back(byoc_devices_t *devices) {
     devices->commands[place->command].is_idle = 0;
     port->lent = NULL;
   }
+  for (uint32_t i = 0; i < devices->places->command_count; i++) {
+    byoc_open_command_t *command = &devices->commands[i];
+    if (command->lent == NULL) continue;
+    const byoc_open_device_t *device = devices->queues[devices->places->commands[i].queue.first].device;
+    device->driver->release(device->handle, command->lent);
+    command->lent = NULL;
+    command->is_idle = 0;
+  }
 }
