@@ -29,10 +29,48 @@ bool byoc_is_elf(const void *data, size_t size_bytes) {
   return size_bytes >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0;
 }
 
+static size_t segment_bytes(const byoc_elf_t *elf) {
+  return elf->is_32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+}
+
 static Elf64_Phdr segment_at(const byoc_elf_t *elf, uint32_t index) {
+  const uint8_t *at = elf->data + elf->segment_offset + (uint64_t)index * segment_bytes(elf);
   Elf64_Phdr segment;
-  memcpy(&segment, elf->data + elf->segment_offset + (uint64_t)index * sizeof(segment), sizeof(segment));
-  return segment;
+  if (!elf->is_32) {
+    memcpy(&segment, at, sizeof(segment));
+    return segment;
+  }
+  Elf32_Phdr narrow;
+  memcpy(&narrow, at, sizeof(narrow));
+  return (Elf64_Phdr){.p_type = narrow.p_type,
+                      .p_flags = narrow.p_flags,
+                      .p_offset = narrow.p_offset,
+                      .p_vaddr = narrow.p_vaddr,
+                      .p_paddr = narrow.p_paddr,
+                      .p_filesz = narrow.p_filesz,
+                      .p_memsz = narrow.p_memsz,
+                      .p_align = narrow.p_align};
+}
+
+// False if the file ends within its header.
+static bool read_header(const byoc_elf_t *elf, Elf64_Ehdr *out) {
+  Elf32_Ehdr narrow;
+  if (elf->size_bytes < (elf->is_32 ? sizeof(narrow) : sizeof(*out))) return false;
+  if (!elf->is_32) {
+    memcpy(out, elf->data, sizeof(*out));
+    return true;
+  }
+  memcpy(&narrow, elf->data, sizeof(narrow));
+  *out = (Elf64_Ehdr){.e_type = narrow.e_type,
+                      .e_machine = narrow.e_machine,
+                      .e_phoff = narrow.e_phoff,
+                      .e_shoff = narrow.e_shoff,
+                      .e_phentsize = narrow.e_phentsize,
+                      .e_phnum = narrow.e_phnum,
+                      .e_shentsize = narrow.e_shentsize,
+                      .e_shnum = narrow.e_shnum,
+                      .e_shstrndx = narrow.e_shstrndx};
+  return true;
 }
 
 byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
@@ -42,13 +80,15 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
   if (!byoc_is_elf(data, size_bytes)) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not an ELF file", name);
   }
-  Elf64_Ehdr header;
-  if (size_bytes < sizeof(header)) return byoc_elf_damaged(&elf, diag, "it ends within its header");
-  memcpy(&header, data, sizeof(header));
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a 64-bit little-endian ELF file", name);
+  if (size_bytes < EI_NIDENT) return byoc_elf_damaged(&elf, diag, "it ends within its header");
+  const uint8_t *ident = data;
+  elf.is_32 = ident[EI_CLASS] == ELFCLASS32;
+  if ((!elf.is_32 && ident[EI_CLASS] != ELFCLASS64) || ident[EI_DATA] != ELFDATA2LSB) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a little-endian ELF file", name);
   }
-  if (header.e_ident[EI_VERSION] != EV_CURRENT) return byoc_elf_damaged(&elf, diag, "its version is unknown");
+  Elf64_Ehdr header;
+  if (!read_header(&elf, &header)) return byoc_elf_damaged(&elf, diag, "it ends within its header");
+  if (ident[EI_VERSION] != EV_CURRENT) return byoc_elf_damaged(&elf, diag, "its version is unknown");
   elf.type = header.e_type;
   elf.machine = header.e_machine;
   elf.section_offset = header.e_shoff;
@@ -60,9 +100,9 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
   if (elf.section_offset == 0) {
     if (elf.section_count != 0) return byoc_elf_damaged(&elf, diag, "it counts sections but has no section table");
   } else {
-    if (header.e_shentsize != sizeof(Elf64_Shdr))
+    if (header.e_shentsize != byoc_elf_section_bytes(&elf))
       return byoc_elf_damaged(&elf, diag, "its section headers have a wrong size");
-    if (!byoc_elf_range_ok(&elf, elf.section_offset, sizeof(Elf64_Shdr))) {
+    if (!byoc_elf_range_ok(&elf, elf.section_offset, byoc_elf_section_bytes(&elf))) {
       return byoc_elf_damaged(&elf, diag, "its section table lies outside the file");
     }
     // Numbers too large for the header are in the first section header.
@@ -72,14 +112,14 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
     if (header.e_shnum == 0) elf.section_count = (uint32_t)first.sh_size;
     if (header.e_shstrndx == SHN_XINDEX) elf.section_name_index = first.sh_link;
     if (header.e_phnum == PN_XNUM) elf.segment_count = first.sh_info;
-    if (!byoc_elf_range_ok(&elf, elf.section_offset, (uint64_t)elf.section_count * sizeof(Elf64_Shdr))) {
+    if (!byoc_elf_range_ok(&elf, elf.section_offset, (uint64_t)elf.section_count * byoc_elf_section_bytes(&elf))) {
       return byoc_elf_damaged(&elf, diag, "its section table lies outside the file");
     }
   }
   if (elf.segment_count != 0) {
-    if (header.e_phentsize != sizeof(Elf64_Phdr))
+    if (header.e_phentsize != segment_bytes(&elf))
       return byoc_elf_damaged(&elf, diag, "its program headers have a wrong size");
-    if (!byoc_elf_range_ok(&elf, elf.segment_offset, (uint64_t)elf.segment_count * sizeof(Elf64_Phdr))) {
+    if (!byoc_elf_range_ok(&elf, elf.segment_offset, (uint64_t)elf.segment_count * segment_bytes(&elf))) {
       return byoc_elf_damaged(&elf, diag, "its program headers lie outside the file");
     }
   }
@@ -187,7 +227,8 @@ byoc_status_t byoc_elf_find_section(const byoc_elf_t *elf, const char *name, byo
 
 byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *table, byoc_diag_t *diag,
                                     byoc_elf_symbols_t *out_symbols) {
-  if (table->sh_entsize != sizeof(Elf64_Sym) || table->sh_size % sizeof(Elf64_Sym) != 0) {
+  const size_t symbol_bytes = byoc_elf_symbol_bytes(elf);
+  if (table->sh_entsize != symbol_bytes || table->sh_size % symbol_bytes != 0) {
     return byoc_elf_damaged(elf, diag, "its symbols have a wrong size");
   }
   if (!byoc_elf_range_ok(elf, table->sh_offset, table->sh_size)) {
@@ -199,7 +240,7 @@ byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *tab
     return byoc_elf_damaged(elf, diag, "its symbol names lie outside the file");
   }
   *out_symbols = (byoc_elf_symbols_t){.offset = table->sh_offset,
-                                      .count = table->sh_size / sizeof(Elf64_Sym),
+                                      .count = table->sh_size / symbol_bytes,
                                       .names_section = table->sh_link,
                                       .names_offset = names.sh_offset,
                                       .names_size = names.sh_size};
@@ -286,6 +327,17 @@ static bool offset_of_address(const byoc_elf_t *elf, uint64_t address, uint64_t 
   return false;
 }
 
+static Elf64_Dyn dynamic_at(const byoc_elf_t *elf, uint64_t offset, uint64_t index) {
+  Elf64_Dyn entry;
+  Elf32_Dyn narrow;
+  if (!elf->is_32) {
+    memcpy(&entry, elf->data + offset + index * sizeof(entry), sizeof(entry));
+    return entry;
+  }
+  memcpy(&narrow, elf->data + offset + index * sizeof(narrow), sizeof(narrow));
+  return (Elf64_Dyn){.d_tag = narrow.d_tag, .d_un.d_val = narrow.d_un.d_val};
+}
+
 // Reads the dynamic segment, as the dynamic loader does; the section headers could say something else.
 byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
                                     byoc_diag_t *diag) {
@@ -297,13 +349,12 @@ byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visit
       return byoc_elf_damaged(elf, diag, "its dynamic segment lies outside the file");
     }
     offset = segment.p_offset;
-    count = segment.p_filesz / sizeof(Elf64_Dyn);
+    count = segment.p_filesz / (elf->is_32 ? sizeof(Elf32_Dyn) : sizeof(Elf64_Dyn));
     break;
   }
   uint64_t names_address = 0, names_size = 0;
-  Elf64_Dyn entry;
   for (uint64_t i = 0; i < count; i++) {
-    memcpy(&entry, elf->data + offset + i * sizeof(entry), sizeof(entry));
+    const Elf64_Dyn entry = dynamic_at(elf, offset, i);
     if (entry.d_tag == DT_NULL) count = i;
     if (entry.d_tag == DT_STRTAB) names_address = entry.d_un.d_ptr;
     if (entry.d_tag == DT_STRSZ) names_size = entry.d_un.d_val;
@@ -311,7 +362,7 @@ byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visit
   uint64_t names_offset = 0;
   bool has_names = names_size > 0 && offset_of_address(elf, names_address, names_size, &names_offset);
   for (uint64_t i = 0; i < count; i++) {
-    memcpy(&entry, elf->data + offset + i * sizeof(entry), sizeof(entry));
+    const Elf64_Dyn entry = dynamic_at(elf, offset, i);
     if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_SONAME) continue;
     const char *name = has_names ? byoc_elf_text(elf, names_offset, names_size, entry.d_un.d_val) : NULL;
     if (name == NULL) return byoc_elf_damaged(elf, diag, "the name of a needed library lies outside its table");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries. Also
-// copies objects and archives with other names for their symbols. It trusts nothing in the file: a damaged one gives
-// BYOC_INVALID_DATA and says what is wrong.
+// A bounds-checked reader of little-endian ELF files, of 64 and 32 bits, and of ar archives: notes, symbols, needed
+// libraries. Also copies objects and archives with other names for their symbols. It trusts nothing in the file: a
+// damaged one gives BYOC_INVALID_DATA and says what is wrong.
 #ifndef BYOC_CORE_BASE_ELF_H_
 #define BYOC_CORE_BASE_ELF_H_
 
@@ -13,6 +13,7 @@ typedef struct byoc_elf_t {
   const char *name; // for diagnostics
   const uint8_t *data;
   size_t size_bytes;
+  bool is_32;       // ELFCLASS32
   uint16_t type;    // ET_REL, ET_DYN ...
   uint16_t machine; // EM_X86_64 ...
   uint64_t section_offset, segment_offset;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader of ELF files and the writer of changed ones share. For core/base/elf*.c only.
+// What the reader of ELF files and the writer of changed ones share. For core/base/elf*.c only. Structures of files of
+// 32 bits are read into those of 64 bits.
 #ifndef BYOC_CORE_BASE_ELF_INTERNAL_H_
 #define BYOC_CORE_BASE_ELF_INTERNAL_H_
 
@@ -16,11 +17,33 @@ static inline bool byoc_elf_range_ok(const byoc_elf_t *elf, uint64_t offset, uin
   return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
 }
 
+static inline size_t byoc_elf_section_bytes(const byoc_elf_t *elf) {
+  return elf->is_32 ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+}
+static inline size_t byoc_elf_symbol_bytes(const byoc_elf_t *elf) {
+  return elf->is_32 ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym);
+}
+
 // The i-th section header; byoc_elf_open checked that the whole table lies in the file.
 static inline Elf64_Shdr byoc_elf_section(const byoc_elf_t *elf, uint32_t index) {
+  const uint8_t *at = elf->data + elf->section_offset + (uint64_t)index * byoc_elf_section_bytes(elf);
   Elf64_Shdr section;
-  memcpy(&section, elf->data + elf->section_offset + (uint64_t)index * sizeof(section), sizeof(section));
-  return section;
+  if (!elf->is_32) {
+    memcpy(&section, at, sizeof(section));
+    return section;
+  }
+  Elf32_Shdr narrow;
+  memcpy(&narrow, at, sizeof(narrow));
+  return (Elf64_Shdr){.sh_name = narrow.sh_name,
+                      .sh_type = narrow.sh_type,
+                      .sh_flags = narrow.sh_flags,
+                      .sh_addr = narrow.sh_addr,
+                      .sh_offset = narrow.sh_offset,
+                      .sh_size = narrow.sh_size,
+                      .sh_link = narrow.sh_link,
+                      .sh_info = narrow.sh_info,
+                      .sh_addralign = narrow.sh_addralign,
+                      .sh_entsize = narrow.sh_entsize};
 }
 
 // The text at `offset` of a string table; NULL if the offset lies outside or the text has no end.
@@ -40,9 +63,20 @@ typedef struct byoc_elf_symbols_t {
 byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *table, byoc_diag_t *diag,
                                     byoc_elf_symbols_t *out_symbols);
 static inline Elf64_Sym byoc_elf_symbol(const byoc_elf_t *elf, const byoc_elf_symbols_t *symbols, uint64_t index) {
+  const uint8_t *at = elf->data + symbols->offset + index * byoc_elf_symbol_bytes(elf);
   Elf64_Sym entry;
-  memcpy(&entry, elf->data + symbols->offset + index * sizeof(entry), sizeof(entry));
-  return entry;
+  if (!elf->is_32) {
+    memcpy(&entry, at, sizeof(entry));
+    return entry;
+  }
+  Elf32_Sym narrow;
+  memcpy(&narrow, at, sizeof(narrow));
+  return (Elf64_Sym){.st_name = narrow.st_name,
+                     .st_info = narrow.st_info,
+                     .st_other = narrow.st_other,
+                     .st_shndx = narrow.st_shndx,
+                     .st_value = narrow.st_value,
+                     .st_size = narrow.st_size};
 }
 // True if the section is a COMDAT group, of which the linker keeps one per signature; *out_symbol is the signature's
 // index.

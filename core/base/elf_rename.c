@@ -3,6 +3,7 @@
 // only the symbol table and the table of names change.
 #include <ar.h>
 #include <elf.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,9 @@ static byoc_status_t rename_symbol(rename_t *r, uint64_t index, bool is_signatur
   if (r->names.size > UINT32_MAX) return byoc_elf_damaged(r->elf, r->diag, "its symbol names are too many");
   entry.st_name = (Elf64_Word)r->names.size;
   byoc_string_append_bytes(&r->names, renamed, strlen(renamed) + 1);
-  memcpy(r->out->data + r->base + r->symbols.offset + index * sizeof(entry), &entry, sizeof(entry));
+  // The name comes first in symbols of both widths.
+  memcpy(r->out->data + r->base + r->symbols.offset + index * byoc_elf_symbol_bytes(r->elf), &entry.st_name,
+         sizeof(entry.st_name));
   return BYOC_OK;
 }
 
@@ -58,13 +61,23 @@ static byoc_status_t rename_table(rename_t *r, uint32_t table_index) {
   }
   if (r->names.failed) return byoc_diag_out_of_memory(r->diag); // no name at all may be there then
   if (r->names.size == 0) return BYOC_OK;
-  Elf64_Shdr names = byoc_elf_section(r->elf, r->symbols.names_section);
-  names.sh_offset = r->out->size - r->base;
-  names.sh_size = r->names.size;
+  const size_t offset = r->out->size - r->base;
   byoc_string_append_bytes(r->out, r->names.data, r->names.size);
   if (r->out->failed) return byoc_diag_out_of_memory(r->diag);
-  size_t at = r->base + r->elf->section_offset + (size_t)r->symbols.names_section * sizeof(names);
-  memcpy(r->out->data + at, &names, sizeof(names));
+  const size_t section_bytes = byoc_elf_section_bytes(r->elf);
+  char *at = r->out->data + r->base + r->elf->section_offset + (size_t)r->symbols.names_section * section_bytes;
+  if (!r->elf->is_32) {
+    const Elf64_Off place = offset;
+    const Elf64_Xword size = r->names.size;
+    memcpy(at + offsetof(Elf64_Shdr, sh_offset), &place, sizeof(place));
+    memcpy(at + offsetof(Elf64_Shdr, sh_size), &size, sizeof(size));
+    return BYOC_OK;
+  }
+  if (r->out->size - r->base > UINT32_MAX) return byoc_elf_damaged(r->elf, r->diag, "it is too large for 32 bits");
+  const Elf32_Off place = (Elf32_Off)offset;
+  const Elf32_Word size = (Elf32_Word)r->names.size;
+  memcpy(at + offsetof(Elf32_Shdr, sh_offset), &place, sizeof(place));
+  memcpy(at + offsetof(Elf32_Shdr, sh_size), &size, sizeof(size));
   return BYOC_OK;
 }
 

@@ -76,6 +76,12 @@ static bool is_triple(const char *text) {
   return *text == '\0' && words > 1 && has_linux;
 }
 
+// "gnux32", "gnu_ilp32", "muslabin32": pointers of 32 bits on a machine that has wider ones.
+static bool is_narrow_abi(const char *triple) {
+  const size_t size = strlen(triple);
+  return size > 2 && strcmp(triple + size - 2, "32") == 0;
+}
+
 byoc_status_t byoc_machine_of_triple(const char *triple, byoc_diag_t *diag, byoc_machine_t *out_machine) {
   const char *names[BYOC_MACHINE_COUNT];
   char all[256] = "", first[32];
@@ -85,6 +91,13 @@ byoc_status_t byoc_machine_of_triple(const char *triple, byoc_diag_t *diag, byoc
     used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", names[i]);
     if (strcmp(first, names[i]) != 0) continue;
     *out_machine = (byoc_machine_t)i;
+    if (is_triple(triple) && is_narrow_abi(triple)) {
+      byoc_status_t status =
+          byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                          "'%.64s' has pointers of 32 bits, and byoc makes code for %s with 64 only", triple, names[i]);
+      byoc_diag_hint(diag, "the triple of the usual ABI is %s-linux-gnu", names[i]);
+      return status;
+    }
     if (is_triple(triple)) return BYOC_OK;
   }
   byoc_status_t status = byoc_diag_error(

@@ -161,12 +161,15 @@ static inline int byoc_seal_read(const byoc_seal_source_t *source, uint64_t offs
 
 // Where an ELF file ends by its own account: behind its table of sections. 0 if that cannot be told.
 static inline uint64_t byoc_seal_elf_end(const byoc_seal_source_t *source) {
-  unsigned char header[64]; // Elf64_Ehdr: e_shoff at 40, e_shentsize at 58, e_shnum at 60
+  unsigned char header[64]; // Elf64_Ehdr: e_shoff at 40, e_shentsize at 58, e_shnum at 60; Elf32_Ehdr: 32, 46, 48
   uint16_t entry_size, count;
+  uint32_t offset32;
   if (!byoc_seal_read(source, 0, header, sizeof(header)) || memcmp(header, "\177ELF", 4) != 0) return 0;
-  uint64_t offset = byoc_seal_read64(header + 40);
-  memcpy(&entry_size, header + 58, sizeof(entry_size));
-  memcpy(&count, header + 60, sizeof(count));
+  const int is_32 = header[4] == 1; // EI_CLASS: ELFCLASS32
+  memcpy(&offset32, header + 32, sizeof(offset32));
+  const uint64_t offset = is_32 ? offset32 : byoc_seal_read64(header + 40);
+  memcpy(&entry_size, header + (is_32 ? 46 : 58), sizeof(entry_size));
+  memcpy(&count, header + (is_32 ? 48 : 60), sizeof(count));
   return offset == 0 || offset > UINT64_MAX / 2 ? 0 : offset + (uint64_t)entry_size * count;
 }
 

@@ -109,6 +109,46 @@ static void test_18_6_static_riscv64(void **state) {
   run_static("riscv64-linux-gnu", "", "qemu-riscv64", ROUNDING);
 }
 
+static void test_18_6_static_arm(void **state) {
+  (void)state;
+  need("arm-linux-gnueabihf-gcc qemu-arm");
+  run_static("arm-linux-gnueabihf", "", "qemu-arm", ROUNDING);
+  run_static("arm-linux-gnueabihf", "-t c", "qemu-arm", ROUNDING);
+}
+
+// ELF files of 32 bits are linked, sealed, checked and read like others.
+static void test_18_6_shared_arm(void **state) {
+  (void)state;
+  need("arm-linux-gnueabihf-gcc arm-linux-gnueabihf-nm qemu-arm");
+  byoc_test_shell(0, "byoc build vision.onnx --name model --triple arm-linux-gnueabihf -t c -o model.so && "
+                     "arm-linux-gnueabihf-gcc " CC_FLAGS " -DLOADS " PROGRAM " -ldl -o program");
+  byoc_test_shell(0, "BYOC_VERIFY=1 qemu-arm -L /usr/arm-linux-gnueabihf ./program ./model.so > other.txt");
+  expect_numbers("other.txt", ROUNDING);
+  byoc_test_shell(0, "byoc inspect model.so");
+  byoc_test_printed("machine arm-linux-gnueabihf");
+  byoc_test_shell(1, "byoc run model.so --random");
+  byoc_test_printed("'model.so' was made for arm, and this machine is");
+  byoc_test_shell(1, "head -c -1000 model.so > cut.so; byoc inspect cut.so");
+  byoc_test_printed("is cut off: it has");
+  byoc_test_shell(1, "cat model.so program > longer.so; byoc inspect longer.so");
+  byoc_test_printed("more bytes than byoc wrote");
+  byoc_test_shell(0, "byoc build vision.onnx --name model --triple arm-linux-gnueabihf -t c --weights external "
+                     "-o outside.so && "
+                     "BYOC_VERIFY=1 qemu-arm -L /usr/arm-linux-gnueabihf ./program ./outside.so > other.txt");
+  expect_numbers("other.txt", ROUNDING);
+  byoc_test_shell(0, "byoc build --entry a=vision.onnx --entry b=vision.onnx --triple arm-linux-gnueabihf -t c "
+                     "-o model.a && arm-linux-gnueabihf-nm model.a | grep ' [A-TV-Z] ' | grep -v ' w ' | "
+                     "grep -vc ' model_' | grep -x 0");
+}
+
+static void test_18_6_triples_that_cannot_work(void **state) {
+  (void)state;
+  byoc_test_shell(2, "byoc build vision.onnx --triple x86_64-linux-gnux32 -o other.so");
+  byoc_test_printed("'x86_64-linux-gnux32' has pointers of 32 bits, and byoc makes code for x86_64 with 64 only");
+  byoc_test_shell(2, "byoc build vision.onnx --triple aarch64-linux-gnu_ilp32 -o other.so");
+  byoc_test_printed("the triple of the usual ABI is aarch64-linux-gnu");
+}
+
 static void test_18_6_musl(void **state) {
   (void)state;
   need("x86_64-linux-musl-gcc");
@@ -205,6 +245,9 @@ int main(void) {
       cmocka_unit_test(test_18_6_static_aarch64),
       cmocka_unit_test(test_18_6_low_precision_on_aarch64),
       cmocka_unit_test(test_18_6_static_riscv64),
+      cmocka_unit_test(test_18_6_static_arm),
+      cmocka_unit_test(test_18_6_shared_arm),
+      cmocka_unit_test(test_18_6_triples_that_cannot_work),
       cmocka_unit_test(test_18_6_musl),
       cmocka_unit_test(test_18_6_shared_aarch64),
       cmocka_unit_test(test_18_6_old_libc),

@@ -470,7 +470,8 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
        "a model of an artifact of several, instead of MODEL; once for each"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       {"triple", 0, BYOC_OPT_TEXT, &options.session.triple, "TRIPLE",
-       "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, x86_64-linux-musl (default: this one)"},
+       "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, arm-linux-gnueabihf, x86_64-linux-musl "
+       "(default: this one)"},
       BYOC_DIM_ROW(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),

@@ -62,6 +62,12 @@ static uint64_t read_xcr0(void) {
 #define READ_RISCV64(type) 0
 #endif
 
+#if defined(__arm__)
+#define IS_ARM 1
+#else
+#define IS_ARM 0
+#endif
+
 // OSXSAVE: the system lets programs read XCR0.
 static bool may_read_xcr0(const byoc_cpu_words_t *said) {
   return said->words[BYOC_CPU_WORD_CPUID_1_ECX] >> 27 & 1;

@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "core/runtime/artifact/verify.h"
 
-#include <elf.h>
 #include <limits.h>
+#include <link.h>
 #include <stdatomic.h>
 
 #include "core/runtime/artifact/file_status.h"
@@ -15,8 +15,8 @@
 
 // Does the file begin with the segment that was loaded from its beginning? It holds the build-id, a hash of the rest.
 static bool is_loaded_one(const byoc_seal_source_t *source, const unsigned char *base) {
-  const Elf64_Ehdr *header = (const Elf64_Ehdr *)base;
-  const Elf64_Phdr *segments = (const Elf64_Phdr *)(base + header->e_phoff);
+  const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)base;
+  const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(base + header->e_phoff);
   unsigned char block[4096];
   for (int i = 0; i < header->e_phnum; i++) {
     if (segments[i].p_type != PT_LOAD || segments[i].p_offset != 0) continue;

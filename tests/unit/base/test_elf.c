@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ELF and archive readers, on files of this machine's compiler, then on the same files cut and changed everywhere.
+// The ELF and archive readers, on files of this machine's compiler, of 64 bits and then of 32 where it makes them, and
+// on the same files cut and changed everywhere.
 #include "tests/support/support.h"
 
 #include <elf.h>
@@ -10,7 +11,7 @@
 #include "core/base/process.h"
 
 static const char source[] =
-    "#include <math.h>\n"
+    "extern double sin(double);\n"
     "__asm__(\".pushsection .note.byoc,\\\"a\\\",%note\\n.balign 4\\n.long 5,6,7\\n\"\n"
     "        \".asciz \\\"byoc\\\"\\n.balign 4\\n.ascii \\\"a note\\\"\\n.balign 4\\n\"\n"
     "        \".popsection\");\n"
@@ -21,19 +22,39 @@ static const char source[] =
     "int (*keep)(int) = local_one;\n"
     "double exported_one(double x) { return sin(x) + outside(x) + hidden_one() + weak_one; }\n";
 
+static bool is_32; // the files are of 32 bits
+#define WIDTH (is_32 ? "-m32" : "-O1")
+
 static char *folder;
 static byoc_file_view_t shared, object, archive;
 
-static void compile(const char *const *argv) {
+static bool can_compile(const char *const *argv, byoc_string_t *output) {
   byoc_diag_t diag = {0};
-  byoc_string_t output;
-  byoc_string_init(&output, byoc_allocator_system());
   byoc_process_result_t result;
   byoc_process_options_t options = {.directory = folder};
-  byoc_test_ok(byoc_process_run(argv, &options, &output, &diag, &result), &diag);
-  if (result.exit_code != 0) fail_msg("%s: %s", argv[0], output.data);
+  byoc_test_ok(byoc_process_run(argv, &options, output, &diag, &result), &diag);
+  return result.exit_code == 0;
+}
+
+static void compile(const char *const *argv) {
+  byoc_string_t output;
+  byoc_string_init(&output, byoc_allocator_system());
+  if (!can_compile(argv, &output)) fail_msg("%s: %s", argv[0], output.data);
   byoc_string_deinit(&output);
 }
+
+static void write_source(const char *name, const char *text) {
+  byoc_diag_t diag = {0};
+  char *path = byoc_path_join(byoc_allocator_system(), folder, name);
+  byoc_test_ok(byoc_file_write(path, text, strlen(text), &diag), &diag);
+  free(path);
+}
+
+// Links a library that is empty but for its name.
+#define LIBRARY(file, name)                                                                                            \
+  (const char *const[]) {                                                                                              \
+    "cc", WIDTH, "-fPIC", "-shared", "-nostdlib", "empty.c", "-o", file, "-Wl,-soname," name, NULL                     \
+  }
 
 static void open_view(const char *name, byoc_file_view_t *view) {
   byoc_diag_t diag = {0};
@@ -45,14 +66,15 @@ static void open_view(const char *name, byoc_file_view_t *view) {
 static int group_setup(void **state) {
   (void)state;
   folder = byoc_test_folder();
-  char *path = byoc_path_join(byoc_allocator_system(), folder, "a_rather_long_source_name.c");
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write(path, source, strlen(source), &diag), &diag);
-  free(path);
-  compile((const char *const[]){"cc", "-fPIC", "-O1", "-c", "a_rather_long_source_name.c", NULL});
-  compile((const char *const[]){"cc", "-fPIC", "-O1", "-c", "a_rather_long_source_name.c", "-o", "s.o", NULL});
-  compile((const char *const[]){"cc", "-shared", "s.o", "-o", "lib.so", "-Wl,-soname,libours.so.1",
-                                "-Wl,--no-as-needed", "-lm", NULL});
+  write_source("a_rather_long_source_name.c", source);
+  write_source("empty.c", "int empty;\n");
+  // Libraries of the names that are needed, which exist in both widths.
+  compile(LIBRARY("libm.so", "libm.so.6"));
+  compile(LIBRARY("libc.so", "libc.so.6"));
+  compile((const char *const[]){"cc", WIDTH, "-fPIC", "-O1", "-c", "a_rather_long_source_name.c", NULL});
+  compile((const char *const[]){"cc", WIDTH, "-fPIC", "-O1", "-c", "a_rather_long_source_name.c", "-o", "s.o", NULL});
+  compile((const char *const[]){"cc", WIDTH, "-shared", "-nostdlib", "s.o", "-o", "lib.so", "-Wl,-soname,libours.so.1",
+                                "-Wl,--no-as-needed", "libm.so", "libc.so", NULL});
   compile((const char *const[]){"ar", "rcs", "lib.a", "a_rather_long_source_name.o", "s.o", NULL});
   open_view("lib.so", &shared);
   open_view("s.o", &object);
@@ -83,6 +105,14 @@ static byoc_status_t see_needed(void *self, const char *name, bool soname) {
 static byoc_status_t see_member(void *self, const char *member, const uint8_t *data, size_t size_bytes) {
   byoc_string_appendf(self, "%s%s;", member, byoc_is_elf(data, size_bytes) ? "" : " other");
   return BYOC_OK;
+}
+
+static size_t section_bytes(void) {
+  return is_32 ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+}
+
+static size_t segment_bytes(void) {
+  return is_32 ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
 }
 
 static void expect_part(const byoc_string_t *text, const char *part) {
@@ -121,10 +151,12 @@ static void note_is_found_without_sections(void **state) {
   assert_non_null(copy);
   memcpy(copy, shared.data, shared.size_bytes);
   Elf64_Ehdr header;
+  Elf32_Ehdr narrow;
   memcpy(&header, copy, sizeof(header));
-  header.e_shoff = 0;
-  header.e_shnum = header.e_shstrndx = 0;
-  memcpy(copy, &header, sizeof(header));
+  memcpy(&narrow, copy, sizeof(narrow));
+  header.e_shoff = narrow.e_shoff = 0;
+  header.e_shnum = header.e_shstrndx = narrow.e_shnum = narrow.e_shstrndx = 0;
+  memcpy(copy, is_32 ? (void *)&narrow : (void *)&header, is_32 ? sizeof(narrow) : sizeof(header));
   byoc_elf_t elf;
   byoc_diag_t diag = {0};
   const uint8_t *data = NULL;
@@ -141,7 +173,7 @@ static void what_can_be_loaded(void **state) {
   byoc_diag_t diag = {0};
   byoc_elf_t elf = opened(&shared);
   byoc_test_ok(byoc_elf_check_loadable(&elf, &diag), &diag);
-  elf.size_bytes = elf.segment_offset + elf.segment_count * sizeof(Elf64_Phdr);
+  elf.size_bytes = elf.segment_offset + elf.segment_count * segment_bytes();
   elf.section_count = 0;
   byoc_test_error(byoc_elf_check_loadable(&elf, &diag), BYOC_INVALID_DATA, &diag, "'file' is truncated: a segment");
   byoc_diag_clear(&diag);
@@ -223,8 +255,9 @@ static void other_files_are_refused_by_name(void **state) {
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_elf_open("", 0, "empty", &diag, &elf), BYOC_INVALID_DATA, &diag, "'empty' is not an ELF file");
   byoc_diag_clear(&diag);
-  static const uint8_t elf32[64] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT};
-  byoc_test_error(byoc_elf_open(elf32, sizeof(elf32), "old", &diag, &elf), BYOC_INVALID_DATA, &diag, "64-bit");
+  static const uint8_t big_endian[64] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2MSB, EV_CURRENT};
+  byoc_test_error(byoc_elf_open(big_endian, sizeof(big_endian), "other", &diag, &elf), BYOC_INVALID_DATA, &diag,
+                  "'other' is not a little-endian ELF file");
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_ar_visit("!<thin>\n", 8, "thin.a", see_member, NULL, &diag), BYOC_INVALID_DATA, &diag,
                   "thin archive");
@@ -292,8 +325,8 @@ static void flipped_headers(void **state) {
   for (size_t i = 0; i < 2; i++) {
     byoc_elf_t elf = opened(views[i]);
     flip_every_bit(views[i], 0, sizeof(Elf64_Ehdr), 1);
-    flip_every_bit(views[i], elf.section_offset, (size_t)elf.section_count * sizeof(Elf64_Shdr), 1);
-    flip_every_bit(views[i], elf.segment_offset, (size_t)elf.segment_count * sizeof(Elf64_Phdr), 1);
+    flip_every_bit(views[i], elf.section_offset, (size_t)elf.section_count * section_bytes(), 1);
+    flip_every_bit(views[i], elf.segment_offset, (size_t)elf.segment_count * segment_bytes(), 1);
   }
   flip_every_bit(&archive, 0, 600, 1);
 }
@@ -310,13 +343,14 @@ static void truncated_at_every_section(void **state) {
   for (size_t i = 0; i < 2; i++) {
     byoc_elf_t elf = opened(views[i]);
     for (uint32_t s = 0; s <= elf.section_count; s++) {
-      size_t header = elf.section_offset + (size_t)s * sizeof(Elf64_Shdr);
+      size_t header = elf.section_offset + (size_t)s * section_bytes();
       if (header < views[i]->size_bytes) assert_int_equal(read_all_of(views[i]->data, header), BYOC_INVALID_DATA);
       if (s == elf.section_count) break;
       Elf64_Shdr section;
-      memcpy(&section, views[i]->data + header, sizeof(section));
+      Elf32_Shdr narrow;
+      memcpy(is_32 ? (void *)&narrow : (void *)&section, views[i]->data + header, section_bytes());
       for (int delta = -1; delta <= 1; delta++) {
-        size_t size = section.sh_offset + (size_t)delta;
+        size_t size = (is_32 ? narrow.sh_offset : section.sh_offset) + (size_t)delta;
         if (size < views[i]->size_bytes) (void)read_all_of(views[i]->data, size);
       }
     }
@@ -324,6 +358,18 @@ static void truncated_at_every_section(void **state) {
   for (size_t size = 0; size < archive.size_bytes; size += size < 700 ? 1 : 53) {
     (void)read_all_of(archive.data, size);
   }
+}
+
+static bool makes_32(void) {
+  byoc_string_t output;
+  byoc_string_init(&output, byoc_allocator_system());
+  folder = byoc_test_folder();
+  write_source("empty.c", "int empty;\n");
+  const bool can = can_compile(LIBRARY("narrow.so", "narrow.so"), &output);
+  if (!can) print_message("skipped: cc makes no code of 32 bits\n");
+  free(folder);
+  byoc_string_deinit(&output);
+  return can;
 }
 
 int main(void) {
@@ -340,5 +386,7 @@ int main(void) {
       cmocka_unit_test(flipped_contents),
       cmocka_unit_test(truncated_at_every_section),
   };
-  return cmocka_run_group_tests_name("elf", tests, group_setup, group_teardown);
+  const int failed = cmocka_run_group_tests_name("elf", tests, group_setup, group_teardown);
+  is_32 = true;
+  return failed + (makes_32() ? cmocka_run_group_tests_name("elf of 32 bits", tests, group_setup, group_teardown) : 0);
 }

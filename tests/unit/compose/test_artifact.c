@@ -331,7 +331,7 @@ static void test_wrong_files_are_refused(void **state) {
   char *data = NULL;
   size_t size = 0;
   byoc_test_ok(byoc_file_read(shared.path, byoc_allocator_system(), &diag, &data, &size), &diag);
-  data[18] = 40, data[19] = 0; // EM_ARM
+  data[18] = 8, data[19] = 0; // EM_MIPS
   byoc_test_ok(byoc_file_write(path, data, size - sizeof(byoc_seal_t), &diag), &diag);
   byoc_test_ok(byoc_compose_seal(path, &diag), &diag);
   byoc_test_error(byoc_artifact_load(path, &diag, &artifact), BYOC_UNSUPPORTED, &diag, "was made for ELF machine");
