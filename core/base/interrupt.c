@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "core/base/interrupt.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,12 +37,10 @@ void byoc_interrupt_end(void) {
 }
 
 static void end(int number) {
-  int error = errno;
   atomic_store(&has_ended, true);
   end_stages();
   (void)signal(number, SIG_DFL);
   (void)raise(number); // blocked until this returns
-  errno = error;
 }
 
 // Somebody cut a mapped file short: its bytes are gone, and nothing that reads them can go on.

@@ -256,21 +256,26 @@ static void narrow_elements_are_stored(void **state) {
             "  serial i in 0 .. 4 { a[i] = cast(i4, x[i])  b[3 - i] = cast(u4, x[i])"
             "    c[i] = cast(i2, x[i])  d[3 - i] = cast(u2, x[i])"
             "    y[i] = cast(i64, cast(i4, x[i]))  z[i] = cast(i64, cast(u4, x[i])) } }");
-  int64_t x[4] = {1, -2, 23, 8}, y[4] = {0}, z[4] = {0}, shape[1] = {4}; // 23 is 7 in four bits, 3 in two
-  uint8_t a[2] = {0xff, 0}, b[2] = {0, 0xff}, c[1] = {0xff}, d[1] = {0};
-  const DLTensor tensors[7] = {{.data = x, .ndim = 1, .shape = shape}, {.data = a, .ndim = 1, .shape = shape},
-                               {.data = b, .ndim = 1, .shape = shape}, {.data = c, .ndim = 1, .shape = shape},
-                               {.data = d, .ndim = 1, .shape = shape}, {.data = y, .ndim = 1, .shape = shape},
-                               {.data = z, .ndim = 1, .shape = shape}};
-  assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 6), BYOC_OK);
-  const uint8_t stored_a[2] = {0xe1, 0x87}, stored_b[2] = {0x78, 0x1e};
-  const int64_t i4[4] = {1, -2, 7, -8}, u4[4] = {1, 14, 7, 8};
-  assert_memory_equal(a, stored_a, sizeof(a));
-  assert_memory_equal(b, stored_b, sizeof(b));
-  assert_int_equal(c[0], 0x39); // 1, 2, 3, 0 from the lowest bits on
-  assert_int_equal(d[0], 0x6c); // 0, 3, 2, 1
-  assert_memory_equal(y, i4, sizeof(y));
-  assert_memory_equal(z, u4, sizeof(z));
+  const byoc_loop_kernel_t *kernel = f.kernel;
+  void *library = test_load_kernels(&kernel, 1, "cc", "-O2");
+  for (int way = 0; way < 2; ++way) {                                      // in C, and interpreted
+    int64_t x[4] = {1, -2, 23, 8}, y[4] = {0}, z[4] = {0}, shape[1] = {4}; // 23 is 7 in four bits, 3 in two
+    uint8_t a[2] = {0xff, 0}, b[2] = {0, 0xff}, c[1] = {0xff}, d[1] = {0};
+    const DLTensor tensors[7] = {{.data = x, .ndim = 1, .shape = shape}, {.data = a, .ndim = 1, .shape = shape},
+                                 {.data = b, .ndim = 1, .shape = shape}, {.data = c, .ndim = 1, .shape = shape},
+                                 {.data = d, .ndim = 1, .shape = shape}, {.data = y, .ndim = 1, .shape = shape},
+                                 {.data = z, .ndim = 1, .shape = shape}};
+    assert_int_equal(test_call(way == 0 ? test_find(library, "k") : NULL, f.interpreter, tensors, 1, 6), BYOC_OK);
+    const uint8_t stored_a[2] = {0xe1, 0x87}, stored_b[2] = {0x78, 0x1e};
+    const int64_t i4[4] = {1, -2, 7, -8}, u4[4] = {1, 14, 7, 8};
+    assert_memory_equal(a, stored_a, sizeof(a));
+    assert_memory_equal(b, stored_b, sizeof(b));
+    assert_int_equal(c[0], 0x39); // 1, 2, 3, 0 from the lowest bits on
+    assert_int_equal(d[0], 0x6c); // 0, 3, 2, 1
+    assert_memory_equal(y, i4, sizeof(y));
+    assert_memory_equal(z, u4, sizeof(z));
+  }
+  dlclose(library);
   end(&f);
 }
 
