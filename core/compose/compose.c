@@ -22,11 +22,8 @@ enum { MOST_OPTIMISED = 4096 };
 
 // Do constants of the programs have to lie outside of the artifact's data?
 static byoc_status_t is_large(const byoc_composing_t *composing, bool *out_is_large) {
-  uint64_t sum_bytes = 0;
-  BYOC_RETURN_IF_ERROR(byoc_data_layout_sum(composing->programs, composing->entry_count, composing->allocator,
-                                            composing->diag, &sum_bytes));
-  *out_is_large = sum_bytes >= BYOC_COMPOSE_WEIGHTS_MOST_BYTES;
-  return BYOC_OK;
+  return byoc_data_layout_exceeds(composing->programs, composing->entry_count, BYOC_COMPOSE_WEIGHTS_MOST_BYTES,
+                                  composing->allocator, composing->diag, out_is_large);
 }
 
 static byoc_status_t decide_weights(byoc_composing_t *composing, byoc_compose_weights_t *weights) {

@@ -240,15 +240,22 @@ static bool sum_up_program(byoc_map_t *seen, const byoc_host_program_t *program,
   return ok;
 }
 
-byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *const *programs, size_t count, byoc_allocator_t allocator,
-                                   byoc_diag_t *diag, uint64_t *out_bytes) {
+byoc_status_t byoc_data_layout_exceeds(const byoc_host_program_t *const *programs, size_t count, uint64_t bytes,
+                                       byoc_allocator_t allocator, byoc_diag_t *diag, bool *out_exceeds) {
   byoc_map_t seen;
   bool ok = true;
-  *out_bytes = 0;
+  uint64_t sum = 0;
   byoc_pointer_map_init(&seen, allocator);
-  for (size_t i = 0; i < count; i++) ok = ok && sum_up_program(&seen, programs[i], out_bytes);
+  for (size_t i = 0; i < count; i++) ok = ok && sum_up_program(&seen, programs[i], &sum);
   byoc_map_deinit(&seen);
-  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  *out_exceeds = sum >= bytes;
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  if (!*out_exceeds || count < 2) return BYOC_OK;
+  byoc_data_layout_t layout; // finds what is equal
+  BYOC_RETURN_IF_ERROR(byoc_data_layout_create(programs, count, true, allocator, diag, &layout));
+  *out_exceeds = layout.constants_size_bytes >= bytes;
+  byoc_data_layout_deinit(&layout);
+  return BYOC_OK;
 }
 
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes) {

@@ -45,9 +45,10 @@ typedef struct byoc_data_layout_t {
 // code of their devices. The array outlives the layout.
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs, size_t count, bool is_external,
                                       byoc_allocator_t allocator, byoc_diag_t *diag, byoc_data_layout_t *out_layout);
-// The bytes of the constants of the programs, each place counted once.
-byoc_status_t byoc_data_layout_sum(const byoc_host_program_t *const *programs, size_t count, byoc_allocator_t allocator,
-                                   byoc_diag_t *diag, uint64_t *out_bytes);
+// Have the constants of the programs so many bytes? Equal ones count once: they are looked at if their places alone
+// leave it open.
+byoc_status_t byoc_data_layout_exceeds(const byoc_host_program_t *const *programs, size_t count, uint64_t bytes,
+                                       byoc_allocator_t allocator, byoc_diag_t *diag, bool *out_exceeds);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 // The entry of a piece of data that the program holds; NULL if it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);

@@ -52,6 +52,22 @@ static void pieces_that_start_at_one_place(void **state) {
   byoc_data_layout_deinit(&layout);
 }
 
+// Several programs that have the same weights at different places are no larger than one of them.
+static void equal_constants_count_once(void **state) {
+  (void)state;
+  static const uint8_t first[] = {1, 2, 3, 4, 5, 6, 7, 8}, second[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  byoc_bound_constant_t constants[] = {{.data = first, .size_bytes = 8}, {.data = second, .size_bytes = 8}};
+  fixture_t fixtures[2];
+  const byoc_host_program_t *const programs[] = {&fixtures[0].program, &fixtures[1].program};
+  byoc_diag_t diag = {0};
+  bool exceeds = true;
+  for (size_t i = 0; i < 2; ++i) fixture_init(&fixtures[i], &constants[i], 1);
+  byoc_test_ok(byoc_data_layout_exceeds(programs, 2, 9, byoc_allocator_system(), &diag, &exceeds), &diag);
+  assert_false(exceeds);
+  byoc_test_ok(byoc_data_layout_exceeds(programs, 2, 8, byoc_allocator_system(), &diag, &exceeds), &diag);
+  assert_true(exceeds);
+}
+
 // An engine must not read what stands first in the section in the place of its weights.
 static void engine_constants_that_were_not_laid_out(void **state) {
   (void)state;
@@ -84,6 +100,7 @@ static void engine_constants_that_were_not_laid_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pieces_that_start_at_one_place),
+      cmocka_unit_test(equal_constants_count_once),
       cmocka_unit_test(engine_constants_that_were_not_laid_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
