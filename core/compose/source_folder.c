@@ -10,6 +10,7 @@
 #include "core/base/folder.h"
 #include "core/compose/runtime_files.h"
 #include "core/compose/source_names.h"
+#include "core/compose/source_place.h"
 
 // More constants than these are not printed as C, which compilers would take minutes to read.
 enum { MOST_PRINTED_BYTES = 2 << 20 };
@@ -32,6 +33,7 @@ typedef struct writer_t {
   byoc_diag_t *diag;
   char prefix[BYOC_COMPOSE_PREFIX_BYTES];
   byoc_string_t text;                // of the file that is made
+  byoc_string_t files;               // that were made, a line for each
   byoc_map_t taken;                  // names of the jobs' files
   char (*job_names)[JOB_NAME_BYTES]; // of the jobs' files, without .c
 } writer_t;
@@ -73,6 +75,7 @@ static byoc_status_t write_parts(writer_t *w, const char *path, const byoc_bytes
   byoc_free(w->allocator, directory);
   byoc_free(w->allocator, whole);
   byoc_string_clear(&w->text);
+  byoc_string_appendf(&w->files, "%s\n", path);
   return status;
 }
 
@@ -321,45 +324,30 @@ static byoc_status_t write_files(writer_t *w) {
   append_template(w, byoc_embed_source_readme);
   BYOC_RETURN_IF_ERROR(write_text(w, "README.md"));
   byoc_string_append_bytes(&w->text, w->header->data, w->header->size);
-  return write_text(w, header);
-}
-
-// Nothing is replaced but a folder that byoc wrote.
-static byoc_status_t check_place(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag) {
-  if (!byoc_file_exists(path)) return BYOC_OK;
-  char *names = byoc_path_join(allocator, path, "include/names.h");
-  if (names == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_file_view_t view;
-  bool is_ours = byoc_is_directory(path) && byoc_file_view_open(names, NULL, &view) == BYOC_OK;
-  byoc_free(allocator, names);
-  if (is_ours) {
-    const size_t size = strlen(BYOC_SOURCE_MARK);
-    is_ours = view.size_bytes > size && memcmp(view.data, BYOC_SOURCE_MARK, size) == 0;
-    byoc_file_view_close(&view);
-  }
-  if (is_ours) return BYOC_OK;
-  byoc_status_t status =
-      byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' is there, and is no folder of C source that byoc wrote", path);
-  byoc_diag_hint(diag, "-o NAME.c writes a folder of that name: choose another one, or remove what is there");
-  return status;
+  BYOC_RETURN_IF_ERROR(write_text(w, header));
+  byoc_string_append_bytes(&w->text, w->files.data, w->files.size);
+  if (w->files.failed) return byoc_diag_out_of_memory(w->diag);
+  return write_text(w, BYOC_SOURCE_FILES);
 }
 
 byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const byoc_string_t *header) {
   const byoc_compose_options_t *options = composing->options;
   const byoc_allocator_t allocator = composing->allocator;
   byoc_diag_t *diag = composing->diag;
-  BYOC_RETURN_IF_ERROR(check_place(options->output, allocator, diag));
+  BYOC_RETURN_IF_ERROR(byoc_source_check_place(options->output, allocator, diag));
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(byoc_folder_begin(options->output, allocator, diag, &folder));
   writer_t w = {.composing = composing, .header = header, .folder = folder, .allocator = allocator, .diag = diag};
   byoc_compose_prefix(options, w.prefix);
   byoc_string_init(&w.text, allocator);
+  byoc_string_init(&w.files, allocator);
   byoc_text_map_init(&w.taken, allocator);
   w.job_names = byoc_allocate(allocator, composing->jobs.count, sizeof(*w.job_names));
   byoc_status_t status = w.job_names != NULL ? write_files(&w) : byoc_diag_out_of_memory(diag);
   byoc_free(allocator, w.job_names);
   byoc_map_deinit(&w.taken);
   byoc_string_deinit(&w.text);
+  byoc_string_deinit(&w.files);
   if (status == BYOC_OK && options->files != NULL) status = byoc_file_set_commit(options->files, diag);
   if (status == BYOC_OK) status = byoc_folder_install(folder, options->output, diag);
   if (status != BYOC_OK) (void)byoc_remove_tree(folder, NULL);

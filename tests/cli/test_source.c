@@ -186,8 +186,12 @@ static void test_18_5_source_refusals(void **state) {
   byoc_test_printed("int mine;");
   byoc_test_shell(1, "mkdir -p yours.c && byoc build tiny.onnx -o yours.c");
   byoc_test_printed("'yours.c' is there");
-  byoc_test_shell(0, "touch tiny.c/stale.c && byoc build tiny.onnx -o tiny.c && test ! -f tiny.c/stale.c && "
-                     "ls | grep -c byoc-tmp | grep -x 0");
+  byoc_test_shell(0, "make -s -C tiny.c CFLAGS=-O0 && echo stale.c >> tiny.c/files.txt && touch tiny.c/stale.c && byoc "
+                     "build tiny.onnx -o tiny.c && test ! -f tiny.c/stale.c && ls | grep -c byoc-tmp | grep -x 0");
+  // Nor a file of the user's in a folder that byoc wrote.
+  byoc_test_shell(1, "mkdir tiny.c/own && echo 'int mine;' > tiny.c/own/mine.c && byoc build tiny.onnx -o tiny.c");
+  byoc_test_printed("'tiny.c/own/mine.c' would be lost");
+  byoc_test_shell(0, "grep mine tiny.c/own/mine.c && rm -r tiny.c/own");
   byoc_test_shell(1, "byoc run tiny.c --random");
   byoc_test_printed("'tiny.c' is a folder of C source, which cannot be loaded");
   byoc_test_shell(2, "byoc build tiny.onnx -o other.c --weights external");
