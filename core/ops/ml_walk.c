@@ -78,22 +78,27 @@ static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *
   return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, index));
 }
 
+// 0 or 1: compilers make branches of truth values that `and` and `or` join, and which way a walk goes cannot be
+// predicted.
+static const byoc_loop_expr_t *emit_number(byoc_loop_builder_t *b, const byoc_loop_expr_t *truth) {
+  return byoc_emit_as(b, BYOC_DTYPE_I64, truth);
+}
+
 // The place in row n behind `at`.
 static const byoc_loop_expr_t *emit_step(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *n,
                                          const byoc_loop_expr_t *at) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *indices[2] = {n, load_int(lower, node, BYOC_FOREST_NODES, at)};
   const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_lower_load(lower, node, BYOC_FOREST_FEATURES, indices));
-  const byoc_loop_expr_t *is_true =
-      byoc_loop_binary(b, BYOC_LOOP_OP_LE, x, byoc_lower_load_flat(lower, node, BYOC_FOREST_VALUES, at));
+  const byoc_loop_expr_t *value = byoc_lower_load_flat(lower, node, BYOC_FOREST_VALUES, at);
+  const byoc_loop_expr_t *is_true = emit_number(b, byoc_loop_binary(b, BYOC_LOOP_OP_LE, x, value));
   if (byoc_has_operand(node, BYOC_FOREST_NANS)) {
-    const byoc_loop_expr_t *is_nan = byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, x);
-    const byoc_loop_expr_t *counts =
-        byoc_loop_binary(b, BYOC_LOOP_OP_NE, load_int(lower, node, BYOC_FOREST_NANS, at), byoc_loop_int(b, 0));
+    const byoc_loop_expr_t *is_nan = emit_number(b, byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, x));
+    const byoc_loop_expr_t *counts = byoc_loop_let(b, "nan", load_int(lower, node, BYOC_FOREST_NANS, at));
     is_true = byoc_loop_binary(b, BYOC_LOOP_OP_OR, is_true, byoc_loop_binary(b, BYOC_LOOP_OP_AND, is_nan, counts));
   }
-  const byoc_loop_expr_t *side = byoc_loop_select(b, is_true, byoc_loop_int(b, 0), byoc_loop_int(b, 1));
-  return load_int(lower, node, BYOC_FOREST_NEXT, BYOC_LADD(b, BYOC_LMUL(b, at, byoc_loop_int(b, 2)), side));
+  const byoc_loop_expr_t *behind = BYOC_LADD(b, BYOC_LMUL(b, at, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
+  return load_int(lower, node, BYOC_FOREST_NEXT, BYOC_LSUB(b, behind, is_true));
 }
 
 static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate, const byoc_loop_expr_t *sum,

@@ -425,8 +425,18 @@ static void test_closed_output(void **state) {
   byoc_test_shell(1, "byoc build vision.onnx --emit=c > /dev/full");
 }
 
+// Which way a walk through a tree goes cannot be predicted, also where NaN has a way of its own.
+static void test_17_walks_through_trees_have_no_branches(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "byoc build " BYOC_TEST_SOURCE_DIR "/tests/conform/ml/trees/model.onnx --emit=c -o trees.c -t c && "
+                  "grep -Eq 'at[0-9]+ = .*& nan[0-9]+' trees.c");
+  byoc_test_shell(1, "grep -E 'at[0-9]+ = .*([|][|]|&&)' trees.c");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_17_walks_through_trees_have_no_branches),
       cmocka_unit_test(test_help),
       cmocka_unit_test(test_misuse),
       cmocka_unit_test(test_targets),
