@@ -18,7 +18,7 @@ function drawNode(scene, b, n, dx, dy) {
   const element = svg("g", { class: "node", "data-node": n, "data-block": b, transform: `translate(${x + dx},${y + dy})`, style: `--c:${colours[group.target]}` },
     svg("rect", { class: "box", width: NODE_W, height: NODE_H, rx: 5 }),
     svg("rect", { class: "side", width: 5, height: NODE_H, rx: 2 }),
-    svg("text", { class: "op", x: 12, y: 16 }, cut(node.op.replace(/^.*::/, ""), 15)),
+    svg("text", { class: "op", x: 12, y: 16 }, cut(node.op.replace(/^.*::/, ""), 16 - `${n}`.length)),
     svg("text", { class: "small", x: NODE_W - 7, y: 16, "text-anchor": "end" }, `${n}`),
     svg("text", { class: "small", x: 12, y: 31 }, cut(node.type, 25)));
   const entry = { b, n, node, group, block: scene.block, element, x: x + dx, y: y + dy };
