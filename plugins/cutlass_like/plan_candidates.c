@@ -159,6 +159,10 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
       count = plan_push(problem, plan, plans, count, capacity);
     return count;
   }
+  if (plan.form == BYOC_CUTLASS_FORM_DIRECT) {
+    plan.form = BYOC_CUTLASS_FORM_IMPLICIT_GEMM;
+    plan.lines = 0;
+  }
   bool is_conv = problem->kind == BYOC_CUTLASS_CONV, in_place = byoc_cutlass_may_read_in_place(problem);
   for (int transposed = 0; transposed <= (is_conv && !byoc_cutlass_open_sizes(problem) ? 1 : 0); ++transposed)
     for (int direct = 0; direct <= (in_place && !transposed ? 1 : 0); ++direct)

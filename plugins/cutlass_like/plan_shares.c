@@ -3,6 +3,11 @@
 #include "plan.h"
 #include "winograd.h"
 
+static int64_t round_up(int64_t channels, byoc_cutlass_isa_t isa) {
+  const int64_t lanes = byoc_cutlass_isa_lanes(isa);
+  return byoc_cutlass_ceil_div(channels, lanes) * lanes;
+}
+
 // The multiply-adds of a share that is worth starting: two microseconds or so, where beginning and ending a loop takes
 // less than half a microsecond. Depthwise convolutions do fewer of them per microsecond; few rows wait for the memory
 // that weights or keys come from.
@@ -15,6 +20,8 @@ int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byo
   case BYOC_CUTLASS_FORM_FEW_ROWS:
   case BYOC_CUTLASS_FORM_DOT:
     return BYOC_CUTLASS_SHARE_MACS / 5;
+  case BYOC_CUTLASS_FORM_DIRECT: // lanes without a channel work as long as the others
+    return BYOC_CUTLASS_SHARE_MACS * problem->conv.out / round_up(problem->conv.out, plan->isa);
   case BYOC_CUTLASS_FORM_ATTENTION:
     return problem->attention.queries < 4 ? BYOC_CUTLASS_SHARE_MACS / 10 : BYOC_CUTLASS_SHARE_MACS;
   default:

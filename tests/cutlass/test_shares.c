@@ -120,11 +120,30 @@ static void test_19_2_a_single_panel_has_several_blocks(void **state) {
   assert_true(slower(&problem, &many) < 0.6);
 }
 
+// Plain tensors whose pixels are not copied for each tap: of one channel (MNIST's first layer, which is shared now),
+// and where channels fill the lanes. Its other algorithm is still worth measuring.
+static void test_19_2_small_layers_are_direct(void **state) {
+  (void)state;
+  const byoc_cutlass_problem_t first = conv(1, 1, 8, 28, 5, false), wide = conv(1, 3, 16, 32, 5, false);
+  const byoc_cutlass_problem_t uneven = conv(1, 3, 24, 32, 5, false), wider = conv(1, 3, 64, 32, 5, false);
+  const byoc_cutlass_problem_t *problems[] = {&first, &wide, &uneven, &wider};
+  for (int i = 0; i < 4; ++i) {
+    byoc_cutlass_plan_t plans[512];
+    bool copies = false;
+    const size_t count = byoc_cutlass_plan_candidates(problems[i], BYOC_CUTLASS_ISA_AVX512, 2, true, plans, 512);
+    assert_int_equal(plans[0].form, i < 2 ? BYOC_CUTLASS_FORM_DIRECT : BYOC_CUTLASS_FORM_IMPLICIT_GEMM);
+    for (size_t k = 0; k < count; ++k) copies = copies || plans[k].form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM;
+    assert_true(copies);
+  }
+  assert_int_equal(shares_of(first), 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_19_2_small_kernels_are_shared),
       cmocka_unit_test(test_19_2_two_threads_share_evenly),
       cmocka_unit_test(test_19_2_a_single_panel_has_several_blocks),
+      cmocka_unit_test(test_19_2_small_layers_are_direct),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
