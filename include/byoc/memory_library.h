@@ -14,6 +14,9 @@
 //   to the next file: the second library, perhaps another plugin's, would be the first one again.
 // - A system that forbids executable files in memory (vm.memfd_noexec=1) permits those that ask for it by name.
 //
+// A library that is to stay is simply never closed. RTLD_NODELETE is no good for that: where dlopen runs out of memory
+// late, glibc keeps what it has of the library, and the next dlopen takes it for complete.
+//
 // A library that the process may have already is asked for first, by dlopen(name, flags | RTLD_NOLOAD).
 //
 // Define _GNU_SOURCE before the first header, for memfd_create: without it byoc_memory_file_open alone is there.

@@ -59,7 +59,7 @@ const char *byoc_dnnl_collect_blobs(byoc_dnnl_blobs_t *out_blobs, char *message)
   byoc_dnnl_error_t error = {""};
   int32_t status = byoc_dnnl_library_get(NULL, 0, &api, &error);
 #ifdef BYOC_DNNL_LIBRARY_PATH // where it was when this plugin was built, for one outside of the system's folders
-  if (status != BYOC_OK && dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != NULL)
+  if (status != BYOC_OK && dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL) != NULL)
     status = byoc_dnnl_library_get(NULL, 0, &api, &error);
 #endif
   if (status != BYOC_OK) {

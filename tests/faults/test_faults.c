@@ -240,6 +240,18 @@ static void test_dnnl_packs_or_fails(void **state) {
   byoc_test_shell(0, UNDER("mmap:command:30:on") "byoc build lenet.onnx -t 'dnnl -pack=0' --plan greedy --emit=host");
 }
 
+// Where its last step gets no memory, dlopen of glibc keeps the library in part and then hands it out as if it were
+// whole: the second creation crashed in it.
+static void test_dnnl_is_not_used_in_part(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && byoc build lenet.onnx -t dnnl --plan greedy -o dnnl.so");
+  byoc_test_shell(0, "for n in $(seq 1 300); do " UNDER("memory:command:$n") BYOC_TEST_BUILD_DIR
+                  "/tests/faults_host ./dnnl.so 1 1 create >out 2>reasons; code=$?; [ $code -lt 128 ] || "
+                  "{ echo \"allocation $n: exit status $code\"; cat reasons; exit 9; }; "
+                  "grep 'in part' reasons >>parts; done; cat parts");
+  byoc_test_printed("is loaded in part: the system ran out of memory at the end; start the program again");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
@@ -256,6 +268,7 @@ int main(void) {
       cmocka_unit_test(test_folders_need_memory),
       cmocka_unit_test(test_folder_is_searched_once),
       cmocka_unit_test(test_dnnl_packs_or_fails),
+      cmocka_unit_test(test_dnnl_is_not_used_in_part),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

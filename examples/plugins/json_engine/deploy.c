@@ -11,9 +11,9 @@ int32_t xnnpack_find_libraries(xnnpack_libraries_t *out_libraries, char *message
   static const char *const names[XNNPACK_LIBRARY_COUNT] = XNNPACK_LIBRARIES;
   for (int i = 0; i < XNNPACK_LIBRARY_COUNT; ++i) {
     struct link_map *map = NULL;
-    // They stay loaded: an artifact that runs in this process then uses them, and does not bring its own, which have no
-    // path.
-    void *handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+    // They are never closed: an artifact that runs in this process then uses them, and does not bring its own, which
+    // have no path.
+    void *handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
     if (handle == NULL || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
       const char *reason = dlerror();
       (void)snprintf(message, message_size, "cannot find %s: %s; install XNNPACK, or use xnnpack -deploy=system",
@@ -23,7 +23,6 @@ int32_t xnnpack_find_libraries(xnnpack_libraries_t *out_libraries, char *message
     (void)snprintf(out_libraries->paths[i], sizeof(out_libraries->paths[i]), "%s", map->l_name);
     out_libraries->files[i] = (byoc_file_content_t){
         .header = BYOC_HEADER(byoc_file_content_t, 1), .name = names[i], .path = out_libraries->paths[i]};
-    (void)dlclose(handle);
   }
   return BYOC_OK;
 }

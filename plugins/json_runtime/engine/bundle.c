@@ -88,6 +88,28 @@ static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, 
   return status;
 }
 
+// The last step of dlopen notes for the unwinder where the library lies (_dl_find_object).
+static int is_whole(void *handle) {
+  int (*find_object)(void *address, void *result) = NULL;
+  uint64_t result[32]; // struct dl_find_object has 12 words
+  struct link_map *map = NULL;
+  *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object"); // older systems note it earlier
+  return find_object == NULL || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || find_object(map->l_ld, result) == 0;
+}
+
+int32_t byoc_dnnl_find_loaded(const char *soname, void **out_handle, byoc_dnnl_error_t *error) {
+  void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  *out_handle = NULL;
+  if (handle != NULL && !is_whole(handle)) {
+    (void)dlclose(handle);
+    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY,
+                          "%s is loaded in part: the system ran out of memory at the end; start the program again",
+                          soname);
+  }
+  *out_handle = handle;
+  return BYOC_OK;
+}
+
 static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc_dnnl_error_t *error) {
   byoc_dnnl_image_t image;
   int32_t status = byoc_dnnl_image_parse(blob->name, blob->data, blob->size_bytes, &image, error);
@@ -113,7 +135,7 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
   }
   status = byoc_dnnl_image_write(blob->name, &image, memory_fd, error);
   if (status != BYOC_OK) goto cleanup;
-  handle = byoc_memory_file_open(memory_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  handle = byoc_memory_file_open(memory_fd, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     const char *reason = dlerror();
     if (access("/proc/self/fd", X_OK) != 0)
@@ -135,9 +157,11 @@ int32_t byoc_dnnl_bundle_load(const byoc_engine_blob_t *blobs, uint32_t blob_cou
   *out_handle = NULL;
   for (uint32_t i = 0; i < blob_count; ++i) {
     // Libraries of the process win over the bundled ones: two copies of libstdc++ or libgomp would not get along.
-    void *handle = dlopen(blobs[i].name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    int32_t status = handle == NULL ? load_blob(&blobs[i], &handle, error)
-                                    : byoc_dnnl_reserve_protect(blobs[i].name, handle, 0, error);
+    void *handle = NULL;
+    int32_t status = byoc_dnnl_find_loaded(blobs[i].name, &handle, error);
+    if (status != BYOC_OK) return status;
+    status = handle == NULL ? load_blob(&blobs[i], &handle, error)
+                            : byoc_dnnl_reserve_protect(blobs[i].name, handle, 0, error);
     if (status != BYOC_OK) return status;
     if (strcmp(blobs[i].name, soname) == 0) *out_handle = handle;
   }

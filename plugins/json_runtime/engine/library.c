@@ -73,14 +73,16 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   byoc_dnnl_openmp_enter();
   int32_t status = byoc_dnnl_reserve_load(error);
   if (status != BYOC_OK) return status;
-  void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  void *handle = NULL;
+  status = byoc_dnnl_find_loaded(BYOC_DNNL_SONAME, &handle, error);
+  if (status != BYOC_OK) return status;
   int is_new = handle == NULL, is_protected = 0;
   if (handle == NULL && blob_count > 0) {
     status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
     if (status != BYOC_OK) return status;
     is_protected = 1;
   }
-  if (handle == NULL) handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == NULL) handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL) {
     const char *reason = dlerror();
     return byoc_dnnl_fail(error, BYOC_NOT_FOUND,
@@ -91,7 +93,7 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   if (status == BYOC_OK) status = fill_table(handle, &library_api, error);
   if (!resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
     library_api.omp_pause_resource_all = NULL;
-  return status; // the handle is kept: the library stays for the process' life
+  return status; // the handle is never closed: the library stays for the process' life
 }
 
 // A child process has a copy of what OpenMP knows of the forking thread's workers, but not the workers, and its first

@@ -16,7 +16,7 @@ static bool resolve(void *library, const char *name, void *out_function) {
 
 int32_t byoc_opencl_library_open(const byoc_runtime_t *runtime, byoc_opencl_api_t *out_api) {
   memset(out_api, 0, sizeof(*out_api));
-  void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL); // it is never closed
   if (library == NULL) {
     return byoc_opencl_fail(runtime, BYOC_NOT_FOUND,
                             "there is no " LOADER "; install an OpenCL loader and a driver for the device, such as the "

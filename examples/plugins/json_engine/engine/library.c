@@ -17,7 +17,7 @@ static int is_ready;
 // The process' own, that of the artifact, or that of the system.
 static void *open_library(const char *name, const byoc_engine_blob_t *blobs, uint32_t blob_count, char *reason,
                           uint32_t reason_size) {
-  const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  const int flags = RTLD_NOW | RTLD_LOCAL;
   void *handle = dlopen(name, flags | RTLD_NOLOAD);
   if (handle != NULL) return handle;
   for (uint32_t i = 0; i < blob_count; ++i) {
@@ -36,7 +36,7 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, char *
     handle = open_library(names[i], blobs, blob_count, message, message_size);
     if (handle == NULL) return BYOC_NOT_FOUND;
   }
-  // The libraries stay loaded (RTLD_NODELETE), and the last one sees the functions of those that it needs.
+  // The libraries are never closed, and the last one sees the functions of those that it needs.
   const char *missing = NULL;
 #define XNNPACK_FUNCTION(name)                                                                                         \
   library.name = (__typeof__(name) *)dlsym(handle, #name);                                                             \

@@ -16,7 +16,7 @@ static bool resolve(void *library, const char *name, void *out_function) {
 
 int32_t byoc_cuda_library_open(const byoc_runtime_t *runtime, byoc_cuda_api_t *out_api) {
   memset(out_api, 0, sizeof(*out_api));
-  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); // it is never closed
   if (library == NULL) {
     return byoc_cuda_fail(runtime, BYOC_NOT_FOUND,
                           "%s; install NVIDIA's driver, such as the Debian package nvidia-driver", dlerror());
