@@ -113,9 +113,11 @@ static byoc_status_t add_node(byoc_plan_t *plan, byoc_plan_block_t *block, const
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// The names of the model's dimensions; of the function's own if it stands outside of a model.
 static byoc_status_t find_names(const byoc_block_t *block, byoc_arena_t *arena, byoc_diag_t *diag,
                                 byoc_dim_names_t *out_names) {
   const byoc_function_t *main = byoc_graph_module_main(block->function->module);
+  if (main == NULL) main = block->function;
   return byoc_function_dim_names(main, arena, out_names) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 

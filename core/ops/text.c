@@ -107,7 +107,8 @@ static byoc_status_t infer_place(byoc_infer_t *infer) {
   return set_rows(infer, "length");
 }
 
-// A row of a kernel that goes over rows: its number, where its results begin, and those of a row before, all 0.
+// The row of the result that a kernel writes, in its loop over all rows: `row` is its number, `base` the place of its
+// first element.
 typedef struct row_t {
   byoc_lower_t *lower;
   byoc_loop_builder_t *b;

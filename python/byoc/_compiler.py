@@ -247,10 +247,12 @@ def build(
     """Compiles a model: a path, the bytes of an ONNX model, or an onnx.ModelProto.
 
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
-    order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu". `dims`: values of open dimensions; several values for one
-    make variants, and leave it open. `alias`: outputs that may be written over inputs. `plan`: "greedy", "collage" (least
-    measured cost) or a saved plan. `size_price`: percent of a plan's time that a MiB of the artifact is worth. `progress` is called as the build goes on, on another thread; if it returns False or raises, the
-    build ends. The other options are those of byoc build. Raises BuildError.
+    order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu".
+    `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
+    may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
+    percent of a plan's time that a MiB of the artifact is worth. `progress` is called as the build goes on, on
+    another thread; if it returns False or raises, the build ends. The other options are those of byoc build. Raises
+    BuildError.
     """
     library = _load_library()
     keep: List[Any] = []

@@ -60,6 +60,11 @@ class Build(InFolder):
         model = onnx.load_from_string(unary("Neg", onnx.TensorProto.FLOAT, (2, 4)))
         np.testing.assert_array_equal(byoc.build(model, target="c").load()(X), -X)
 
+    def test_size_price(self):
+        with self.assertRaisesRegex(byoc.BuildError, "a percentage from 0 to 100, not '101.0'"):
+            byoc.build(linear(), target="c", size_price=101)
+        self.assertEqual(byoc.build(linear(), target="c", size_price=0.5).load()(X).shape, (2, 3))
+
     def test_plan(self):
         plan = byoc.explain(linear(), target="c")
         self.assertEqual(plan["format"], "byoc plan")

@@ -73,7 +73,7 @@ static void test_c10_one_node(void **state) {
   byoc_test_shell(2, "byoc explain vision.onnx --plan=greedy --node 9");
 }
 
-// A node that a backend declined carries the reason, and so does one that it took and gave back.
+// A MiB is worth a percentage of the time, in builds only.
 static void test_18_9_size_price(void **state) {
   (void)state;
   write_vision("vision.onnx");
@@ -87,6 +87,7 @@ static void test_18_9_size_price(void **state) {
   byoc_test_printed("--size-price is for models; this is an artifact");
 }
 
+// A node that a backend declined carries the reason, and so does one that it took and gave back.
 static void test_a23_declines(void **state) {
   (void)state;
   write_text("double.byoc", "    %0 = Cast@13 \"widen\" (%x) {to = 11} : f64[4]\n"

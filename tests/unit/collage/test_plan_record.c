@@ -56,6 +56,29 @@ static void test_c10_nodes_and_edges(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+static bool keeps_none(void *self, const byoc_function_t *function) {
+  (void)self, (void)function;
+  return false;
+}
+
+// A function that its module no longer lists is recorded as any other.
+static void test_c10_a_function_outside_of_a_model(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_plan_t plan;
+  byoc_plan_recorder_t recorder;
+  byoc_graph_module_t *module = parse(chain);
+  const byoc_block_t *block = main_of(module);
+  byoc_graph_module_keep_functions(module, keeps_none, NULL);
+  assert_null(byoc_graph_module_main(module));
+  byoc_plan_init(&plan, byoc_allocator_system());
+  byoc_test_ok(byoc_plan_record_begin(&plan, "main", block, &diag, &recorder), &diag);
+  assert_int_equal(plan.blocks.data[0].nodes.count, 4);
+  byoc_plan_record_end(&recorder);
+  byoc_plan_deinit(&plan);
+  byoc_graph_module_destroy(module);
+}
+
 // What a nested block reads is an edge to the node that owns it.
 static void test_c10_nested_blocks_read(void **state) {
   (void)state;
@@ -181,8 +204,11 @@ static void test_c10_allocations_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_nodes_and_edges),  cmocka_unit_test(test_c10_nested_blocks_read),
-      cmocka_unit_test(test_c10_given_back),       cmocka_unit_test(test_c10_hash),
+      cmocka_unit_test(test_c10_nodes_and_edges),
+      cmocka_unit_test(test_c10_a_function_outside_of_a_model),
+      cmocka_unit_test(test_c10_nested_blocks_read),
+      cmocka_unit_test(test_c10_given_back),
+      cmocka_unit_test(test_c10_hash),
       cmocka_unit_test(test_c10_allocations_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
