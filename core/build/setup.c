@@ -117,7 +117,7 @@ static byoc_status_t refuse_value(const byoc_setup_options_t *options, const cha
                          options->prefix != NULL ? options->prefix : "", option, choices, value);
 }
 
-// A library of 40 MiB must make a model two hundredths faster.
+// A library of 40 MiB must make a model at least two hundredths faster.
 #define SIZE_PRICE_PERCENT 0.05
 #define SIZE_PRICE_MOST    100.0
 

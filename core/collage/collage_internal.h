@@ -17,6 +17,7 @@ typedef struct byoc_collage_rival_t {
   double sum_ns, expected_ns, whole_ns; // the sum is set only if all parts are measured
   double size_ns;                       // what the libraries that its targets bring are worth, as far as is known
   double whole_mib;                     // of the artifact; NaN: it was not built
+  bool is_of_any_size;                  // the fastest, which a smaller plan of this search has beaten
   const char *id;                       // the key of its time in the database
 } byoc_collage_rival_t;
 
@@ -58,8 +59,8 @@ byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *
                                  byoc_placement_t *placement);
 
 // Size (collage_size.c).
-// If a plan that brings less of other libraries is cheaper with its size than what was searched, it becomes the last
-// rival, in front of which the fastest one stays.
+// Looks for a plan that brings fewer libraries and costs less, with their size, than the plan that was found. If there
+// is one, it is added behind all rivals and counts as what was found.
 byoc_status_t byoc_collage_weigh(byoc_collage_t *c);
 // What so many MiB are worth in a plan that takes base_ns.
 double byoc_collage_size_ns(const byoc_collage_t *c, double mib, double base_ns);

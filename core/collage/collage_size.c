@@ -10,6 +10,8 @@
 
 // Targets that bring much; more of them are taken for light ones. Each doubles the covers to be found.
 enum { MOST_HEAVY = 6 };
+// What a target counts as if nothing of it was built yet: it may bring a library.
+#define UNKNOWN_MIB 40.0
 // A cover that is better by no more than this share is not better: sums are rounded.
 #define SHARE_OF_ROUNDING 1e-9
 
@@ -32,9 +34,12 @@ static void find_heavy(weighing_t *w) {
     const byoc_target_t *target = targets->targets.data[t];
     if (target->kind->backend == NULL) continue;
     const double mib = options->pricer.size_mib(options->pricer.self, target);
-    if (!(mib > 0)) continue;
+    if (mib <= 0) continue;
+    if (isnan(mib)) {
+      byoc_log(BYOC_LOG_INFO, "nothing of %s was measured: it counts as %.0f MiB", target->kind->name, UNKNOWN_MIB);
+    }
     w->heavy[w->count] = t;
-    w->mib[w->count++] = mib;
+    w->mib[w->count++] = isnan(mib) ? UNKNOWN_MIB : mib;
   }
 }
 
@@ -130,6 +135,7 @@ static byoc_status_t replace_found(const weighing_t *w, const best_t *best, doub
   const char *name = fastest->name;
   fastest->name = byoc_arena_format(&c->arena, "%s, of any size", name);
   if (fastest->name == NULL) return byoc_diag_out_of_memory(c->diag);
+  fastest->is_of_any_size = true;
   BYOC_RETURN_IF_ERROR(byoc_collage_add_rival(c, name, NULL));
   byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
   for (size_t i = 0; i < c->problems.items.count; ++i) {

@@ -16,6 +16,8 @@
 // Plans that differ by less than this count as equal; noisy measuring widens the margin, up to a limit.
 #define EQUAL_RATIO       1.01
 #define EQUAL_RATIO_NOISY 1.05
+// Of plans that count as equal the smallest wins; sizes are not noisy, but less than this is next to nothing.
+#define EQUAL_MIB 1.0
 
 // ---- what is remembered ----
 
@@ -168,14 +170,14 @@ static const char *size_id(const contest_t *contest, size_t entrant) {
   return id != NULL ? id : "";
 }
 
-// Reads the times that an earlier build took; false if one is missing.
+// Reads what an earlier build measured; false if a time or a size is missing.
 static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
   (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e].rival;
     is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
-    (void)byoc_collage_recall_note(contest->collage, size_id(contest, e), &rival->whole_mib);
+    is_known = byoc_collage_recall_note(contest->collage, size_id(contest, e), &rival->whole_mib) && is_known;
   }
   return is_known;
 }
@@ -201,7 +203,7 @@ static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
   double times[ENTRANTS_MAX], sizes[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
   byoc_cost_key_t contest_key, error_key;
-  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest by time and size", hash_contest(contest), &c->arena, &contest_key));
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest error", hash_contest(contest), &c->arena, &error_key));
   if (recall_times(contest, error_key.id)) return BYOC_OK;
   if (byoc_collage_recall_note(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
@@ -274,26 +276,49 @@ static double least_weighed(const contest_t *contest) {
   return least;
 }
 
-static byoc_collage_rival_t *first_within(const contest_t *contest, const byoc_collage_t *c, double limit_ns,
-                                          bool alone) {
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    byoc_collage_rival_t *rival = &c->rivals[r];
-    if ((rival->target != NULL || !alone) && weighed(contest, rival) <= limit_ns) return rival;
+// The plans that are as good as the best one by time and size: noise may have made the difference of their times.
+typedef struct equals_t {
+  double limit_ns;  // weighed
+  double limit_mib; // of the smallest of them, and a little
+} equals_t;
+
+static equals_t find_equals(const contest_t *contest) {
+  const double margin = fmin(EQUAL_RATIO + contest->error, EQUAL_RATIO_NOISY) - 1; // of the time, not of the size
+  equals_t equals = {.limit_ns = least_weighed(contest) + contest->least_ns * margin, .limit_mib = INFINITY};
+  if (!(contest->collage->options->size_price > 0)) return equals;
+  double least_mib = INFINITY;
+  for (size_t e = 0; e < contest->count; ++e) {
+    const byoc_collage_rival_t *rival = contest->entrants[e].rival;
+    if (weighed(contest, rival) <= equals.limit_ns) least_mib = fmin(least_mib, rival->whole_mib); // no NaN is
   }
-  return NULL;
+  equals.limit_mib = least_mib + EQUAL_MIB;
+  return equals;
 }
 
-// Of the plans that are as good as the best by time and size, the simplest wins: one with layout changes before one
-// without, a backend alone before several, greedy placement before what was found. Chance alone makes no plan the
-// winner.
+static byoc_collage_rival_t *first_of(const contest_t *contest, const equals_t *equals, const byoc_collage_t *c,
+                                      bool alone) {
+  byoc_collage_rival_t *of_any_size = NULL;
+  for (size_t r = 0; r < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    if (alone && rival->target == NULL) continue;
+    const bool is_larger = rival->whole_mib > equals->limit_mib; // not if its size is not known
+    if (is_larger || !(weighed(contest, rival) <= equals->limit_ns)) continue;
+    if (!rival->is_of_any_size) return rival;
+    of_any_size = rival;
+  }
+  return of_any_size;
+}
+
+// Of the plans that are as good as the best by time and size, the smallest wins, and of those that are as small the
+// simplest: one with layout changes before one without, a backend alone before several, greedy placement before what
+// was found, and what was found for its size before the fastest. Chance alone makes no plan the winner.
 static entrant_t find_best(contest_t *contest) {
   find_least(contest);
-  double ratio = EQUAL_RATIO + contest->error;
-  double limit_ns = least_weighed(contest) * (ratio < EQUAL_RATIO_NOISY ? ratio : EQUAL_RATIO_NOISY);
+  const equals_t equals = find_equals(contest);
   if (contest->error > 0) byoc_log(BYOC_LOG_INFO, "whole plans: timed to %.1f %%", contest->error * 100);
   for (byoc_collage_t *c = contest->collage; c != NULL; c = c->plain) {
-    byoc_collage_rival_t *alone = first_within(contest, c, limit_ns, true);
-    byoc_collage_rival_t *any = first_within(contest, c, limit_ns, false);
+    byoc_collage_rival_t *alone = first_of(contest, &equals, c, true);
+    byoc_collage_rival_t *any = first_of(contest, &equals, c, false);
     if (any != NULL) return (entrant_t){c, alone != NULL ? alone : any};
   }
   return (entrant_t){NULL, NULL};

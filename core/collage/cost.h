@@ -54,8 +54,8 @@ typedef struct byoc_function_pricer_t {
   // BYOC_NOT_FOUND, BYOC_TOOL and the like say why it could not be measured. NULL: devices are not measured.
   byoc_status_t (*measure_device)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                                   byoc_diag_t *diag, byoc_device_costs_t *out_costs);
-  // MiB by which an artifact grows once it has any code of the target (a library that travels along), as far as is
-  // known by now; 0 if less than one or not known. NULL: sizes are not known.
+  // MiB by which an artifact grows once it has any code of the target (a library that travels along); 0 if less than
+  // one, NaN if nothing of the target was built yet. NULL: sizes do not count.
   double (*size_mib)(void *self, const byoc_target_t *target);
 } byoc_function_pricer_t;
 

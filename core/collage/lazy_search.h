@@ -37,7 +37,7 @@ typedef struct byoc_lazy_cover_t {
 byoc_status_t byoc_lazy_search_expected(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
                                         const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
                                         byoc_lazy_cover_t *out_cover);
-// The same, and then the best of what is known by now.
+// The same, but if the time ends first, the cover is the best one whose costs are known.
 byoc_status_t byoc_lazy_search_among(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
                                      const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
                                      byoc_lazy_cover_t *out_cover);

@@ -4,14 +4,16 @@
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
 // (lazy_search.h). Then neighbouring regions of one target become candidates as one region, and the search goes on
 // (coalesce.h). What was found, greedy placement and each backend alone then compete as whole models, because no price
-// of a part shows how parts affect each other. The fastest becomes the plan; of those that are as good as equal, a
-// backend alone wins over greedy placement, and greedy placement over what was found.
+// of a part shows how parts affect each other. The best by time and size becomes the plan; of those that are as good as
+// equal the smallest, and of those that are as small a backend alone wins over greedy placement, and greedy placement
+// over what was found.
 //
 // Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both are rivals.
 //
 // A plan costs its time and its size: a MiB of the artifact is worth `size_price` of that time. So a library of many
-// megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c).
+// megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c,
+// collage_whole.c).
 #ifndef BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 #define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 

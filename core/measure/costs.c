@@ -339,7 +339,7 @@ static byoc_status_t measure_device(void *self, const byoc_function_t *function,
 // ---- sizes ----
 
 // The least that an artifact with code of the target took, in this build or an earlier one, in whole MiB: what kernels
-// take does not count.
+// take does not count. NaN: none was built.
 static double size_mib(void *self, const byoc_target_t *target) {
   byoc_cost_measurer_t *m = self;
   byoc_cost_database_t *database = m->options.database;
@@ -353,7 +353,7 @@ static double size_mib(void *self, const byoc_target_t *target) {
   if (is_noted && !is_news) least = noted;
   if (is_news && database != NULL && !id.failed) byoc_cost_database_put_note(database, id.data, least);
   byoc_string_deinit(&id);
-  return floor(least);
+  return least > 0 ? floor(least) : NAN;
 }
 
 byoc_function_pricer_t byoc_cost_measurer_pricer(byoc_cost_measurer_t *measurer) {

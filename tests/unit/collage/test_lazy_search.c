@@ -334,6 +334,8 @@ typedef struct made_sizes_t {
   double price;
 } made_sizes_t;
 static made_sizes_t sizes;
+// What builds share; NULL: nothing.
+static byoc_cost_database_t *kept;
 
 static double size_mib(void *self, const byoc_target_t *target) {
   (void)self;
@@ -356,6 +358,7 @@ static byoc_graph_module_t *place_nodes(const made_t *made, uint32_t node_count,
       .estimator = &machine,
       .size_price = sizes.price,
       .whole = whole,
+      .database = kept,
       .key = {.target = "all", .plugin = "all", .compiler = "none", .machine = "here", .thread_count = 1},
       .budget_s = budget_s,
       .spend_budget = true};
@@ -484,8 +487,11 @@ static void search_by_hand(brute_t *b, uint32_t node_count, uint32_t seed) {
   close_setting(&b->setting);
 }
 
+// A backend of which no size is known counts as 40 MiB.
 static double mib_by_hand(uint32_t used) {
-  return ((used & 1) != 0 ? sizes.mib[0] : 0) + ((used & 2) != 0 ? sizes.mib[1] : 0);
+  double mib = 0;
+  for (uint32_t t = 0; t < 2; ++t) mib += (used >> t & 1) == 0 ? 0 : isnan(sizes.mib[t]) ? 40 : sizes.mib[t];
+  return mib;
 }
 
 static uint32_t used_backends(const byoc_plan_t *plan) {
@@ -499,8 +505,9 @@ static uint32_t used_backends(const byoc_plan_t *plan) {
 // The plan costs least with what its backends bring, and the table of rivals has the fastest one if that is another.
 static void test_18_9_size_is_part_of_the_cost(void **state) {
   (void)state;
-  static const made_sizes_t rows[] = {{{0, 0}, 1},     {{40, 5}, 0},     {{40, 5}, 0.0005}, {{40, 5}, 0.002},
-                                      {{5, 40}, 0.01}, {{12, 11}, 0.01}, {{0, 30}, 0.005},  {{1000, 1000}, 0.01}};
+  static const made_sizes_t rows[] = {{{0, 0}, 1},       {{40, 5}, 0},       {{40, 5}, 0.0005}, {{40, 5}, 0.002},
+                                      {{5, 40}, 0.01},   {{12, 11}, 0.01},   {{0, 30}, 0.005},  {{1000, 1000}, 0.01},
+                                      {{NAN, 5}, 0.002}, {{NAN, NAN}, 0.001}};
   enum { NODES = 6 };
   size_t replaced = 0, mixed = 0;
   for (uint32_t seed = 1; seed <= 40; ++seed) {
@@ -575,8 +582,8 @@ price_whole(void *self, size_t count,
   return BYOC_OK;
 }
 
-// Among equally good plans greedy placement wins; if nothing could be timed, what was found wins. Noise widens the
-// margin, but to a twentieth at most.
+// Among equally good plans the smallest wins, and greedy placement if they are of one size; if nothing could be timed,
+// what was found wins. Noise widens the margin, but to a twentieth at most, and not for sizes.
 static void test_c8_the_contest_has_a_margin(void **state) {
   (void)state;
   static const struct {
@@ -588,7 +595,9 @@ static void test_c8_the_contest_has_a_margin(void **state) {
       {NAN, NAN, 0, false, 1, 1},          {100000, NAN, 0, false, 1, 1},      {NAN, 100500, 0, true, 1, 1},
       {100000, 103000, 0, false, 1, 1},    {100000, 103000, 0.03, true, 1, 1}, {100000, 103000, 0.01, false, 1, 1},
       {100000, 106000, 0.20, false, 1, 1}, {100000, 103000, 0, true, 41, 1},   {100000, 100500, 0, false, 1, 41},
-      {100000, 103000, 0, false, NAN, 1},  {100000, 130000, 0, false, 41, 1}};
+      {100000, 103000, 0, false, NAN, 1},  {100000, 130000, 0, false, 41, 1},  {100000, 100000, 0, false, 1, 6},
+      {100000, 99000, 0.04, false, 1, 11}, {100000, 100000, 0, true, 1.5, 2},  {100000, 98000, 0, true, 1, 11},
+      {100000, 100000, 0.04, true, 11, 1}};
   sizes.price = 0.001;
   size_t calls = 0;
   for (uint32_t seed = 1; seed <= 10; ++seed) {
@@ -619,6 +628,83 @@ static void test_c8_the_contest_has_a_margin(void **state) {
     }
   }
   sizes.price = 0;
+  assert_true(calls > 0);
+}
+
+static byoc_status_t
+price_three(void *self, size_t count,
+            byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag),
+            void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_mib, double *out_error) {
+  (void)apply, (void)context, (void)budget_ns, (void)diag, (void)out_error;
+  *(size_t *)self = count;
+  for (size_t i = 0; i < count; ++i) {
+    out_ns[i] = i < 2 ? 100000 : 130000; // what was found, the fastest, greedy placement
+    out_mib[i] = 1;
+  }
+  return BYOC_OK;
+}
+
+// If the plan that was found for its size is as good as the fastest one, it stays.
+static void test_18_9_the_fastest_comes_behind_the_smallest(void **state) {
+  (void)state;
+  sizes = (made_sizes_t){{1000}, 0.01};
+  size_t contests = 0;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    made_t made;
+    make_targets(&made, 1);
+    made_costs_t costs = {.scale = 1000};
+    size_t count = 0;
+    const byoc_whole_pricer_t whole = {.self = &count, .price = price_three};
+    byoc_placement_t placement;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = place_timed(&made, seed, &costs, 1000, whole, &placement, &plan);
+    if (count == 3) assert_int_equal(used_backends(&plan) & 1, 0);
+    contests += count == 3;
+    byoc_plan_deinit(&plan);
+    byoc_placement_deinit(&placement);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+  sizes = (made_sizes_t){{0}};
+  assert_true(contests > 2);
+}
+
+// A contest whose sizes are not known is held again as soon as there is more time.
+static void test_18_9_a_contest_without_sizes_is_not_known(void **state) {
+  (void)state;
+  static const struct {
+    double mib, budget_s;
+    bool is_held;
+  } builds[] = {{NAN, 1000, true}, {1, 1000, false}, {1, 2000, true}, {1, 3000, false}};
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/sizes.sqlite", folder);
+  byoc_test_ok(byoc_cost_database_open(path, byoc_allocator_system(), &diag, &kept), &diag);
+  size_t calls = 0;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    size_t first = 0;
+    for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); ++i) {
+      const double mib = builds[i].mib;
+      made_t made;
+      make_targets(&made, 1);
+      made_costs_t costs = {.scale = 1000};
+      contest_t contest = {.found_ns = 100000, .greedy_ns = 110000, .found_mib = mib, .greedy_mib = mib};
+      const byoc_whole_pricer_t whole = {.self = &contest, .price = price_whole};
+      byoc_placement_t placement;
+      byoc_plan_t plan;
+      byoc_graph_module_t *module = place_timed(&made, seed, &costs, builds[i].budget_s, whole, &placement, &plan);
+      if (i == 0) first = contest.calls;
+      assert_int_equal(contest.calls, builds[i].is_held ? first : 0);
+      calls += contest.calls;
+      byoc_plan_deinit(&plan);
+      byoc_placement_deinit(&placement);
+      byoc_graph_module_destroy(module);
+      release_targets(&made);
+    }
+  }
+  byoc_cost_database_close(kept);
+  kept = NULL;
+  free(folder);
   assert_true(calls > 0);
 }
 
@@ -757,6 +843,8 @@ int main(void) {
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
       cmocka_unit_test(test_18_9_size_is_part_of_the_cost),
       cmocka_unit_test(test_c8_the_contest_has_a_margin),
+      cmocka_unit_test(test_18_9_the_fastest_comes_behind_the_smallest),
+      cmocka_unit_test(test_18_9_a_contest_without_sizes_is_not_known),
       cmocka_unit_test(test_c5_whole_plans_are_timed_on_each_device),
       cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
   };

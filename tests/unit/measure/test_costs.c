@@ -172,7 +172,7 @@ static void test_18_9_sizes_of_libraries(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "cutlass; dnnl; c");
-  assert_true(size_of(&fixture, 0) == 0 && size_of(&fixture, 1) == 0);
+  assert_true(isnan(size_of(&fixture, 0)) && isnan(size_of(&fixture, 1)));
   assert_measured(price(&fixture, "large", 0, NULL));
   const char *reason = NULL;
   if (!isfinite(price(&fixture, "large", 1, &reason))) fail_msg("dnnl: %s", reason);
