@@ -177,9 +177,9 @@ static byoc_status_t add_others(byoc_data_layout_t *layout, const byoc_host_prog
 // The hashes of the weights are data, and not code: whoever exchanges weights writes others there.
 static byoc_status_t add_wanted(byoc_data_layout_t *layout, byoc_diag_t *diag) {
   const size_t count = layout->weights.count;
+  if (count == 0) return BYOC_OK;
   byoc_model_weight_t *wanted = BYOC_ARENA_ARRAY(&layout->arena, byoc_model_weight_t, count);
   byoc_data_entry_t *entry = BYOC_ARENA_NEW(&layout->arena, byoc_data_entry_t);
-  if (count == 0) return BYOC_OK;
   if (wanted == NULL || entry == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; i++) {
     const byoc_data_entry_t *weight = layout->weights.data[i];

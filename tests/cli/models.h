@@ -24,4 +24,11 @@ void write_npy_of(const char *path, const char *descriptor, size_t rank, const i
 // y = x, both of this type and shape ("3").
 void write_identity(const char *path, byoc_dtype_t dtype, const char *shape);
 
+// The metadata of two builds of one program may tell different options and initialisers. For the shell: `same A.so
+// B.so` compares the artifacts' data, `code` is a filter of --emit=c that leaves the size of the metadata out.
+#define BYOC_TEST_SAME                                                                                                 \
+  "same() { for f; do objcopy -O binary --only-section=.byoc.data $f $f.data || return; done; cmp $1.data $2.data; "   \
+  "}; "                                                                                                                \
+  "code() { grep -v metadata_size_bytes; }; "
+
 #endif // BYOC_TESTS_CLI_MODELS_H_

@@ -4,14 +4,16 @@
 #include "models.h"
 #include "tests/support/command.h"
 
-// The artifact of a model's host program has the same bytes as that of the model: nothing is missing in the text.
+// The artifact of a model's host program has the same code and data as that of the model: nothing is missing in the
+// text.
 static void compose_from_text(const char *model, const char *target) {
   byoc_test_shell(
       0, "rm -rf direct text && mkdir direct text && byoc build %s.onnx --target '%s' --profile -o direct/m.so", model,
       target);
   byoc_test_shell(0, "byoc build %s.onnx --target '%s' --emit=host --constants -o %s.host", model, target, model);
   byoc_test_shell(0,
-                  "byoc build %s.host --target '%s' --profile -o text/m.so && cmp direct/m.so text/m.so && "
+                  BYOC_TEST_SAME
+                  "byoc build %s.host --target '%s' --profile -o text/m.so && same direct/m.so text/m.so && "
                   "cmp direct/m.h text/m.h",
                   model, target);
   byoc_test_shell(0,
@@ -19,11 +21,13 @@ static void compose_from_text(const char *model, const char *target) {
                   "&& cmp again.host.data %s.host.data",
                   model, target, model, model);
   // Without a data file the bytes stand in the text.
-  byoc_test_shell(0,
-                  "byoc build %s.host --target '%s' --emit=host --constants > alone.host && byoc build alone.host "
-                  "--target '%s' --name %s --emit=c > alone.c && byoc build %s.onnx --target '%s' --emit=c | cmp - "
-                  "alone.c",
-                  model, target, target, model, model, target);
+  byoc_test_shell(
+      0,
+      BYOC_TEST_SAME
+      "byoc build %s.host --target '%s' --emit=host --constants > alone.host && byoc build alone.host "
+      "--target '%s' --name %s --emit=c | code > alone.c && byoc build %s.onnx --target '%s' --emit=c | code | cmp - "
+      "alone.c",
+      model, target, target, model, model, target);
 }
 
 static void test_h2_static_models(void **state) {
@@ -143,9 +147,11 @@ static void test_h7_static_models(void **state) {
   byoc_test_shell(0, "grep -A6 'int32_t control_run(' control.h");
   byoc_test_printed("const uint8_t *c,\n    const float *s,\n    const float *x,\n    float *t,\n    float *y) {");
   byoc_test_shell(
-      0,
+      0, BYOC_TEST_SAME
       "byoc build control.byoc --plan greedy --target 'cblas; c' --emit=host --constants -o control.host && mkdir h && "
-      "byoc build control.host --target 'cblas; c' --profile -o h/control.so && cmp control.so h/control.so");
+      "byoc build control.host --target 'cblas; c' --profile -o h/control.so && same control.so h/control.so && "
+      "byoc build control.host --target 'cblas; c' --profile --emit=c | code >host.c && "
+      "byoc build control.byoc --plan greedy --target 'cblas; c' --profile --emit=c | code | cmp - host.c");
 }
 
 static const char state_model[] =
@@ -183,9 +189,11 @@ static void test_h5_alias(void **state) {
   byoc_test_shell(0, "byoc run state.byoc --alias next_state=state --random --expect sum=r/sum.npy");
   byoc_test_shell(0, "byoc run state.byoc --alias next_state=state --evaluate --random --expect sum=r/sum.npy");
   // The pair stands in the host program, and can be declared there, too.
-  byoc_test_shell(0, "byoc build state.byoc --alias next_state=state --emit=host --constants -o pair.host && "
-                     "byoc build pair.host -o m2.so --name m && byoc build state.byoc --alias next_state=state -o m.so "
-                     "--name m && cmp m.so m2.so");
+  byoc_test_shell(0, BYOC_TEST_SAME
+                  "byoc build state.byoc --alias next_state=state --emit=host --constants -o pair.host && "
+                  "byoc build pair.host -o m2.so --name m && byoc build state.byoc --alias next_state=state -o m.so "
+                  "--name m && same m.so m2.so && byoc build pair.host --name m --emit=c | code >host.c && "
+                  "byoc build state.byoc --alias next_state=state --name m --emit=c | code | cmp - host.c");
   byoc_test_shell(0, "byoc build state.byoc --emit=host --constants -o none.host && byoc build none.host --alias "
                      "next_state=state --emit=host --constants -o late.host && cmp late.host pair.host");
   refuse_alias("next_stat=state", "the model has no output 'next_stat'\nhint: did you mean 'next_state'?");

@@ -51,8 +51,12 @@ static void test_layouts_are_part_of_plans(void **state) {
   byoc_test_shell(0, "byoc explain model.byoc --target dnnl --plan greedy --all");
   byoc_test_printed("ToBlocked");
   byoc_test_shell(0, "! byoc explain model.byoc --target dnnl --plan greedy --layout=plain --all | grep Blocked");
-  byoc_test_shell(0, "byoc build model.byoc --target dnnl --plan greedy --save-plan plan.json -o a.so >/dev/null && "
-                     "byoc build model.byoc --target dnnl --plan plan.json -o b.so >/dev/null && cmp a.so b.so");
+  byoc_test_shell(
+      0, BYOC_TEST_SAME
+      "byoc build model.byoc --target dnnl --plan greedy --save-plan plan.json -o a.so >/dev/null && "
+      "byoc build model.byoc --target dnnl --plan plan.json -o b.so >/dev/null && same a.so b.so && "
+      "byoc build model.byoc --target dnnl --plan greedy --emit=c | code >a.c && byoc build model.byoc --target dnnl "
+      "--plan plan.json --emit=c | code | cmp - a.c");
   byoc_test_shell(0, "byoc build model.byoc --target 'dnnl; cblas; c' --plan collage --cost estimate -o c.so && "
                      "byoc run c.so --random --expect y=y.npy --expect z=z.npy");
 }
@@ -86,10 +90,14 @@ static void test_targets_without_layouts_see_none(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cblas; c"};
   for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); ++t) {
-    byoc_test_shell(0,
-                    "byoc build model.byoc --target '%s' -o blocked.so >/dev/null && byoc build model.byoc --target "
-                    "'%s' --layout=plain -o plain.so >/dev/null && cmp blocked.so plain.so",
-                    targets[t], targets[t]);
+    byoc_test_shell(
+        0,
+        BYOC_TEST_SAME
+        "byoc build model.byoc --target '%s' -o blocked.so >/dev/null && byoc build model.byoc --target "
+        "'%s' --layout=plain -o plain.so >/dev/null && same blocked.so plain.so && "
+        "byoc build model.byoc --target '%s' --emit=c | code >blocked.c && byoc build model.byoc --target '%s' "
+        "--layout=plain --emit=c | code | cmp - blocked.c",
+        targets[t], targets[t], targets[t], targets[t]);
   }
   byoc_test_shell(2, "byoc build model.byoc --layout=round -o a.so");
   byoc_test_printed("--layout takes blocked or plain, not 'round'");
