@@ -172,7 +172,7 @@ byoc_status_t byoc_extent_parse(const char *text, const byoc_function_t *functio
 
 // ---- printing ----
 
-enum { MAX_PRINTED_BYTES = 1024, MAX_PRINTED_DEPTH = 24 }; // what is put together of such texts can still be read
+enum { MAX_PRINTED_BYTES = 1024, MAX_PRINTED_DEPTH = 24 }; // leaves room for who puts several of them together
 
 // p0.1 or r0.1, if one of these values has the dimension.
 static bool print_dimension(byoc_dim_t dim, char kind, byoc_value_t *const *values, size_t count, byoc_string_t *out) {

@@ -117,16 +117,30 @@ static int32_t run_in_child(byoc_codegen_t *codegen, int32_t (*work)(void *argum
 
 // ---- extents ----
 
-static const char *value_extent(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
-                                int32_t axis) {
-  if (codegen == NULL || function == NULL || value == NULL || !byoc_type_is_tensor(value->type)) return NULL;
-  if (axis < 0 || axis >= value->type->rank) return NULL;
+static byoc_status_t print_extent(byoc_codegen_t *codegen, const byoc_function_t *function, byoc_dim_t dim,
+                                  byoc_diag_t *diag, const char **out_extent) {
   byoc_string_t text;
   byoc_string_init(&text, codegen->arena.allocator);
-  const bool is_told = byoc_extent_print(value->type->dims[axis], function, &text) && !text.failed;
-  const char *copy = is_told ? byoc_arena_copy_string(&codegen->arena, text.data) : NULL;
+  const bool is_told = byoc_extent_print(dim, function, &text), has_failed = text.failed;
+  if (is_told && !has_failed) *out_extent = byoc_arena_copy_string(&codegen->arena, text.data);
   byoc_string_deinit(&text);
-  return copy;
+  if (*out_extent != NULL) return BYOC_OK;
+  if (is_told || has_failed) return byoc_diag_out_of_memory(diag);
+  return byoc_diag_error(diag, BYOC_NOT_FOUND, "the sizes of the operands and results of '%s' do not tell a size",
+                         function->name);
+}
+
+static int32_t value_extent(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
+                            int32_t axis, const char **out_extent) {
+  byoc_diag_t diag = {0};
+  *out_extent = NULL;
+  if (codegen == NULL) return BYOC_INVALID_ARGUMENT;
+  byoc_status_t status;
+  if (function == NULL || value == NULL || !byoc_type_is_tensor(value->type) || axis < 0 || axis >= value->type->rank)
+    status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "asking for the extent of a value: no axis %d", (int)axis);
+  else
+    status = print_extent(codegen, function, value->type->dims[axis], &diag, out_extent);
+  return byoc_session_note(codegen, status, &diag);
 }
 
 const byoc_device_api_t *byoc_host_device_api(void) {

@@ -147,10 +147,10 @@ typedef struct byoc_device_api_t {
   int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int32_t out), void *argument,
                           uint32_t timeout_ms, const void **out_data, uint64_t *out_size_bytes);
   // Since minor 5. The extent that is the size of a value of `function` along an axis: "12", "p0.1", "(p0.0 * p1.1)".
-  // It lives until the hook returns. NULL if the sizes of the function's operands and results do not tell it, if the
-  // value has no such axis, and if memory is short.
-  const char *(*value_extent)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
-                              int32_t axis);
+  // It lives until the hook returns. BYOC_NOT_FOUND if the sizes of the function's operands and results do not tell it,
+  // BYOC_INVALID_ARGUMENT if the value has no such axis; *out_extent is then NULL.
+  int32_t (*value_extent)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
+                          int32_t axis, const char **out_extent);
 } byoc_device_api_t;
 
 #ifdef __cplusplus

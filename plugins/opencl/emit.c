@@ -18,7 +18,9 @@ struct byoc_opencl_element_t {
 
 void byoc_opencl_emit_deinit(byoc_opencl_emit_t *emit) {
   free(emit->elements);
+  free(emit->counts);
   emit->elements = NULL;
+  emit->counts = NULL;
 }
 
 void byoc_opencl_kernel_deinit(byoc_opencl_kernel_t *kernel) {
@@ -159,14 +161,20 @@ byoc_opencl_name_t byoc_opencl_emit_size(byoc_opencl_emit_t *emit, byoc_opencl_s
   return add_argument(emit, (byoc_opencl_argument_t){.extent = size.extent});
 }
 
+void byoc_opencl_emit_count(byoc_opencl_emit_t *emit, const byoc_value_t *value) {
+  int32_t rank = emit->graph->value_rank(value);
+  if (rank < 0 || rank > BYOC_OPENCL_MOST_DIMS || emit->graph->value_element_count(value) >= 0) return;
+  byoc_opencl_size_t count = byoc_opencl_shape_of(emit->sizes, value).count;
+  for (uint32_t i = 0; i < emit->count_count; ++i)
+    if (byoc_opencl_size_same(emit->counts[i], count)) return;
+  if (RESERVE(emit, emit->counts, emit->count_count, emit->count_capacity)) emit->counts[emit->count_count++] = count;
+}
+
 void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit) {
-  byoc_opencl_size_t largest = byoc_opencl_size(0);
-  for (uint32_t i = 0; i < emit->kernel->argument_count; ++i) {
-    const byoc_value_t *value = emit->kernel->arguments[i].value;
-    if (value == NULL || emit->graph->value_element_count(value) >= 0) continue;
-    byoc_opencl_size_t count = byoc_opencl_shape_of(emit->sizes, value).count;
-    largest = byoc_opencl_size_larger(emit->sizes, largest, count);
-  }
+  byoc_opencl_pile_t pile = {0};
+  for (uint32_t i = 0; i < emit->count_count; ++i)
+    byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_larger, &pile, emit->counts[i]);
+  byoc_opencl_size_t largest = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_larger, &pile);
   // As much room as byoc_opencl_check_tensor leaves where the sizes are known.
   byoc_opencl_size_t limit = byoc_opencl_size_multiply(emit->sizes, largest, byoc_opencl_size(4));
   if (limit.is_open) (void)byoc_opencl_emit_size(emit, limit);

@@ -73,6 +73,8 @@ typedef struct byoc_opencl_emit_t {
   uint32_t counter; // of variables
   byoc_opencl_element_t *elements;
   uint32_t element_count, element_capacity;
+  byoc_opencl_size_t *counts; // of elements that a run decides, each once
+  uint32_t count_count, count_capacity;
   bool failed; // out of memory: later calls have no effect
 } byoc_opencl_emit_t;
 
@@ -101,8 +103,10 @@ byoc_opencl_name_t byoc_opencl_emit_constant(byoc_opencl_emit_t *emit, const byo
 // A size in the kernel's text: a number, or the argument that has it.
 byoc_opencl_name_t byoc_opencl_emit_size(byoc_opencl_emit_t *emit, byoc_opencl_size_t size);
 #define BYOC_OPENCL_SIZE(emit, size) (byoc_opencl_emit_size(emit, size).text)
-// The tensors of a kernel are counted by ints. Sizes that a run decides are told to the host as an argument, so that it
-// refuses a run for which an int is too short.
+// The tensors of a kernel, and those that it computes without storing them, are counted by ints. `count` notes one of
+// them; `limit` tells the largest size that a run decides to the host as an argument, so that it refuses a run for
+// which an int is too short.
+void byoc_opencl_emit_count(byoc_opencl_emit_t *emit, const byoc_value_t *value);
 void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit);
 
 // Indices. `linear` stands for an element of a tensor of this shape; views share it.

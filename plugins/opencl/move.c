@@ -166,6 +166,7 @@ byoc_opencl_name_t byoc_opencl_point_concat(byoc_opencl_emit_t *emit, const byoc
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *value = byoc_opencl_result(source, result);
   int32_t axis = 0;
+  byoc_opencl_pile_t parts = {0};
   byoc_opencl_size_t begin = byoc_opencl_size(0);
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   (void)byoc_opencl_axis(source, "axis", index->shape.rank, &axis);
@@ -175,7 +176,11 @@ byoc_opencl_name_t byoc_opencl_point_concat(byoc_opencl_emit_t *emit, const byoc
   byoc_opencl_line(emit, "%s %s;", byoc_opencl_type_name(graph->value_dtype(value)), name.text);
   for (uint64_t i = 0; i < count; ++i) {
     const byoc_value_t *operand = byoc_opencl_operand(source, i);
-    byoc_opencl_size_t end = byoc_opencl_size_add(emit->sizes, begin, byoc_opencl_size_of(emit->sizes, operand, axis));
+    byoc_opencl_size_t end = begin; // the last operand has what is left
+    if (i + 1 < count) {
+      byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_add, &parts, byoc_opencl_size_of(emit->sizes, operand, axis));
+      end = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_add, &parts);
+    }
     if (i + 1 == count)
       byoc_opencl_line(emit, i == 0 ? "{" : "} else {");
     else
@@ -207,13 +212,14 @@ const char *byoc_opencl_check_split(const byoc_opencl_source_t *source) {
 byoc_opencl_name_t byoc_opencl_point_split(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,
                                            uint32_t result, byoc_opencl_index_t *index) {
   int32_t axis = 0;
-  byoc_opencl_size_t begin = byoc_opencl_size(0);
+  byoc_opencl_pile_t parts = {0};
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS];
   (void)byoc_opencl_axis(source, "axis", index->shape.rank, &axis);
   for (uint32_t i = 0; i < result; ++i) {
     byoc_opencl_size_t part = byoc_opencl_size_of(emit->sizes, byoc_opencl_result(source, i), axis);
-    begin = byoc_opencl_size_add(emit->sizes, begin, part);
+    byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_add, &parts, part);
   }
+  byoc_opencl_size_t begin = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_add, &parts);
   emit_axes(emit, index, axes);
   axes[axis] = shifted(emit, axes[axis], 1, begin);
   return element_at(emit, byoc_opencl_operand(source, 0), axes);

@@ -65,6 +65,21 @@ static void emit_points(byoc_opencl_emit_t *emit, const byoc_value_t *root) {
   byoc_opencl_emit_store(emit, &index, NULL, index.linear);
 }
 
+// All tensors that the nodes of the cluster read or make have to be counted by an int, stored or not.
+static void emit_limit(byoc_opencl_plan_t *plan, uint32_t cluster, byoc_opencl_emit_t *emit) {
+  for (uint32_t i = 0; i < plan->clusters.member_count; ++i) {
+    if (plan->clusters.members[i].cluster != cluster) continue;
+    byoc_opencl_source_t source = {plan->graph, plan->clusters.members[i].node, &plan->sizes};
+    for (uint64_t k = 0; k < plan->graph->operand_count(source.node); ++k) {
+      const byoc_value_t *operand = byoc_opencl_operand(&source, k);
+      if (operand != NULL) byoc_opencl_emit_count(emit, operand);
+    }
+    for (uint64_t k = 0; k < plan->graph->node_result_count(source.node); ++k)
+      if (byoc_opencl_is_used(&source, k)) byoc_opencl_emit_count(emit, byoc_opencl_result(&source, k));
+  }
+  byoc_opencl_emit_limit(emit);
+}
+
 static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const byoc_value_t *root) {
   const byoc_opencl_cluster_t *cluster = &plan->clusters.clusters[cluster_index];
   byoc_opencl_kernel_t *kernel = &plan->kernels[plan->kernel_count++];
@@ -84,7 +99,7 @@ static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const 
   } else {
     emit_points(&emit, root);
   }
-  byoc_opencl_emit_limit(&emit);
+  emit_limit(plan, cluster_index, &emit);
   plan->failed = plan->failed || emit.failed || !byoc_opencl_text_ok(&kernel->body);
   byoc_opencl_emit_deinit(&emit);
 }
@@ -156,10 +171,11 @@ const char *byoc_opencl_plan_function(const byoc_opencl_sizes_t *sizes, byoc_ope
   *plan = (byoc_opencl_plan_t){.graph = sizes->graph, .function = sizes->function, .sizes = *sizes};
   const char *reason = check_nodes(&plan->sizes);
   if (reason == NULL) reason = check_results(plan->graph, plan->function);
-  if (reason != NULL) return reason;
+  plan->failed = plan->sizes.failed;
+  if (reason != NULL || plan->failed) return plan->failed ? NULL : reason;
   plan->failed = !byoc_opencl_clusters_init(&plan->sizes, plan->function, &plan->clusters);
   if (!plan->failed) emit_kernels(plan);
   if (!plan->failed) plan_temporaries(plan);
   plan->failed = plan->failed || plan->sizes.failed;
-  return plan->sizes.is_untold ? "a size that the sizes of its operands and results do not tell" : NULL;
+  return plan->failed ? NULL : plan->sizes.reason;
 }

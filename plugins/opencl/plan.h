@@ -31,7 +31,8 @@ typedef struct byoc_opencl_plan_t {
   bool failed; // out of memory
 } byoc_opencl_plan_t;
 
-// `sizes` names the function and has no extents yet. Returns NULL, or why the function is declined. Deinit the plan in
+// `sizes` names the function and has no extents yet. Returns NULL, or why the function is declined (never for want of
+// memory: then plan.failed is set). Deinit the plan in
 // any case.
 const char *byoc_opencl_plan_function(const byoc_opencl_sizes_t *sizes, byoc_opencl_plan_t *out_plan);
 void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EXTENT_BYTES = 3072 }; // the host reads texts of up to 4096
+// The host reads texts of up to 4096 bytes, 64 parentheses and 512 nodes.
+enum { MOST_EXTENT_BYTES = 3072, MOST_EXTENT_DEPTH = 60, MOST_EXTENT_OPERATIONS = 250 };
 
 typedef enum operation_t { ADD, SUBTRACT, MULTIPLY, DIVIDE, DIVIDE_UP, SMALLER, LARGER } operation_t;
 
@@ -50,13 +51,21 @@ static byoc_opencl_size_t open_size(byoc_opencl_sizes_t *sizes, const char *exte
   return size;
 }
 
+// An open size that has no extent: the function is declined. The first reason stays.
+static byoc_opencl_size_t without_extent(byoc_opencl_sizes_t *sizes, const char *reason) {
+  if (sizes->reason == NULL) sizes->reason = reason;
+  return (byoc_opencl_size_t){.is_open = true};
+}
+
 byoc_opencl_size_t byoc_opencl_size_of(byoc_opencl_sizes_t *sizes, const byoc_value_t *value, int32_t axis) {
   int64_t known = sizes->graph->value_dim(value, axis);
   if (known >= 0) return byoc_opencl_size(known);
   if (sizes->function == NULL) return (byoc_opencl_size_t){.is_open = true};
-  const char *extent = sizes->device->value_extent(sizes->codegen, sizes->function, value, axis);
-  sizes->is_untold = sizes->is_untold || extent == NULL;
-  return extent != NULL ? open_size(sizes, extent) : (byoc_opencl_size_t){.is_open = true};
+  const char *extent = NULL;
+  int32_t status = sizes->device->value_extent(sizes->codegen, sizes->function, value, axis, &extent);
+  if (status == BYOC_OK) return open_size(sizes, extent);
+  sizes->failed = sizes->failed || status == BYOC_OUT_OF_MEMORY;
+  return without_extent(sizes, "a size that the sizes of its operands and results do not tell");
 }
 
 // ---- arithmetic ----
@@ -87,6 +96,17 @@ static const char *text_of(byoc_opencl_size_t size, char number[32]) {
   return number;
 }
 
+// Can the host read it? Each operation has a pair of parentheses.
+static bool is_readable(const char *extent) {
+  int depth = 0, deepest = 0, operations = 0;
+  for (const char *at = extent; *at != '\0'; ++at) {
+    depth += (*at == '(') - (*at == ')');
+    operations += *at == '(';
+    if (depth > deepest) deepest = depth;
+  }
+  return deepest <= MOST_EXTENT_DEPTH && operations <= MOST_EXTENT_OPERATIONS;
+}
+
 static byoc_opencl_size_t combine(byoc_opencl_sizes_t *sizes, operation_t operation, byoc_opencl_size_t left,
                                   byoc_opencl_size_t right) {
   static const char *const forms[] = {
@@ -98,9 +118,8 @@ static byoc_opencl_size_t combine(byoc_opencl_sizes_t *sizes, operation_t operat
   if ((left.is_open && left.extent == NULL) || (right.is_open && right.extent == NULL))
     return (byoc_opencl_size_t){.is_open = true};
   int length = snprintf(text, sizeof(text), forms[operation], text_of(left, numbers[0]), text_of(right, numbers[1]));
-  if (length > 0 && (size_t)length < sizeof(text)) return open_size(sizes, text);
-  sizes->is_untold = true;
-  return (byoc_opencl_size_t){.is_open = true};
+  if (length > 0 && (size_t)length < sizeof(text) && is_readable(text)) return open_size(sizes, text);
+  return without_extent(sizes, "a size whose expression over the sizes of its operands and results is too long");
 }
 
 byoc_opencl_size_t byoc_opencl_size_add(byoc_opencl_sizes_t *sizes, byoc_opencl_size_t left, byoc_opencl_size_t right) {
@@ -142,4 +161,20 @@ byoc_opencl_size_t byoc_opencl_size_product(byoc_opencl_sizes_t *sizes, const by
   byoc_opencl_size_t product = byoc_opencl_size(1);
   for (int32_t i = 0; i < count; ++i) product = byoc_opencl_size_multiply(sizes, product, factors[i]);
   return product;
+}
+
+void byoc_opencl_pile_add(byoc_opencl_sizes_t *sizes, byoc_opencl_join_t join, byoc_opencl_pile_t *pile,
+                          byoc_opencl_size_t size) {
+  int top = __builtin_popcount(pile->count);
+  for (uint32_t rest = pile->count++; (rest & 1) != 0; rest >>= 1) size = join(sizes, pile->parts[--top], size);
+  pile->parts[top] = size;
+}
+
+byoc_opencl_size_t byoc_opencl_pile_total(byoc_opencl_sizes_t *sizes, byoc_opencl_join_t join,
+                                          const byoc_opencl_pile_t *pile) {
+  int top = __builtin_popcount(pile->count);
+  if (top == 0) return byoc_opencl_size(0);
+  byoc_opencl_size_t total = pile->parts[--top];
+  while (top > 0) total = join(sizes, pile->parts[--top], total);
+  return total;
 }

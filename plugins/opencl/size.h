@@ -23,9 +23,17 @@ typedef struct byoc_opencl_sizes_t {
   const byoc_function_t *function; // NULL: it is not known yet
   char **extents;
   uint32_t count, capacity;
-  bool failed;    // out of memory
-  bool is_untold; // a size was asked for that the sizes of the function's operands and results do not tell
+  bool failed;        // out of memory
+  const char *reason; // why a size that was asked for has no extent; NULL: all have
 } byoc_opencl_sizes_t;
+
+// Sizes that are joined in pairs, and pairs of pairs, so that the extent of many is not deep. {0} has none.
+typedef struct byoc_opencl_pile_t {
+  byoc_opencl_size_t parts[32]; // each joins twice as many sizes as the next one, or more
+  uint32_t count;               // of sizes
+} byoc_opencl_pile_t;
+typedef byoc_opencl_size_t (*byoc_opencl_join_t)(byoc_opencl_sizes_t *sizes, byoc_opencl_size_t left,
+                                                 byoc_opencl_size_t right);
 
 void byoc_opencl_sizes_deinit(byoc_opencl_sizes_t *sizes);
 
@@ -49,5 +57,12 @@ byoc_opencl_size_t byoc_opencl_size_larger(byoc_opencl_sizes_t *sizes, byoc_open
                                            byoc_opencl_size_t right);
 byoc_opencl_size_t byoc_opencl_size_product(byoc_opencl_sizes_t *sizes, const byoc_opencl_size_t *factors,
                                             int32_t count);
+
+// `join`: byoc_opencl_size_add or byoc_opencl_size_larger, the same for all of a pile.
+void byoc_opencl_pile_add(byoc_opencl_sizes_t *sizes, byoc_opencl_join_t join, byoc_opencl_pile_t *pile,
+                          byoc_opencl_size_t size);
+// All sizes of the pile joined; 0 if it has none.
+byoc_opencl_size_t byoc_opencl_pile_total(byoc_opencl_sizes_t *sizes, byoc_opencl_join_t join,
+                                          const byoc_opencl_pile_t *pile);
 
 #endif // BYOC_OPENCL_SIZE_H_

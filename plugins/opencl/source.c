@@ -69,9 +69,9 @@ const char *byoc_opencl_check_tensor(const byoc_graph_api_t *graph, const byoc_v
   if (byoc_opencl_type_name(own) == NULL) return "a tensor of a type that OpenCL C does not have";
   if (rank < 0) return "a tensor of unknown rank";
   if (rank > BYOC_OPENCL_MOST_DIMS) return "a tensor of more than 8 dimensions";
-  int64_t count = graph->value_element_count(value);
-  if (count == 0) return "an empty tensor";
-  return count > INT32_MAX / 4 ? "a tensor of more elements than an int counts" : NULL;
+  for (int32_t i = 0; i < rank; ++i)
+    if (graph->value_dim(value, i) == 0) return "an empty tensor"; // beside open dimensions, too
+  return graph->value_element_count(value) > INT32_MAX / 4 ? "a tensor of more elements than an int counts" : NULL;
 }
 
 const char *byoc_opencl_check_tensors(const byoc_opencl_source_t *source, uint32_t dtype) {

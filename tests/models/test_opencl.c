@@ -144,9 +144,29 @@ static void test_15_a_too_large(void **state) {
   byoc_test_printed("the sizes of this run are too large for the device's kernels");
 }
 
+// As many tensors as a function may have, each of a size of its own: an expression over all of them is not deep.
+static void test_15_a_many(void **state) {
+  (void)state;
+  enum { COUNT = 62 };
+  FILE *model = fopen("many.byoc", "w");
+  assert_non_null(model);
+  fprintf(model, "module {\n  func @main(%%s : f32[1]");
+  for (int i = 0; i < COUNT; ++i) fprintf(model, ", %%x%d : f32[N,D%d]", i, i);
+  fprintf(model, ") -> (%%y : f32[N,D]) {\n    %%c = Concat@13(%%x0");
+  for (int i = 1; i < COUNT; ++i) fprintf(model, ", %%x%d", i);
+  fprintf(model, ") {axis = 1} : f32[N,D]\n    %%y = Mul@14(%%c, %%s) : f32[N,D]\n    return %%y\n  }\n}\n");
+  assert_int_equal(fclose(model), 0);
+  build_both("many.byoc", "opencl");
+  char sizes[COUNT * 16] = "--dim N=3";
+  for (int i = 0; i < COUNT; ++i) snprintf(sizes + strlen(sizes), 16, " --dim D%d=%d", i, i % 4);
+  compare_with_c(sizes);
+}
+
 // What a run computes stays with the host, and the reason is told.
 static void test_15_a_declined(void **state) {
   (void)state;
+  byoc_test_shell(0, "byoc explain " OPEN "/empty.byoc --target 'opencl; c' --plan greedy");
+  byoc_test_printed("an empty tensor");
   byoc_test_shell(0, "byoc explain " OPEN "/shaped.byoc --target 'opencl; c' --plan greedy");
   byoc_test_printed("a shape or a place that a run computes");
 }
@@ -190,7 +210,8 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(test_resnet50)};
   const struct CMUnitTest open[] = {cmocka_unit_test(test_15_a_open_batch), cmocka_unit_test(test_15_a_open_sequence),
                                     cmocka_unit_test(test_15_a_pictures),   cmocka_unit_test(test_15_a_matrices),
-                                    cmocka_unit_test(test_15_a_too_large),  cmocka_unit_test(test_15_a_declined)};
+                                    cmocka_unit_test(test_15_a_too_large),  cmocka_unit_test(test_15_a_declined),
+                                    cmocka_unit_test(test_15_a_many)};
   int status = byoc_test_enter_folder(NULL);
   if (status != 0) return status;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");

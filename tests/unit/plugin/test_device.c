@@ -253,12 +253,24 @@ static int32_t ask_extents(void *self, byoc_codegen_t *codegen) {
   const byoc_graph_api_t *graph = byoc_host_graph_api();
   byoc_function_t *function = byoc_host_codegen_api()->function_at(codegen, 0);
   const byoc_value_t *x = graph->parameter(function, 0);
-  assert_string_equal(api->value_extent(codegen, function, x, 0), "2");
-  assert_string_equal(api->value_extent(codegen, function, x, 1), "3");
-  assert_null(api->value_extent(codegen, function, x, 2));
-  assert_null(api->value_extent(codegen, function, x, -1));
-  assert_null(api->value_extent(codegen, function, NULL, 0));
-  assert_null(api->value_extent(codegen, NULL, x, 0));
+  const struct {
+    const byoc_function_t *function;
+    const byoc_value_t *value;
+    int32_t axis, status;
+    const char *extent;
+  } rows[] = {{function, x, 0, BYOC_OK, "2"},
+              {function, x, 1, BYOC_OK, "3"},
+              {function, x, 2, BYOC_INVALID_ARGUMENT, NULL},
+              {function, x, -1, BYOC_INVALID_ARGUMENT, NULL},
+              {function, NULL, 0, BYOC_INVALID_ARGUMENT, NULL},
+              {NULL, x, 0, BYOC_INVALID_ARGUMENT, NULL}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    const char *extent = "unchanged";
+    assert_int_equal(api->value_extent(codegen, rows[i].function, rows[i].value, rows[i].axis, &extent),
+                     rows[i].status);
+    if (rows[i].extent == NULL) assert_null(extent);
+    if (rows[i].extent != NULL) assert_string_equal(extent, rows[i].extent);
+  }
   return byoc_host_codegen_api()->decline(codegen, function, "only the extents were asked for");
 }
 
