@@ -141,7 +141,8 @@ static void cache_dims(const byoc_node_t *node, const sizes_t *sizes, int side, 
   dims[3] = byoc_dim_constant(cache_bits(node, side) == 4 ? sizes->size / 2 : sizes->size);
 }
 
-// The window must fit into the cache.
+// The window must fit into the cache. Where a run decides on the room, nothing would ask: a check that an operator
+// needs is lost when the operator is written out by others.
 static byoc_status_t need_window(const byoc_infer_t *infer, const sizes_t *sizes) {
   const byoc_node_t *node = infer->node;
   const int64_t window = byoc_node_int(node, "local_window_size");
@@ -149,7 +150,11 @@ static byoc_status_t need_window(const byoc_infer_t *infer, const sizes_t *sizes
   if (!byoc_has_operand(node, PAST_KEY)) {
     return byoc_infer_error(infer, "operands 3 and 4, the windowed cache, are left out");
   }
-  if (window < 1 || (byoc_dim_is_constant(sizes->past) && window > sizes->past.constant)) {
+  if (!byoc_dim_is_constant(sizes->past)) {
+    return byoc_infer_unsupported(infer, "dimension 2 of operand 3, the room of the windowed cache, must be known "
+                                         "(--dim NAME=SIZE gives it)");
+  }
+  if (window < 1 || window > sizes->past.constant) {
     return byoc_infer_error(infer, "attribute 'local_window_size': %lld does not fit into the windowed cache",
                             (long long)window);
   }

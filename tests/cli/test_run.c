@@ -275,6 +275,21 @@ static void test_17_sequences_and_optionals_are_files(void **state) {
 }
 
 // Dimensions of one name: inputs give it to the others, and may not contradict each other.
+// The room of a windowed cache holds the window.
+static void test_17_a_window_fits_into_its_cache(void **state) {
+  (void)state;
+  write_text("window.byoc",
+             "module {\n  constant @after : i32[2] = [5, 5]\n  constant @most : i32[1] = [6]\n"
+             "  func @main(%q : f32[2,1,32], %k : f32[2,1,16], %pk : f32[2,2,R,8], %pv : f32[2,2,R,8]) -> (%y : ?) {\n"
+             "    %y = com.microsoft::GroupQueryAttention@1(%q, %k, %k, %pk, %pv, @after, @most) {num_heads = 4, "
+             "kv_num_heads = 2, local_window_size = 4, sliding_window_cache = 1} : ?\n    return %y\n  }\n}\n");
+  byoc_test_shell(1, "byoc build window.byoc -o window.so -t c");
+  byoc_test_printed("the room of the windowed cache, must be known (--dim NAME=SIZE gives it)");
+  byoc_test_shell(0, "sed 's/R,/4,/g' window.byoc >four.byoc && byoc run four.byoc --random");
+  byoc_test_shell(1, "sed 's/R,/3,/g' window.byoc >three.byoc && byoc build three.byoc -o window.so -t c");
+  byoc_test_printed("'local_window_size': 4 does not fit into the windowed cache");
+}
+
 static void test_17_dimensions_that_contradict_each_other(void **state) {
   (void)state;
   static const float values[12] = {0};
@@ -413,6 +428,7 @@ int main(void) {
       cmocka_unit_test(test_unknown_category),
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_17_sequences_and_optionals_are_files),
+      cmocka_unit_test(test_17_a_window_fits_into_its_cache),
       cmocka_unit_test(test_17_dimensions_that_contradict_each_other),
       cmocka_unit_test(test_17_loops_without_end_have_a_limit),
       cmocka_unit_test(test_symbolic_dimensions),
