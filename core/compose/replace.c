@@ -235,17 +235,20 @@ static byoc_status_t write(replacing_t *replacing, const char *output) {
   replacing->patches[PATCH_METADATA].parts = &metadata;
   replacing->patches[PATCH_METADATA].part_count = 1;
   qsort(replacing->patches, PATCH_COUNT, sizeof(replacing->patches[0]), compare);
-  const uint8_t *at = replacing->file.view.data;
+  const uint8_t *at = replacing->file.view.data, *end = find_end(replacing);
   bool ok = true;
   for (size_t p = 0; p < PATCH_COUNT && ok; p++) {
     const patch_t *patch = &replacing->patches[p];
+    if (patch->at < at || (size_t)(end - at) < (size_t)(patch->at - at) + patch->size_bytes) {
+      return byoc_diag_error(replacing->diag, BYOC_INVALID_DATA, "the sections of '%s' overlap", replacing->path);
+    }
     ok = add_part(replacing, at, (size_t)(patch->at - at));
     for (size_t i = 0; i < patch->part_count && ok; i++) {
       ok = add_part(replacing, patch->parts[i].data, patch->parts[i].size_bytes);
     }
     at = patch->at + patch->size_bytes;
   }
-  ok = ok && add_part(replacing, at, (size_t)(find_end(replacing) - at));
+  ok = ok && add_part(replacing, at, (size_t)(end - at));
   if (!ok) return byoc_diag_out_of_memory(replacing->diag);
   return byoc_file_write_parts(output, replacing->whole.data, replacing->whole.count, replacing->diag);
 }

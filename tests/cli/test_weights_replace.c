@@ -125,6 +125,8 @@ static void test_18_7_replace_refused(void **state) {
   byoc_test_printed("give the one that 'r.so' was made of, --model MODEL");
   byoc_test_shell(2, "byoc weights replace r.so --with two.byoc --model one.byoc");
   byoc_test_printed("two.byoc is a model");
+  byoc_test_shell(2, "byoc weights replace r.so --with two.byoc -o r.a");
+  byoc_test_printed("weights are replaced in shared objects; 'r.a' would be none");
   byoc_test_shell(2, "byoc weights replace r.so");
   byoc_test_printed("byoc weights replace needs --with FILE");
   byoc_test_shell(1, "byoc weights replace two.byoc --with two.byoc");

@@ -30,10 +30,11 @@ static byoc_status_t hide_file(const char **word, byoc_arena_t *arena, byoc_diag
   return *word != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+static const char *const left_out[] = {"output", "name",    "entry",   "emit",        "constants", "save-plan",
+                                       "html",   "require", "verbose", "print-after", NULL};
+
 byoc_status_t byoc_build_words(const byoc_usage_t *usage, int argc, char **argv, byoc_arena_t *arena, byoc_diag_t *diag,
                                byoc_text_items_t *out_words) {
-  static const char *const left_out[] = {"output", "name",    "entry",   "emit",        "constants", "save-plan",
-                                         "html",   "require", "verbose", "print-after", NULL};
   BYOC_RETURN_IF_ERROR(byoc_options_words(usage, argc, argv, left_out, arena, diag, out_words));
   for (size_t i = 0; i < out_words->count; ++i) BYOC_RETURN_IF_ERROR(hide_file(&out_words->items[i], arena, diag));
   return BYOC_OK;
@@ -54,6 +55,20 @@ static bool is_given(const byoc_text_items_t *given, const char *word) {
   return false;
 }
 
+// An artifact may come from anywhere: what it records starts no plugin and no compiler, and writes no file.
+static bool may_be_recorded(const char *word) {
+  if (!byoc_starts_with(word, "--") || strstr(word, "-cc") != NULL) return false;
+  for (size_t i = 0; left_out[i] != NULL; ++i) {
+    if (name_size(word) == strlen(left_out[i]) + 2 && byoc_starts_with(word + 2, left_out[i])) return false;
+  }
+  for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+    if (!byoc_starts_with(word, files[i].option)) continue;
+    const char *value = word + strlen(files[i].option);
+    return strcmp(value, files[i].words[0]) == 0 || strcmp(value, files[i].words[1]) == 0;
+  }
+  return true;
+}
+
 byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, const byoc_text_items_t *given,
                                      byoc_diag_t *diag, byoc_text_items_t *out_words) {
   size_t index;
@@ -67,6 +82,13 @@ byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, 
       byoc_status_t status =
           byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' was built with a file by %.*s", artifact, size, word);
       byoc_diag_hint(diag, "give it again, behind the other options: -- %.*s FILE", size, word);
+      return status;
+    }
+    if (!may_be_recorded(word)) {
+      byoc_status_t status =
+          byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                          "'%s' says that it was built with '%s', which is not taken from it", artifact, word);
+      byoc_diag_hint(diag, "if it is right, give it behind the other options: -- %s", word);
       return status;
     }
     if (out_words->count < BYOC_MAX_LIST) out_words->items[out_words->count++] = word;

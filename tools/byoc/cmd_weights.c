@@ -7,6 +7,7 @@
 #include "artifact.h"
 #include "build_replacing.h"
 #include "command.h"
+#include "core/compose/compose.h"
 #include "core/runtime/artifact_file.h"
 #include "table.h"
 #include "tools/common/json_print.h"
@@ -157,6 +158,10 @@ static byoc_status_t check(const replace_options_t *options, const json_t *root,
   if (options->with.count == 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "byoc weights replace needs --with FILE: the new weights");
   }
+  if (options->output != artifact && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "weights are replaced in shared objects; '%s' would be none",
+                           options->output);
+  }
   if (!has_entries && options->with.count > 1) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has one model, and --with is given %zu times", artifact,
                            options->with.count);
@@ -189,7 +194,8 @@ static void list_recorded(const json_t *root, byoc_text_items_t *out_words) {
   size_t index;
   const json_t *item;
   json_array_foreach(json_object_get(root, "options"), index, item) {
-    if (out_words->count < BYOC_MAX_LIST) out_words->items[out_words->count++] = json_string_value(item);
+    const char *word = json_string_value(item);
+    if (word != NULL && out_words->count < BYOC_MAX_LIST) out_words->items[out_words->count++] = word;
   }
 }
 

@@ -127,6 +127,10 @@ static byoc_status_t take_safetensors(const taker_t *taker, const byoc_file_view
 }
 
 byoc_status_t byoc_weights_take(byoc_build_t *build, const char *path, byoc_diag_t *diag) {
+  if (build->result.program != NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                           "a host program takes no arrays: give the model that it was made of");
+  }
   taker_t taker = {.build = build, .path = path};
   if (byoc_ends_with(path, ".npz")) return byoc_npz_visit(path, build->allocator, take_npz, &taker, diag);
   byoc_file_view_t view;
