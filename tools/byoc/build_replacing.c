@@ -99,26 +99,16 @@ byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, 
   return BYOC_OK;
 }
 
-// The artifact's code has the name of its weights file. A file of its own is written anew with the artifact, any other
-// one keeps what it holds.
+// The artifact's code has the name of its weights file. The file keeps what it holds: other artifacts may share it.
 static byoc_status_t keep_weights(const byoc_build_replacing_t *replacing, byoc_compose_options_t *compose,
                                   byoc_diag_t *diag, char **out_path) {
   const byoc_allocator_t allocator = byoc_allocator_system();
-  char *own = byoc_compose_weights_path(replacing->output, allocator);
   char *folder = byoc_path_directory(allocator, replacing->output);
-  byoc_status_t status = own != NULL && folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  const bool is_own = status == BYOC_OK && compose->weights_path == NULL &&
-                      strcmp(replacing->output, replacing->artifact) == 0 &&
-                      strcmp(byoc_path_base(own), replacing->weights_file) == 0;
-  compose->weights = BYOC_COMPOSE_WEIGHTS_EXTERNAL;
-  if (status == BYOC_OK && !is_own) {
-    *out_path = byoc_path_join(allocator, folder, replacing->weights_file);
-    if (*out_path == NULL) status = byoc_diag_out_of_memory(diag);
-    compose->weights_path = *out_path;
-  }
-  byoc_free(allocator, own);
+  *out_path = folder != NULL ? byoc_path_join(allocator, folder, replacing->weights_file) : NULL;
   byoc_free(allocator, folder);
-  return status;
+  compose->weights = BYOC_COMPOSE_WEIGHTS_EXTERNAL;
+  compose->weights_path = *out_path;
+  return *out_path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 byoc_status_t byoc_build_keep_code(const byoc_build_replacing_t *replacing, byoc_compose_options_t *compose,
