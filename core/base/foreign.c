@@ -260,8 +260,8 @@ static void *watch(void *started) {
 
 static pid_t watcher; // the process in which the watch was started: threads do not live on in children
 
-// It comes back when the thread does nothing but wait. A fork in the middle of a thread's start may copy a lock that the
-// start holds, such as the one of a sanitizer's allocator, and the child would wait for it without end.
+// It comes back when the thread does nothing but wait. A fork in the middle of a thread's start may copy a lock that
+// the start holds, such as the one of a sanitizer's allocator, and the child would wait for it without end.
 static void start_watch(void) {
   watcher = container;
   pthread_t thread;
@@ -271,8 +271,7 @@ static void start_watch(void) {
   (void)sem_init(&started, 0, 0);
   (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
   if (pthread_create(&thread, NULL, watch, &started) == 0) {
-    while (sem_wait(&started) != 0) {
-    }
+    while (sem_wait(&started) != 0) {}
     (void)pthread_detach(thread);
   }
   (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);

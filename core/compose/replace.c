@@ -136,7 +136,8 @@ static byoc_status_t explain(const replacing_t *replacing, const json_t *first) 
   byoc_string_init(&names, replacing->composing->allocator);
   for (size_t k = 0; k < replacing->composing->entry_count && status == BYOC_OK; k++) {
     json_t *root = NULL;
-    if (text >= replacing->file.metadata_end) break; // it has fewer entries
+    if (text >= replacing->file.metadata_end) break;                     // it has fewer entries
+    if (replacing->composing->entries[k].options.place.level > 0) break; // the other levels fold the same
     status = read_metadata(text, replacing->diag, &root);
     if (status == BYOC_OK) {
       status = list_read(replacing, root, &replacing->composing->entries[k].options, &names, &count);

@@ -2,6 +2,7 @@
 // Looks for what would be lost when a folder of C source is replaced.
 #include "core/compose/source_place.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "core/base/file.h"
@@ -17,10 +18,24 @@ static bool is_line(const char *text, const char *line) {
   return false;
 }
 
-// Does the Makefile make such files?
-static bool is_made(const char *name) {
-  return byoc_ends_with(name, ".o") || byoc_ends_with(name, ".a") || strcmp(name, "data.c") == 0 ||
-         strcmp(name, "embed") == 0;
+// Is a file of this name, but for `extra` characters in front, and another last character, among the known ones?
+static bool has_source(const char *known, const char *name, size_t extra, char last) {
+  char source[PATH_MAX];
+  const size_t size = strlen(name) - extra;
+  if (size >= sizeof(source)) return false;
+  memcpy(source, name + extra, size + 1);
+  source[size - 1] = last;
+  return is_line(known, source);
+}
+
+// Does the Makefile make this file of the known ones? x.o of x.c, and, at the top, libmodel.a, whose header is model.h.
+static bool is_made(const char *known, const char *name) {
+  static const char *const fixed[] = {"data.o", "data.c", "embed"};
+  for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+    if (strcmp(name, fixed[i]) == 0) return true;
+  }
+  if (byoc_ends_with(name, ".o")) return has_source(known, name, 0, 'c');
+  return byoc_starts_with(name, "lib") && byoc_ends_with(name, ".a") && has_source(known, name, 3, 'h');
 }
 
 typedef struct search_t {
@@ -38,7 +53,8 @@ static byoc_status_t check_file(const search_t *search, const char *name) {
   const bool is_folder = byoc_is_directory(path);
   byoc_free(search->allocator, path);
   if (is_folder) return search_folder(search, name);
-  if (is_line(search->known, name) || is_made(name) || strcmp(name, BYOC_SOURCE_FILES) == 0) return BYOC_OK;
+  if (is_line(search->known, name) || is_made(search->known, name) || strcmp(name, BYOC_SOURCE_FILES) == 0)
+    return BYOC_OK;
   byoc_status_t status =
       byoc_diag_error(search->diag, BYOC_ALREADY_EXISTS,
                       "'%s/%s' would be lost: byoc replaces the folder as a whole, and did not write "
@@ -70,7 +86,10 @@ static byoc_status_t check_files(const char *path, byoc_allocator_t allocator, b
   if (list == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_file_read(list, allocator, diag, &known, &size);
   byoc_free(allocator, list);
-  if (status != BYOC_OK) return status;
+  if (status != BYOC_OK) {
+    byoc_diag_hint(diag, "it lists what byoc wrote; without it, remove the folder or choose another name by -o");
+    return status;
+  }
   const search_t search = {.path = path, .known = known, .allocator = allocator, .diag = diag};
   status = search_folder(&search, "");
   byoc_free(allocator, known);

@@ -23,8 +23,8 @@ static byoc_status_t insert(byoc_cpu_levels_t *levels, const byoc_cpu_level_t *l
   for (size_t i = 0; i < levels->count; ++i) {
     const byoc_cpu_level_t *other = &levels->levels[i];
     if (other->features == level->features) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' and '%s' are the same processor", other->name,
-                             level->name);
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' and '%s' have the same features: one of them is enough",
+                             other->name, level->name);
     }
     if (count_features(other->features) >= count_features(level->features)) at = i + 1;
   }

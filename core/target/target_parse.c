@@ -167,9 +167,9 @@ static byoc_status_t choose_level(parser_t *p, const char *text, const char **ou
 
 static byoc_status_t parse_given(parser_t *p, const byoc_option_schema_t *option, const char *text,
                                  byoc_target_value_t *value) {
-  if (option->type == BYOC_OPTION_CPU && text != NULL && byoc_cpu_is_list(text) &&
-      choose_level(p, text, &text) != BYOC_OK) {
-    return byoc_diag_context(p->diag, BYOC_INVALID_ARGUMENT, "option '-%s'", option->name);
+  if (option->type == BYOC_OPTION_CPU && text != NULL && byoc_cpu_is_list(text)) {
+    byoc_status_t status = choose_level(p, text, &text);
+    if (status != BYOC_OK) return byoc_diag_context(p->diag, status, "option '-%s'", option->name);
   }
   return byoc_option_parse(option, text, p->machine, &p->list->arena, p->diag, value);
 }

@@ -37,7 +37,7 @@ extern "C" {
 #endif
 
 // Opens the library that a file in memory holds, as dlopen does, under a path that no library of the process has. NULL:
-// dlerror() says why; it says nothing where 500 of them are open. The file may be closed afterwards.
+// dlerror() says why; it says nothing where 500 of them are open. A file is opened once, and may be closed afterwards.
 static inline void *byoc_memory_file_open(int file, int flags) {
   char path[1024] = "/proc/self/fd/";
   for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {

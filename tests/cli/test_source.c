@@ -192,6 +192,13 @@ static void test_18_5_source_refusals(void **state) {
   byoc_test_shell(1, "mkdir tiny.c/own && echo 'int mine;' > tiny.c/own/mine.c && byoc build tiny.onnx -o tiny.c");
   byoc_test_printed("'tiny.c/own/mine.c' would be lost");
   byoc_test_shell(0, "grep mine tiny.c/own/mine.c && rm -r tiny.c/own");
+  byoc_test_shell(1, "touch tiny.c/libvendor.a && byoc build tiny.onnx -o tiny.c");
+  byoc_test_printed("'tiny.c/libvendor.a' would be lost");
+  byoc_test_shell(1, "rm tiny.c/libvendor.a && touch tiny.c/startup.o && byoc build tiny.onnx -o tiny.c");
+  byoc_test_printed("'tiny.c/startup.o' would be lost");
+  byoc_test_shell(1, "rm tiny.c/startup.o && mv tiny.c/files.txt list && byoc build tiny.onnx -o tiny.c");
+  byoc_test_printed("it lists what byoc wrote; without it, remove the folder");
+  byoc_test_shell(0, "mv list tiny.c/files.txt && make -s -C tiny.c CFLAGS=-O0 && byoc build tiny.onnx -o tiny.c");
   byoc_test_shell(1, "byoc run tiny.c --random");
   byoc_test_printed("'tiny.c' is a folder of C source, which cannot be loaded");
   byoc_test_shell(2, "byoc build tiny.onnx -o other.c --weights external");

@@ -328,10 +328,11 @@ typedef struct programs_t {
 
 // "prefill", "x86-64-v3" or "prefill, x86-64-v3".
 static void append_name(const programs_t *programs, size_t k, byoc_string_t *out) {
-  const byoc_target_list_t *targets = &programs->sessions[k].setup.targets;
+  const byoc_cpu_levels_t *levels = &programs->sessions[0].setup.targets.levels;
   if (programs->entry_count > 0) byoc_string_append(out, programs->entries[k % programs->model_count].name);
   if (programs->level_count == 0) return;
-  byoc_string_appendf(out, "%s%s", programs->entry_count > 0 ? ", " : "", targets->levels.levels[targets->level].name);
+  byoc_string_appendf(out, "%s%s", programs->entry_count > 0 ? ", " : "",
+                      levels->levels[k / programs->model_count].name);
 }
 
 // Prints what was made: one line of the whole, and one for each program.

@@ -246,7 +246,7 @@ static int replace(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc weights replace",
       .synopsis = "ARTIFACT --with FILE [--model MODEL] [-o OUT] [-- OPTIONS]",
-      .summary = "exchange weights: the code stays, and nothing is compiled",
+      .summary = "exchange weights: the code stays as it is",
       .operands = operands,
       .more_operands = &options.operands,
       .rows = rows,
@@ -281,7 +281,7 @@ int byoc_main_weights(int argc, char **argv) {
       .operands = operands,
       .more =
           "list says of each initialiser of the model whether the artifact has it as it is. replace takes the weights\n"
-          "of another training of the same model; nothing is compiled or searched for.\n"
+          "of another training of the same model, and leaves the code as it is.\n"
           "byoc weights list --help and byoc weights replace --help say more.\n"
           "\n"
           "  byoc weights replace model.so --with tuned.onnx\n"
