@@ -7,6 +7,7 @@
 //   models_check precision   models in less than f32 stay near their f32 results
 //   models_check memory      workspaces against their lower bound, and no copies for Concat
 //   models_check sizes       its models of run-time shapes: one artifact a list of targets, many sizes
+//   models_check threads     results of 1, 2 and 7 threads are the same bits
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,32 +202,68 @@ static void test_cache(void **state) {
   }
 }
 
+// One artifact of two targets, run on 1, 2 and 7 threads.
+static void check_threads(const char *model, const char *sizes) {
+  static const char *const lists[] = {"c", "cutlass; c"};
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+    byoc_test_shell(0, "byoc build '%s' -o model.so --target '%s'", model, lists[i]);
+    for (int threads = 1; threads <= 7; threads += threads == 1 ? 1 : 5) {
+      byoc_test_shell(0, "byoc run model.so --random --seed 9 %s --threads %d --output-dir results_%d > log", sizes,
+                      threads, threads);
+      byoc_test_shell(0, "diff -r results_1 results_%d", threads);
+    }
+    byoc_test_shell(0, "ls results_1 | grep -q npy && rm -r results_1 results_2 results_7");
+  }
+}
+
+static void test_19_4_threads(void **state) {
+  (void)state;
+  static const struct {
+    const char *model, *sizes;
+  } cases[] = {
+      {"lenet", ""},
+      {"resnet50", ""},
+      {"shufflenet_v2", ""},
+      {"bert_base --layers 2 --sequence 19", ""},
+      {"gpt2_bytes --layers 1 --sequence 33", ""},
+      {"detector", "--dim height=57 --dim width=131"},
+      {"lstm", "--dim time=13 --dim batch=5"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3", cases[i].model);
+    check_threads("model.onnx", cases[i].sizes);
+  }
+}
+
+static void test_19_4_threads_of_shared(void **state) {
+  (void)state;
+  if (shared_is_missing()) skip();
+  check_threads(SHARED "/ultraface/ultraface_rfb_320.onnx", "");
+  check_threads(SHARED "/mnist/mnist.onnx", "");
+}
+
+static const struct {
+  const char *name;
+  struct CMUnitTest tests[2]; // cmocka passes over what has no function
+} groups[] = {
+    {"shared", {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)}},
+    {"memory", {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)}},
+    {"precision", {cmocka_unit_test(test_precision), cmocka_unit_test(test_precision_of_shared)}},
+    {"threads", {cmocka_unit_test(test_19_4_threads), cmocka_unit_test(test_19_4_threads_of_shared)}},
+    {"cache", {cmocka_unit_test(test_cache)}},
+    {"sizes", {cmocka_unit_test(test_sizes)}},
+};
+
 int main(int argc, char **argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: models_check shared|sizes|memory|precision|cache|MODEL\n");
+    fprintf(stderr, "usage: models_check shared|sizes|memory|precision|cache|threads|MODEL\n");
     return 2;
   }
   model_name = argv[1];
-  const struct CMUnitTest shared[] = {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)};
+  for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); ++i) {
+    if (strcmp(model_name, groups[i].name) != 0) continue;
+    return cmocka_run_group_tests(groups[i].tests, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
   const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
-  const struct CMUnitTest memory[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)};
-  const struct CMUnitTest precision[] = {cmocka_unit_test(test_precision), cmocka_unit_test(test_precision_of_shared)};
-  const struct CMUnitTest cache[] = {cmocka_unit_test(test_cache)};
-  const struct CMUnitTest sizes[] = {cmocka_unit_test(test_sizes)};
-  if (strcmp(model_name, "sizes") == 0) {
-    return cmocka_run_group_tests(sizes, byoc_test_enter_folder, byoc_test_leave_folder);
-  }
-  if (strcmp(model_name, "memory") == 0) {
-    return cmocka_run_group_tests(memory, byoc_test_enter_folder, byoc_test_leave_folder);
-  }
-  if (strcmp(model_name, "precision") == 0) {
-    return cmocka_run_group_tests(precision, byoc_test_enter_folder, byoc_test_leave_folder);
-  }
-  if (strcmp(model_name, "cache") == 0) {
-    return cmocka_run_group_tests(cache, byoc_test_enter_folder, byoc_test_leave_folder);
-  }
-  if (strcmp(model_name, "shared") == 0) {
-    return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);
-  }
   return cmocka_run_group_tests(generated, byoc_test_enter_folder, byoc_test_leave_folder);
 }
