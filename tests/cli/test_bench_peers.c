@@ -54,6 +54,26 @@ static void test_race(void **state) {
   byoc_test_shell(0, "grep -q '^2 threads: times as fast as one thread' out/table.txt");
 }
 
+// One thread and two take turns in one race: a machine that gets slower in between changes no speed-up.
+static void test_threads(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && rm -rf out");
+  byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 2,1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
+  byoc_test_printed("mlp, 1, 2 threads\n");
+  byoc_test_printed("byoc c, 1 thread: median");
+  byoc_test_printed("byoc c, 2 threads: median");
+  json_t *root = NULL, *rows = read_rows(&root);
+  assert_int_equal(json_array_size(rows), 2);
+  const json_t *one = json_array_get(rows, 0), *two = json_array_get(rows, 1);
+  assert_int_equal(json_integer_value(json_object_get(one, "threads")), 1);
+  assert_int_equal(json_integer_value(json_object_get(two, "threads")), 2);
+  assert_true(json_equal(json_object_get(one, "race"), json_object_get(two, "race")));
+  assert_true(json_equal(json_object_get(one, "peaks_gflops"), json_object_get(two, "peaks_gflops")));
+  assert_true(json_is_true(json_object_get(two, "agrees")));
+  json_decref(root);
+}
+
 // Two rounds beside a busy program, which is gone afterwards; both rounds count.
 static void test_neighbours(void **state) {
   (void)state;
@@ -102,22 +122,29 @@ static void test_rounds_that_count(void **state) {
   byoc_test_printed("[0, 3] [0, 1, 2, 3] [0, 1]\n");
 }
 
-// Rows of two rounds and two contestants: the ratio is that of the rounds, the speed-up that of the medians.
+// Rows of two rounds and two contestants: the ratio is that of the rounds, the speed-up that of the medians, or of the
+// rounds of one race.
 static void test_tables(void **state) {
   (void)state;
   if (!has_numpy()) skip();
-  byoc_test_shell(0, "python3 -B - <<'END'\n"
-                     "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
-                     "from bench_peers import report\n"
-                     "def row(contestant, threads, *turns):\n"
-                     "    return {'model': 'm', 'threads': threads, 'contestant': contestant, 'median_ms': turns[0],\n"
-                     "            'processor_ms': threads * turns[0], 'turns_ms': turns, 'start_ms': 1}\n"
-                     "print(report.table([row('onnxruntime', 1, 8, 8), row('byoc c', 1, 4, 6),\n"
-                     "                    row('onnxruntime', 2, 5, 5), row('byoc c', 2, 2.5, 2.5)]))\n"
-                     "END");
+  byoc_test_shell(
+      0, "python3 -B - <<'END'\n"
+         "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
+         "from bench_peers import report\n"
+         "def row(contestant, threads, *turns, **more):\n"
+         "    return {**more, 'model': 'm', 'threads': threads, 'contestant': contestant, 'median_ms': turns[0],\n"
+         "            'processor_ms': threads * turns[0], 'turns_ms': turns, 'start_ms': 1}\n"
+         "print(report.table([row('onnxruntime', 1, 8, 8), row('byoc c', 1, 4, 6),\n"
+         "                    row('onnxruntime', 2, 5, 5), row('byoc c', 2, 2.5, 2.5)]))\n"
+         "races = [row('byoc c', 1, 4, 6, 20, race=1), row('byoc c', 2, 4, 3, 10, race=1),\n"
+         "         row('byoc c', 2, 8, 9, 10, race=2)]\n"
+         "case = 'm', (2, 0), 'byoc c'\n"
+         "print([report.speed_up(report.index(races[:1] + [two]), *case) for two in races[1:]])\n"
+         "END");
   byoc_test_printed("m                                     8.000  4.000 0.62\n");
   byoc_test_printed("geometric mean, to onnxruntime         1.00        0.50\n");
   byoc_test_printed("2 threads: times as fast as one thread\nmodel  onnxruntime  byoc c\nm             1.60    1.60\n");
+  byoc_test_printed("[2.0, 0.5]\n");
 }
 
 static void test_refusals(void **state) {
@@ -134,6 +161,7 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_race),
+                                     cmocka_unit_test(test_threads),
                                      cmocka_unit_test(test_neighbours),
                                      cmocka_unit_test(test_no_helper_stays),
                                      cmocka_unit_test(test_rounds_that_count),

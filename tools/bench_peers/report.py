@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results as text, JSON, CSV and a plot.
 
-Rows of one race share model, threads and neighbours; rows of earlier versions have no neighbours. A `case` is a pair of
-the last two.
+Rows of one race share model, neighbours and `race`; rows of earlier versions may lack the last two. A `case` is a pair
+of threads and neighbours.
 """
 import csv
 import io
@@ -34,9 +34,10 @@ def cases(rows):
     return sorted({case_of(row) for row in rows}, key=lambda case: case[::-1])
 
 
-def describe(case):
+def describe(case, all_threads=None):
+    """With `all_threads`: of a race, which has several numbers of them."""
     threads, neighbours = case
-    text = f"{threads} thread{'' if threads == 1 else 's'}"
+    text = f"{', '.join(map(str, all_threads or [threads]))} thread{'' if threads == 1 else 's'}"
     return text + (f", {neighbours} neighbour{'' if neighbours == 1 else 's'}" if neighbours else "")
 
 
@@ -61,12 +62,14 @@ def ratio(table, model, case, contestant, base=BASE):
     return statistics.median(mine / theirs for mine, theirs in zip(row["turns_ms"], other["turns_ms"]))
 
 
-def speed_up(table, model, case, contestant, field="median_ms"):
-    """From one thread to this case's, beside as many neighbours."""
+def speed_up(table, model, case, contestant):
+    """From one thread to this case's, beside as many neighbours: round by round, if they took part in one race."""
     row, alone = table.get((model, case, contestant)), table.get((model, (1, case[1]), contestant))
-    if row is None or alone is None or not row.get(field) or not alone.get(field):
+    if row is None or alone is None or not row.get("median_ms") or not alone.get("median_ms"):
         return None
-    return alone[field] / row[field]
+    if row.get("race") is None or row["race"] != alone.get("race"):
+        return alone["median_ms"] / row["median_ms"]
+    return statistics.median(one / several for one, several in zip(alone["turns_ms"], row["turns_ms"]))
 
 
 def geometric_mean(values):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A race: all contestants on one model with one number of threads and of neighbours, in turns."""
+"""A race: all contestants with each number of threads, on one model and beside as many neighbours, in turns. What one
+thread and several take is thus measured at the same time, however fast the machine is then.
+"""
 import json
 import pathlib
 import shlex
@@ -10,11 +12,11 @@ import time
 
 import numpy as np
 
-from bench_peers import machine
+from bench_peers import machine, report
 
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
-# Threads of an engine that ran may spin for a moment; the next one's turn begins after this.
-PAUSE_S = 0.01
+# Threads of an engine that ran may spin, those of ONNX Runtime for some 20 ms; the next one's turn begins after this.
+PAUSE_S = 0.05
 RTOL, ATOL = 1e-3, 1e-4
 
 
@@ -27,8 +29,8 @@ def run_command(words):
 
 
 class Contestant:
-    def __init__(self, name, row):
-        self.name, self.row, self.process, self.label = name, row, None, name
+    def __init__(self, name, label, row):
+        self.name, self.label, self.row, self.process = name, label, row, None
         self.turns = []  # of each round: the times of its runs, and the processor time of one
 
     def start(self, engine, path, threads, inputs):
@@ -88,10 +90,14 @@ def port_list(model):
     return ports
 
 
-def build(contestant, model, words, threads, folder, arguments):
-    path = folder / (contestant.name.replace(" ", "_") + ".so")
+def file_of(contestant, folder, suffix):
+    return folder / f"{contestant.name.replace(' ', '_')}_{contestant.row['threads']}{suffix}"
+
+
+def build(contestant, model, words, folder, arguments):
+    path = file_of(contestant, folder, ".so")
     begin = time.perf_counter()
-    run_command([arguments.programs / "byoc", "build", model.path, "-o", path, "--threads", threads,
+    run_command([arguments.programs / "byoc", "build", model.path, "-o", path, "--threads", contestant.row["threads"],
                  *shlex.split(words.replace(";", "\\;"))])
     contestant.row["build_s"] = time.perf_counter() - begin
     contestant.row["size_bytes"] = path.stat().st_size
@@ -99,7 +105,7 @@ def build(contestant, model, words, threads, folder, arguments):
 
 
 def compare(contestant, reference, folder):
-    path = folder / f"{contestant.name.replace(' ', '_')}.npz"
+    path = file_of(contestant, folder, ".npz")
     contestant.ask({"save": str(path)})
     with np.load(path) as file:
         outputs = [file[name] for name in file.files]
@@ -117,11 +123,12 @@ def compare(contestant, reference, folder):
     return reference
 
 
-def prepare(contestant, model, threads, ways, inputs, folder, arguments):
+def prepare(contestant, model, ways, inputs, folder, arguments):
     """Builds and starts a contestant; one that cannot take part says why in its row."""
+    threads = contestant.row["threads"]
     try:
         if contestant.name in ways:
-            path = build(contestant, model, ways[contestant.name], threads, folder, arguments)
+            path = build(contestant, model, ways[contestant.name], folder, arguments)
             contestant.start("byoc", path, threads, inputs)
         else:
             contestant.start(contestant.name, model.path, threads, inputs)
@@ -134,18 +141,25 @@ def say(text):
 
 
 def make_field(names, model, threads, neighbours):
-    return [Contestant(name, {"model": model.name, "threads": threads, "neighbours": neighbours, "contestant": name})
-            for name in names]
+    """`race` tells rows that were timed together; the label is what is said."""
+    race = time.time()
+    field = []
+    for number in threads:
+        for name in names:
+            label = name if len(threads) == 1 else f"{name}, {report.describe((number, 0))}"
+            field.append(Contestant(name, label, {"model": model.name, "threads": number, "neighbours": neighbours,
+                                                  "contestant": name, "race": race}))
+    return field
 
 
-def prepare_all(field, model, threads, ways, inputs, folder, arguments):
+def prepare_all(field, model, ways, inputs, folder, arguments):
     reference = None
     for contestant in field:
-        prepare(contestant, model, threads, ways, inputs, folder, arguments)
+        prepare(contestant, model, ways, inputs, folder, arguments)
         if contestant.process is not None:
             reference = compare(contestant, reference, folder)
-        say(f"  {contestant.name}: " + (contestant.row.get("error") or
-                                        f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
+        say(f"  {contestant.label}: " + (contestant.row.get("error") or
+                                         f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
 
 
 def take_round(field, number, arguments):
@@ -180,8 +194,7 @@ def race(model, threads, neighbours, ways, found, arguments):
     model.byoc = arguments.programs / "byoc"
     folder = arguments.output / "work"
     folder.mkdir(parents=True, exist_ok=True)
-    say(f"{model.name}, {threads} thread{'' if threads == 1 else 's'}"
-        + (f", {neighbours} neighbour{'' if neighbours == 1 else 's'}" if neighbours else ""))
+    say(f"{model.name}, {report.describe((max(threads), neighbours), threads)}")
     try:
         inputs = model_inputs(model, folder)
     except (RuntimeError, KeyError, ValueError) as error:
@@ -189,8 +202,8 @@ def race(model, threads, neighbours, ways, found, arguments):
         return []
     field = make_field(list(found) + list(ways), model, threads, neighbours)
     try:
-        prepare_all(field, model, threads, ways, inputs, folder, arguments)
-        peaks = take_rounds(field, threads, neighbours, arguments)
+        prepare_all(field, model, ways, inputs, folder, arguments)
+        peaks = take_rounds(field, max(threads), neighbours, arguments)
     finally:
         for contestant in field:
             contestant.stop()
@@ -216,5 +229,5 @@ def finish(field, peaks, neighbours):
         row["turns_ms"] = [statistics.median(turn["ms"]) for turn in turns]
         row["rounds_kept"], row["peaks_gflops"] = kept, peaks
         row["start_ms"] = row["first_result_ms"] - row["median_ms"]
-        say(f"  {contestant.name}: median {row['median_ms']:.3f} ms, processor {row['processor_ms']:.3f} ms"
+        say(f"  {contestant.label}: median {row['median_ms']:.3f} ms, processor {row['processor_ms']:.3f} ms"
             + ("" if row.get("agrees", True) else f", OUTPUTS DIFFER by {row['worst_difference']:g}"))
