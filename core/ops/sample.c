@@ -86,7 +86,7 @@ static void grid_taps(const grid_t *g, int32_t d, const byoc_loop_expr_t *place,
   place = g->align ? BYOC_LMUL(b, place, last) : BYOC_LSUB(b, BYOC_LMUL(b, place, size), half);
   if (g->taps == 1) place = UN(ROUND, place);
   place = byoc_loop_let(b, "place", place);
-  if (g->padding == PAD_BORDER) {
+  if (g->padding == PAD_BORDER && g->taps < 4) { // a cubic keeps its place, and each neighbour is kept inside
     place = byoc_loop_let(b, "place", BYOC_LMAX(b, zero, BYOC_LMIN(b, place, last)));
   } else if (g->padding == PAD_REFLECTION) {
     const byoc_loop_expr_t *within = BIN(AND, BIN(LE, low, place), BIN(LE, place, high));
