@@ -13,6 +13,10 @@ byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, 
   return byoc_write_cast(w, made, like->type->dtype);
 }
 
+byoc_value_t *byoc_microsoft_integer(byoc_writer_t *w, int64_t value) {
+  return byoc_write_vector(w, "number", BYOC_DTYPE_I64, 1, &value);
+}
+
 byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias) {
   return bias ? byoc_write_plain(w, "Add", x, bias) : x;
 }

@@ -22,6 +22,8 @@ static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index
 }
 // A number of the element type of `like`.
 byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value);
+// A vector of one i64.
+byoc_value_t *byoc_microsoft_integer(byoc_writer_t *w, int64_t value);
 // x + bias; x if there is none.
 byoc_value_t *byoc_microsoft_add(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *bias);
 // A scalar of i64: dimension d of x.

@@ -14,11 +14,17 @@ byoc_value_t *byoc_cache_held(byoc_writer_t *w, byoc_value_t *tokens, byoc_value
 // its end repeat the last one.
 byoc_value_t *byoc_cache_cut(byoc_writer_t *w, byoc_value_t *cache, byoc_value_t *first, byoc_value_t *like);
 
-// Bytes that hold x / scale in `bits` bits: 8, signed, or 4, two in each byte, the first one in the low bits and 8 for
-// 0. `scale`: one number, or one for each head and element.
-byoc_value_t *byoc_cache_quantise(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, int64_t bits);
-// The numbers that such bytes stand for, in the element type of `like`.
-byoc_value_t *byoc_cache_restore(byoc_writer_t *w, byoc_value_t *cache, byoc_value_t *scale, int64_t bits,
+// Numbers of few bits.
+typedef struct byoc_cache_numbers_t {
+  int64_t bits;        // 8, signed, or 4: two in each byte, the first one in the low bits and 8 for 0
+  byoc_value_t *scale; // of the numbers
+  int64_t heads;       // whose elements have a scale each; 0: one scale for all
+} byoc_cache_numbers_t;
+
+// Bytes that hold x / scale.
+byoc_value_t *byoc_cache_quantise(byoc_writer_t *w, byoc_value_t *x, const byoc_cache_numbers_t *numbers);
+// What such bytes stand for, in the element type of `like`.
+byoc_value_t *byoc_cache_restore(byoc_writer_t *w, byoc_value_t *cache, const byoc_cache_numbers_t *numbers,
                                  const byoc_value_t *like);
 
 #endif // BYOC_CORE_OPS_MICROSOFT_CACHE_H_
