@@ -47,8 +47,11 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, mask, 1, 4));
     if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", mask);
     byoc_dim_t dims[4] = {scores[0], scores[1], scores[2], scores[3]}, last = type->dims[type->rank - 1];
-    bool both = byoc_dim_is_constant(last) && byoc_dim_is_constant(scores[3]);
-    if (both && last.constant < scores[3].constant) dims[3] = last;
+    if (!byoc_dim_is_constant(last) || last.constant != 1) {
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_of(infer, mask, type->rank - 1),
+                                             byoc_side(scores[3], "the number of keys")));
+    }
+    dims[3] = last;
     BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, mask, 4, dims));
   }
   if (!byoc_has_operand(infer->node, lengths)) return BYOC_OK;
@@ -105,9 +108,8 @@ static byoc_status_t append_past(const byoc_infer_t *infer, byoc_dim_t k[4], byo
   return byoc_infer_memory(infer, failed);
 }
 
-static byoc_status_t need_equal(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, const char *what) {
-  if (!byoc_dim_is_constant(a) || !byoc_dim_is_constant(b) || a.constant == b.constant) return BYOC_OK;
-  return byoc_infer_error(infer, "%s differ: %lld and %lld", what, (long long)a.constant, (long long)b.constant);
+static byoc_status_t need_equal(const byoc_infer_t *infer, byoc_side_t a, byoc_side_t b) {
+  return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, a, b);
 }
 
 static byoc_status_t infer_attention(byoc_infer_t *infer) {
@@ -122,10 +124,12 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
   if (!byoc_dim_is_constant(q[3]) || !byoc_dim_is_constant(k[3]) || !byoc_dim_is_constant(v[3])) {
     return byoc_infer_unsupported(infer, "the sizes of the heads must be known");
   }
-  BYOC_RETURN_IF_ERROR(need_equal(infer, q[0], k[0], "the batches of queries and keys"));
-  BYOC_RETURN_IF_ERROR(need_equal(infer, k[0], v[0], "the batches of keys and values"));
-  BYOC_RETURN_IF_ERROR(need_equal(infer, q[3], k[3], "the head sizes of queries and keys"));
-  BYOC_RETURN_IF_ERROR(need_equal(infer, k[2], v[2], "the lengths of keys and values"));
+  BYOC_RETURN_IF_ERROR(need_equal(infer, byoc_side_of(infer, Q, 0), byoc_side_of(infer, K, 0)));
+  BYOC_RETURN_IF_ERROR(need_equal(infer, byoc_side_of(infer, K, 0), byoc_side_of(infer, V, 0)));
+  BYOC_RETURN_IF_ERROR(
+      need_equal(infer, byoc_side(q[3], "the head size of queries"), byoc_side(k[3], "the head size of keys")));
+  BYOC_RETURN_IF_ERROR(
+      need_equal(infer, byoc_side(k[2], "the number of keys"), byoc_side(v[2], "the number of values")));
   BYOC_RETURN_IF_ERROR(append_past(infer, k, v));
   byoc_dtype_t dtype = byoc_operand_type(node, Q)->dtype;
   byoc_dim_t y[] = {q[0], q[1], q[2], v[3]}, scores[] = {q[0], q[1], q[2], k[2]};
@@ -186,12 +190,13 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
   }
   if (mask) { // broadcast; keys behind its end do not count
     const byoc_loop_expr_t *at[4], *last = byoc_emit_dim(b, mask, mask->rank - 1);
-    bool one = byoc_loop_is_const(last, 1.0);
+    const bool is_known = byoc_dim_is_constant(mask->dims[mask->rank - 1]), one = byoc_loop_is_const(last, 1.0);
     for (int32_t d = 0; d < mask->rank; ++d) {
       const byoc_loop_expr_t *index = indices[4 - mask->rank + d], *extent = byoc_emit_dim(b, mask, d);
       at[d] = BYOC_LMAX(b, zero, BYOC_LMIN(b, index, BYOC_LSUB(b, extent, byoc_loop_int(b, 1))));
     }
     const byoc_loop_expr_t *inside = one ? NULL : BIN(LT, key, last);
+    if (!is_known) inside = BIN(OR, inside, BIN(EQ, last, byoc_loop_int(b, 1)));
     if (inside) allowed = allowed ? BIN(AND, allowed, inside) : inside;
     const byoc_loop_expr_t *given = byoc_lower_load(lower, node, 1, at);
     if (mask->dtype == BYOC_DTYPE_BOOL) {

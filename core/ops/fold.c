@@ -224,23 +224,24 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   if (x->rank == 3 && heads < 1) {
     return byoc_infer_error(infer, "attribute 'num_heads' is required for an operand of rank 3");
   }
-  byoc_dim_t size = x->dims[x->rank - 1], angles = cosines->dims[rank - 1];
-  int64_t rotated = byoc_node_int(node, "rotary_embedding_dim");
-  if (byoc_dim_is_constant(size)) {
-    if (x->rank == 3 && size.constant % heads != 0) {
-      return byoc_infer_error(infer, "the hidden size %lld does not divide into %lld heads", (long long)size.constant,
-                              (long long)heads);
-    }
-    if (x->rank == 3) size.constant /= heads;
-    if (rotated < 0 || rotated > size.constant) {
-      return byoc_infer_error(infer, "attribute 'rotary_embedding_dim': expected 0 to %lld, got %lld",
-                              (long long)size.constant, (long long)rotated);
-    }
-    if ((rotated > 0 ? rotated : size.constant) % 2 != 0) {
-      return byoc_infer_error(infer, "an odd number of elements cannot be rotated");
-    }
-    angles = byoc_dim_constant((rotated > 0 ? rotated : size.constant) / 2);
+  bool failed = false;
+  byoc_dim_t size = x->dims[x->rank - 1];
+  if (x->rank == 3) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, 0, 2),
+                                           byoc_side(byoc_dim_constant(heads), "attribute 'num_heads'")));
+    size = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, size, byoc_dim_constant(heads), &failed);
   }
+  byoc_side_t rotated = byoc_side(size, "the size of a head");
+  const int64_t given = byoc_node_int(node, "rotary_embedding_dim");
+  if (given < 0) return byoc_infer_error(infer, "attribute 'rotary_embedding_dim' is %lld", (long long)given);
+  if (given > 0) {
+    const byoc_side_t whole = rotated;
+    rotated = byoc_side(byoc_dim_constant(given), "attribute 'rotary_embedding_dim'");
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, rotated, whole));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, rotated, byoc_side_number(2)));
+  const byoc_dim_t angles = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, rotated.dim, byoc_dim_constant(2), &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   const byoc_dim_t places[] = {x->dims[0], x->dims[x->rank == 3 ? 1 : 2], angles}, cache[] = {cosines->dims[0], angles};
   for (uint32_t i = 1; i < 3; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, rank, rank == 2 ? cache : places));

@@ -324,10 +324,8 @@ static byoc_status_t infer_depth(byoc_infer_t *infer) {
   byoc_dim_kind_t plane = to_space ? BYOC_DIM_MUL : BYOC_DIM_FLOORDIV;
   for (int32_t d = 1; d < 4; ++d) {
     int64_t divisor = to_space ? (d == 1 ? size * size : 1) : (d == 1 ? 1 : size);
-    if (byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant % divisor != 0) {
-      return byoc_infer_error(infer, "dimension %d of %lld is not a multiple of %lld", d,
-                              (long long)x->dims[d].constant, (long long)divisor);
-    }
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, 0, d), byoc_side_number(divisor)));
   }
   byoc_dim_t dims[4] = {x->dims[0]};
   dims[1] =

@@ -111,7 +111,7 @@ static byoc_status_t need_sources(const byoc_infer_t *infer, const byoc_resize_t
   int32_t lists[] = {r->sizes, r->sizes < 0 ? r->scales : -1, crops ? r->roi : -1};
   for (int32_t i = 0; i < 3; ++i) {
     const byoc_type_t *type = lists[i] < 0 ? NULL : byoc_operand_type(infer->node, (uint32_t)lists[i]);
-    if (!byoc_is_ranked(type) || byoc_type_is_static(type)) continue;
+    if (!byoc_is_ranked(type)) continue;
     byoc_side_t count = byoc_side_number((i == 2 ? 2 : 1) * (int64_t)r->axis_count);
     BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, (uint32_t)lists[i], count));
   }

@@ -60,6 +60,23 @@ static byoc_status_t need_given(const byoc_infer_t *infer, uint32_t first) {
   return BYOC_OK;
 }
 
+// The parts of a scanned operand have the shape that the body declares for them.
+static byoc_status_t need_parts(const byoc_infer_t *infer, const scan_t *s, uint32_t scan, const byoc_type_t *part) {
+  const uint32_t index = s->first + s->states + scan;
+  const byoc_type_t *x = byoc_operand_type(infer->node, index);
+  int32_t axis = s->batched;
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(part)) return BYOC_OK;
+  if (!s->batched && !byoc_normalize_axis(list_at(infer->node, "scan_input_axes", scan), x->rank, &axis)) {
+    return BYOC_OK; // refused elsewhere
+  }
+  for (int32_t d = s->batched, p = 0; d < x->rank && p < part->rank; ++d) {
+    if (d == axis) continue;
+    if (byoc_dim_is_constant(part->dims[p])) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, index, d, part->dims[p]));
+    p += 1;
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_scan(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_block_t *body = byoc_node_find_block(infer->node, "body");
@@ -77,7 +94,10 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_given(infer, s.first));
   for (uint32_t i = s.first; i < node->operand_count; ++i) {
     int32_t cut = s.batched + (i >= s.first + s.states);
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_fit(infer, i, body->parameters.data[i - s.first]->type, cut));
+    const byoc_type_t *parameter = body->parameters.data[i - s.first]->type;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_fit(infer, i, parameter, cut));
+    if (i < s.first + s.states) continue;
+    BYOC_RETURN_IF_ERROR(need_parts(infer, &s, i - s.first - s.states, parameter));
   }
   const uint32_t first_scan = s.first + s.states;
   const byoc_type_t *x = byoc_operand_type(node, first_scan);

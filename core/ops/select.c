@@ -37,11 +37,8 @@ static byoc_status_t infer_top_k(byoc_infer_t *infer) {
     dims[axis] = byoc_infer_unknown_dim(infer, &failed);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  bool both = byoc_dim_is_constant(dims[axis]) && byoc_dim_is_constant(x->dims[axis]);
-  if (both && dims[axis].constant > x->dims[axis].constant) {
-    return byoc_infer_error(infer, "k is %lld, but there are only %lld elements", (long long)dims[axis].constant,
-                            (long long)x->dims[axis].constant);
-  }
+  BYOC_RETURN_IF_ERROR(
+      byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(dims[axis], "k"), byoc_side_of(infer, 0, axis)));
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, BYOC_DTYPE_I64, x->rank, dims));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
@@ -204,8 +201,11 @@ static byoc_status_t infer_compress(byoc_infer_t *infer) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < rank; ++d) dims[d] = flat ? byoc_dim_constant(0) : x->dims[d];
   const byoc_value_t *condition = node->operands[1];
-  if (byoc_value_is_constant(condition)) {
+  byoc_dim_t extent = byoc_dim_constant(0);
+  if (byoc_is_ranked(x)) extent = flat ? byoc_infer_count(infer, x, &failed) : x->dims[axis];
+  if (byoc_value_is_constant(condition) && byoc_is_ranked(x) && byoc_dim_is_constant(extent)) {
     int64_t count = byoc_type_element_count(condition->type), kept = 0;
+    if (count > extent.constant) count = extent.constant; // what is told of elements that there are not means nothing
     for (int64_t i = 0; i < count; ++i) kept += byoc_constant_element_i64(condition->constant, i) != 0;
     dims[axis] = byoc_dim_constant(kept);
   } else {
