@@ -8,6 +8,7 @@
 #include "core/collage/composite.h"
 #include "core/collage/constraint.h"
 #include "core/ops/op.h"
+#include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 
 // Operations per element of exp, tanh and the like.
@@ -50,6 +51,7 @@ uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module) {
     if (function->kind != BYOC_FUNCTION_GRAPH) continue;
     BYOC_FOR_EACH_NODE(node, function->body) {
       double bytes = 0;
+      if (byoc_is_requirement(node)) continue;
       for (uint32_t i = 0; i < node->operand_count; ++i) {
         bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
         if (is_data) bytes += bytes_of(node->operands[i]->type);
@@ -174,6 +176,7 @@ static double constants_bytes(const byoc_function_t *function) {
 static void count_block(counter_t *counter, const byoc_block_t *block);
 
 static void count_node(counter_t *counter, const byoc_node_t *node) {
+  if (byoc_is_requirement(node)) return; // its results hold dimensions, and no memory
   if (node->callee != NULL) {
     if (counter->depth >= BYOC_COMPOSITE_MAX_DEPTH) return;
     counter->depth += 1;

@@ -8,6 +8,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/describe.h"
 #include "core/ops/schema.h"
+#include "core/ops/symbolic.h"
 #include "core/runtime/artifact/check.h"
 
 // ---- instructions ----
@@ -73,7 +74,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is_onnx(node, "If")) return byoc_host_lower_if(l, node);
   if (byoc_node_is_onnx(node, "Loop")) return byoc_host_lower_loop(l, node);
   if (byoc_node_is(node, "byoc", "BindSymbols")) return byoc_host_lower_bind(l, node);
-  if (byoc_node_is(node, "byoc", "Require")) return byoc_host_lower_require(l, node);
+  if (byoc_is_requirement(node)) return byoc_host_lower_require(l, node);
   if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node, BYOC_CHECK_DIMS);
   if (byoc_node_is(node, "byoc", "CheckRange")) return byoc_host_lower_check(l, node, BYOC_CHECK_RANGE);
   if (byoc_node_is(node, "byoc", "Fail")) return byoc_host_lower_check(l, node, BYOC_CHECK_FAIL);

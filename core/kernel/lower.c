@@ -10,6 +10,7 @@
 #include "core/kernel/require.h"
 #include "core/kernel/shapes.h"
 #include "core/ops/expand.h"
+#include "core/ops/symbolic.h"
 
 // Expansions may expand again; more rounds than this mean that they never end.
 #define MAX_EXPANSIONS 64
@@ -48,6 +49,7 @@ static bool is_dead(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->result_count; ++i)
     if (node->results[i]->uses.count > 0) return false;
   const byoc_op_t *op = byoc_op_of(node);
+  if (byoc_is_requirement(node)) return false;
   if (op && (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST))) return !binds_symbols(node);
   return op && (op->point || op->loops || op->is_view);
 }

@@ -81,13 +81,9 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
 static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);
-  size_t count = 0;
-  for (size_t i = 0; i < relations.items.count; ++i) {
-    if (!relations.items.data[i].is_of_result) relations.items.data[count++] = relations.items.data[i];
-  }
   char where[256];
   byoc_node_describe(node, where, sizeof where);
-  if (status == BYOC_OK && count > 0) status = byoc_require(node, where, relations.items.data, count, diag);
+  if (status == BYOC_OK) status = byoc_require_given(node, node, &relations, diag);
   for (size_t i = 0; i < relations.limits.count && status == BYOC_OK; ++i) {
     status = byoc_check_limit(node, where, &relations.limits.data[i], diag);
   }
@@ -99,7 +95,7 @@ byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_early(node->blocks[b], diag));
     bool is_asked = byoc_node_is_open(node) || byoc_node_has_trait(node, BYOC_OP_LIMITS);
-    if (!is_asked || byoc_node_is(node, "byoc", "Require")) continue;
+    if (!is_asked || byoc_is_requirement(node)) continue;
     bool is_extern = node->callee && node->callee->kind == BYOC_FUNCTION_EXTERN;
     if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, diag));
     if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, diag));
@@ -156,7 +152,9 @@ static byoc_status_t not_computable(const byoc_requirer_t *r, const byoc_node_t 
 static byoc_status_t does_not_hold(const byoc_requirer_t *r, const byoc_node_t *node, const byoc_relation_t *relation) {
   char where[256], text[512];
   byoc_node_describe(node, where, sizeof where);
-  const byoc_relation_names_t names = {where, relation->left_name, relation->right_name};
+  const bool is_early = byoc_is_requirement(node);
+  const byoc_relation_names_t names = {is_early ? byoc_required_by(node) : where, relation->left_name,
+                                       relation->right_name};
   byoc_relation_explain(relation->kind, relation->left.constant, relation->right.constant, &names, text, sizeof text);
   return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s", text);
 }
@@ -183,8 +181,8 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
 
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound) {
   const byoc_op_t *op = byoc_op_of(node);
-  if (!op || (!op->shape && !byoc_node_is_open(node))) return BYOC_OK;
-  bool is_early = byoc_node_is(node, "byoc", "Require");
+  bool is_early = byoc_is_requirement(node);
+  if (!op || (!op->shape && !is_early && !byoc_node_is_open(node))) return BYOC_OK;
   byoc_relations_t relations = {.allocator = r->known.allocator};
   byoc_status_t status = BYOC_OK;
   for (uint32_t i = 0; is_early && i < node->result_count && status == BYOC_OK; ++i) {

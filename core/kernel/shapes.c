@@ -264,7 +264,7 @@ static byoc_status_t bind_block(binder_t *b, byoc_block_t *block) {
   for (size_t i = 0; i < block->parameters.count; ++i) bind_type(b, block->parameters.data[i]->type);
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t i = 0; i < node->block_count; ++i) BYOC_RETURN_IF_ERROR(bind_block(b, node->blocks[i]));
-    bool is_early = byoc_node_is(node, "byoc", "Require");
+    bool is_early = byoc_is_requirement(node);
     BYOC_RETURN_IF_ERROR(byoc_require_rest(&b->requirer, node, false));
     if (is_early) continue; // its dimensions may have gone with their operators
     BYOC_RETURN_IF_ERROR(bind_results(b, node));

@@ -228,6 +228,20 @@ byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_rela
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+byoc_status_t byoc_require_given(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
+                                 byoc_diag_t *diag) {
+  const size_t most = relations->items.count;
+  byoc_relation_t *given = BYOC_ARENA_ARRAY(&place->function->module->arena, byoc_relation_t, most + 1);
+  if (!given) return byoc_diag_out_of_memory(diag);
+  size_t count = 0;
+  for (size_t i = 0; i < most; ++i) {
+    if (!relations->items.data[i].is_of_result) given[count++] = relations->items.data[i];
+  }
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  return count > 0 ? byoc_require(place, where, given, count, diag) : BYOC_OK;
+}
+
 byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index) {
   size_t count = 0;
   const int64_t *kinds = byoc_node_ints(node, KINDS, &count);

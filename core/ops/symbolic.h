@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that stand for dimensions in a graph that is about to be lowered:
+// Operators that stand for dimensions in a graph that is about to be lowered. A Require also stays where a pass writes
+// an operator as others, which ask for less.
 //
 //   byoc::ResultShape  i64[k]: dimensions of the results of another operator, from that operator's operands
 //   byoc::BindSymbols  gives symbols the elements of an i64[k] as values, for all that follows in the block
@@ -39,6 +40,12 @@ byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_
 // Puts Require in front of `node` for the relations (at least one) that the operator `where` needs.
 byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
                            byoc_diag_t *diag);
+// The same for those of `relations`, of `node`, that need no dimension which the node makes itself; there may be none.
+byoc_status_t byoc_require_given(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
+                                 byoc_diag_t *diag);
+static inline bool byoc_is_requirement(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "Require");
+}
 // Reads relation `index` of a Require node, and the operator that needs it.
 byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index);
 const char *byoc_required_by(const byoc_node_t *node);

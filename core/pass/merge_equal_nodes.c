@@ -5,6 +5,7 @@
 #include "core/base/hash.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
+#include "core/ops/symbolic.h"
 #include "core/pass/pass.h"
 
 static uint64_t hash_node(const byoc_node_t *node) {
@@ -22,7 +23,7 @@ static uint64_t hash_node(const byoc_node_t *node) {
 static bool is_mergeable(const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   return op != NULL && node->block_count == 0 && !(op->traits & (BYOC_OP_RANDOM | BYOC_OP_CONTROL)) &&
-         !byoc_node_is(node, "byoc", "CallC");
+         !byoc_node_is(node, "byoc", "CallC") && !byoc_is_requirement(node);
 }
 
 // Are both results of one type, as far as is known? Of some operators nothing but the results tells the types.

@@ -3,6 +3,7 @@
 #include "core/pass/rewrite.h"
 
 #include "core/ir/virtual_device.h"
+#include "core/ops/symbolic.h"
 
 byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
                                     size_t *changes) {
@@ -63,7 +64,7 @@ byoc_value_t *byoc_pass_constant_like(const byoc_node_t *node, const byoc_value_
 }
 
 bool byoc_pass_is_unused(const byoc_node_t *node) {
-  if (node->result_count == 0) return false; // it has an effect instead of a result
+  if (node->result_count == 0 || byoc_is_requirement(node)) return false; // it has an effect instead of a result
   for (uint32_t r = 0; r < node->result_count; ++r) {
     if (node->results[r]->uses.count > 0) return false;
   }

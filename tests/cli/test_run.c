@@ -283,11 +283,21 @@ static void test_17_a_window_fits_into_its_cache(void **state) {
              "  func @main(%q : f32[2,1,32], %k : f32[2,1,16], %pk : f32[2,2,R,8], %pv : f32[2,2,R,8]) -> (%y : ?) {\n"
              "    %y = com.microsoft::GroupQueryAttention@1(%q, %k, %k, %pk, %pv, @after, @most) {num_heads = 4, "
              "kv_num_heads = 2, local_window_size = 4, sliding_window_cache = 1} : ?\n    return %y\n  }\n}\n");
-  byoc_test_shell(1, "byoc build window.byoc -o window.so -t c");
-  byoc_test_printed("the room of the windowed cache, must be known (--dim NAME=SIZE gives it)");
-  byoc_test_shell(0, "sed 's/R,/4,/g' window.byoc >four.byoc && byoc run four.byoc --random");
+  write_npy("q.npy", 3, (const int64_t[]){2, 1, 32}, (const float[64]){0});
+  write_npy("k.npy", 3, (const int64_t[]){2, 1, 16}, (const float[32]){0});
+  byoc_test_shell(0, "byoc build window.byoc -o window.so -t c");
+  for (int i = 0; i < 2; ++i) {
+    const char *model = i == 0 ? "window.so" : "window.byoc --evaluate";
+    for (int64_t room = 3; room <= 4; ++room) {
+      write_npy("past.npy", 4, (const int64_t[]){2, 2, room, 8}, (const float[128]){0});
+      byoc_test_shell(room == 3 ? 2 : 0, "byoc run %s -i q=q.npy -i k=k.npy -i pk=past.npy -i pv=past.npy", model);
+      if (room == 4) continue;
+      byoc_test_printed("GroupQueryAttention (com.microsoft 1): attribute 'local_window_size' is 4 and dimension 2 of "
+                        "operand 3 'pk' is 3, but the first must not be larger");
+    }
+  }
   byoc_test_shell(1, "sed 's/R,/3,/g' window.byoc >three.byoc && byoc build three.byoc -o window.so -t c");
-  byoc_test_printed("'local_window_size': 4 does not fit into the windowed cache");
+  byoc_test_printed("'local_window_size' is 4 and dimension 2 of operand 3 'pk' is 3");
 }
 
 static void test_17_dimensions_that_contradict_each_other(void **state) {
