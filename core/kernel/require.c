@@ -179,10 +179,23 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
   return failed ? byoc_diag_out_of_memory(r->diag) : BYOC_OK;
 }
 
+// The results of a Require hold sizes in their types, and no values.
+static byoc_status_t check_unread(const byoc_node_t *node, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (node->results[i]->uses.count == 0) continue;
+    char where[256];
+    byoc_node_describe(node, where, sizeof where);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: nothing can read a result of this operator, it has no value",
+                           where);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound) {
   const byoc_op_t *op = byoc_op_of(node);
   bool is_early = byoc_is_requirement(node);
   if (!op || (!op->shape && !is_early && !byoc_node_is_open(node))) return BYOC_OK;
+  if (is_early) BYOC_RETURN_IF_ERROR(check_unread(node, r->diag));
   byoc_relations_t relations = {.allocator = r->known.allocator};
   byoc_status_t status = BYOC_OK;
   for (uint32_t i = 0; is_early && i < node->result_count && status == BYOC_OK; ++i) {

@@ -194,14 +194,16 @@ static bool is_open(const operand_t *o) {
 
 // "f32[a0,3]": the dimensions with a name are open; `only` < 0: all of them.
 static void open_operand(operand_t *o, int i, int only) {
-  size_t used = (size_t)snprintf(o->text, sizeof o->text, "%s[", o->dtype);
+  char text[sizeof o->text];
+  size_t used = (size_t)snprintf(text, sizeof text, "%s[", o->dtype);
   for (int d = 0; d < o->rank; ++d) {
-    used += (size_t)snprintf(o->text + used, sizeof o->text - used, d ? "," : "");
+    used += (size_t)snprintf(text + used, sizeof text - used, d ? "," : "");
     const bool is_named = only < 0 || only == d;
-    used += is_named ? (size_t)snprintf(o->text + used, sizeof o->text - used, "%c%d", 'A' + i, d)
-                     : (size_t)snprintf(o->text + used, sizeof o->text - used, "%ld", o->dims[d]);
+    used += is_named ? (size_t)snprintf(text + used, sizeof text - used, "%c%d", 'A' + i, d)
+                     : (size_t)snprintf(text + used, sizeof text - used, "%ld", o->dims[d]);
   }
-  snprintf(o->text + used, sizeof o->text - used, "]");
+  snprintf(text + used, sizeof text - used, "]");
+  memcpy(o->text, text, sizeof text);
 }
 
 // Builds the operator with the dimension open, or with all of them for `operand` < 0.
