@@ -27,7 +27,7 @@ typedef struct worker_t {
   // Odd: a share is offered, and whoever adds one runs it, this worker or another thread that has nothing left to do.
   // The last odd number tells the worker to end.
   _Alignas(64) atomic_uint ticket;
-  atomic_uint sleeping; // and nobody has woken it
+  atomic_uint sleeping; // and nobody has woken it; the word that it waits on
   int64_t share_ns;     // what its share of the last loop in a crowd took, whoever ran it
   uint32_t index;
   pthread_t thread;
@@ -42,6 +42,11 @@ typedef struct job_t {
 } job_t;
 
 #define USUAL_TURNS UINT32_MAX
+
+// A place where another thread may come in between. The unit test, which compiles this file, holds threads there.
+#ifndef BETWEEN
+#define BETWEEN(place, worker) ((void)0)
+#endif
 
 static struct {
   // The lock guards these: starting and ending threads.
@@ -149,9 +154,12 @@ static void await_ticket(worker_t *worker) {
       seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
     }
     if (seen % 2 != 0) return;
-    // Sequentially consistent, so that either the caller sees the flag or the kernel sees another ticket than `seen`.
+    // Sequentially consistent, so that either the caller sees the flag or this thread sees another ticket than `seen`.
+    // It waits for the flag and not for the ticket: a caller that read the flag before and clears it only now, for a
+    // share that has long been run, keeps this thread awake; else it would sleep on with nobody to know that it does.
     atomic_store(&worker->sleeping, 1);
-    futex_wait(&worker->ticket, seen);
+    BETWEEN(TO_SLEEP, worker);
+    if (atomic_load(&worker->ticket) == seen) futex_wait(&worker->sleeping, 1);
     atomic_store_explicit(&worker->sleeping, 0, memory_order_relaxed);
   }
 }
@@ -159,15 +167,19 @@ static void await_ticket(worker_t *worker) {
 // Whoever sleeps is woken once: it then looks for more work for as long as others do.
 static void offer(worker_t *worker) {
   atomic_fetch_add(&worker->ticket, 1);
-  if (atomic_load(&worker->sleeping) != 0 && atomic_exchange(&worker->sleeping, 0) != 0) futex_wake(&worker->ticket);
+  if (atomic_load(&worker->sleeping) == 0) return;
+  BETWEEN(TO_WAKE, worker);
+  if (atomic_exchange(&worker->sleeping, 0) != 0) futex_wake(&worker->sleeping);
 }
 
 static void *work(void *self) {
   worker_t *worker = self;
   for (;;) {
     await_ticket(worker);
-    if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
+    BETWEEN(TO_TAKE, worker);
     if (!take(worker)) continue;
+    // Only now: the ticket that this thread saw may have been another one, whose share somebody else has run.
+    if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
     run_offered(worker);
     help();
     end_share();
@@ -333,7 +345,7 @@ void byoc_model_pool_wake(int32_t thread_count) {
   const uint32_t there = atomic_load_explicit(&pool.worker_count, memory_order_relaxed);
   for (uint32_t i = 0; i < there && (int32_t)i + 1 < thread_count; i++) {
     worker_t *worker = &pool.workers[i];
-    if (atomic_load_explicit(&worker->sleeping, memory_order_relaxed) != 0) futex_wake(&worker->ticket);
+    if (atomic_load_explicit(&worker->sleeping, memory_order_relaxed) != 0) futex_wake(&worker->sleeping);
   }
 }
 

@@ -7,7 +7,16 @@
 #include <unistd.h>
 
 // This test compiles the pool itself: the one in the archive is never instrumented, so the thread sanitizer would not
-// see its locks.
+// see its locks; nor could its threads be held.
+enum { TO_SLEEP, TO_WAKE, TO_TAKE, PLACES };
+struct worker_t;
+typedef void (*holder_t)(struct worker_t *worker);
+static _Atomic(holder_t) holders[PLACES];
+static void between(int place, struct worker_t *worker) {
+  const holder_t holder = atomic_load(&holders[place]);
+  if (holder != NULL) holder(worker);
+}
+#define BETWEEN(place, worker) between(place, worker)
 #include "core/runtime/artifact/pool.c" // NOLINT(bugprone-suspicious-include)
 
 typedef struct loop_t {
@@ -120,6 +129,100 @@ static void test_19_2_a_run_wakes_those_that_sleep(void **state) {
   byoc_model_pool_release();
 }
 
+static atomic_int held, woken; // how often the worker was held; the caller has come past the wake-up
+
+static void await_value(atomic_int *value, int least) {
+  while (atomic_load(value) < least) usleep(100);
+}
+
+// The worker has seen a share. It goes on when that is gone and the pool ends.
+static void hold_until_the_end(worker_t *worker) {
+  if (atomic_fetch_add(&held, 1) > 0) return;
+  while (!atomic_load(&pool.stopping) || atomic_load(&worker->ticket) % 2 == 0) usleep(100);
+}
+
+typedef struct counted_t {
+  atomic_int shares;
+  int await_held; // the caller begins its share when the worker has been held so often
+  pthread_t ran[2];
+} counted_t;
+
+static void count_share(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  (void)begin;
+  (void)end;
+  counted_t *counted = argument;
+  if (worker == 0) await_value(&held, counted->await_held);
+  counted->ran[worker] = pthread_self();
+  atomic_fetch_add(&counted->shares, 1);
+}
+
+// The caller ran the share that the worker had seen. Then the pool ends: the worker does, too, and runs nothing.
+static void test_19_a_share_is_not_run_after_its_loop(void **state) {
+  (void)state;
+  atomic_store(&held, 0);
+  atomic_store(&holders[TO_TAKE], hold_until_the_end);
+  assert_int_equal(byoc_model_pool_acquire(2), 2);
+  counted_t counted = {.await_held = 1};
+  byoc_model_pool_run(2, count_share, &counted, 2, 1);
+  assert_int_equal(atomic_load(&counted.shares), 2);
+  assert_true(pthread_equal(counted.ran[1], pthread_self()));
+  byoc_model_pool_release();
+  atomic_store(&holders[TO_TAKE], NULL);
+  assert_int_equal(atomic_load(&counted.shares), 2);
+}
+
+// The worker is about to sleep twice: until the caller has seen that it sleeps, and until the caller has woken it.
+static void hold_asleep(worker_t *worker) {
+  (void)worker;
+  const int times = atomic_fetch_add(&held, 1) + 1;
+  if (times == 1) {
+    await_value(&woken, 1);
+  } else if (times == 2) {
+    await_value(&woken, 2);
+  }
+}
+
+// The caller has seen that the worker sleeps, and wakes it when that has run its share and is about to sleep again.
+static void hold_waking(worker_t *worker) {
+  (void)worker;
+  if (atomic_load(&woken) != 0) return;
+  atomic_store(&woken, 1);
+  await_value(&held, 2);
+}
+
+static void await_second(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  (void)begin;
+  (void)end;
+  counted_t *counted = argument;
+  counted->ran[worker] = pthread_self();
+  atomic_fetch_add(&counted->shares, 1);
+  for (int wait = 0; wait < 5000 && worker == 0 && atomic_load(&counted->shares) < 2; wait++) usleep(1000);
+}
+
+// A caller that wakes the worker too late, when it is about to sleep once more: the next share finds it all the same.
+static void test_19_a_late_wake_up_is_not_lost(void **state) {
+  (void)state;
+  atomic_store(&held, 0);
+  atomic_store(&woken, 0);
+  atomic_store(&holders[TO_SLEEP], hold_asleep);
+  atomic_store(&holders[TO_WAKE], hold_waking);
+  assert_int_equal(byoc_model_pool_acquire(2), 2);
+  atomic_store(&pool.spin_turns, 1);
+  await_value(&held, 1);
+  counted_t counted = {0};
+  byoc_model_pool_run(2, count_share, &counted, 2, 1);
+  assert_int_equal(atomic_load(&counted.shares), 2);
+  atomic_store(&woken, 2);
+  usleep(20000); // it sleeps
+  counted_t again = {0};
+  byoc_model_pool_run(2, await_second, &again, 2, 1);
+  assert_int_equal(atomic_load(&again.shares), 2);
+  assert_false(pthread_equal(again.ran[1], pthread_self()));
+  atomic_store(&holders[TO_SLEEP], NULL);
+  atomic_store(&holders[TO_WAKE], NULL);
+  byoc_model_pool_release();
+}
+
 static void *run_loops(void *self) {
   int *wrong = self;
   for (int i = 0; i < 300; i++) {
@@ -217,10 +320,16 @@ static void test_19_3_loops_in_a_crowd(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_covers_every_iteration),    cmocka_unit_test(test_sleeping_workers_wake),
-      cmocka_unit_test(test_19_5_waiting_workers_rest), cmocka_unit_test(test_19_2_a_run_wakes_those_that_sleep),
-      cmocka_unit_test(test_callers_at_once),           cmocka_unit_test(test_threads_end_with_the_last_user),
-      cmocka_unit_test(test_nesting_does_not_hang),     cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
+      cmocka_unit_test(test_covers_every_iteration),
+      cmocka_unit_test(test_sleeping_workers_wake),
+      cmocka_unit_test(test_19_5_waiting_workers_rest),
+      cmocka_unit_test(test_19_2_a_run_wakes_those_that_sleep),
+      cmocka_unit_test(test_19_a_share_is_not_run_after_its_loop),
+      cmocka_unit_test(test_19_a_late_wake_up_is_not_lost),
+      cmocka_unit_test(test_callers_at_once),
+      cmocka_unit_test(test_threads_end_with_the_last_user),
+      cmocka_unit_test(test_nesting_does_not_hang),
+      cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
       cmocka_unit_test(test_19_3_loops_in_a_crowd),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
