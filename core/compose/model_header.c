@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/map.h"
 #include "core/compose/compose.h"
 #include "core/compose/tool.h"
@@ -485,12 +486,11 @@ static void emit_top(const byoc_compose_options_t *options, const names_t *names
                       : is_static                             ? "the artifact, -lm and -lpthread"
                                                               : "-ldl");
   emit_example(names, options->output, out);
-  char upper[BYOC_COMPOSE_PREFIX_BYTES];
-  to_upper(names->file, upper, sizeof(upper));
-  byoc_string_appendf(out,
-                      "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n%s#include <stddef.h>\n"
-                      "#include <stdio.h>\n#include <string.h>\n\n",
-                      upper, upper, is_static ? "" : "#include <dlfcn.h>\n");
+}
+
+static void emit_includes(bool is_static, byoc_string_t *out) {
+  byoc_string_appendf(out, "%s#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\n",
+                      is_static ? "" : "#include <dlfcn.h>\n");
   for (size_t i = 0; i < sizeof(public_headers) / sizeof(public_headers[0]); i++) {
     if (is_static && strcmp(public_headers[i], "byoc/verify.h") == 0) continue; // there is no file to check
     emit_public_header(public_headers[i], out);
@@ -533,24 +533,42 @@ static byoc_status_t emit_functions(const byoc_compose_entry_t *entry, const nam
   return out->failed ? BYOC_OUT_OF_MEMORY : BYOC_OK;
 }
 
+// What the header declares, once in a translation unit. The guard's value tells it from what other headers declare
+// under the same names.
+static void emit_guarded(const char *file, const byoc_string_t *text, byoc_string_t *out) {
+  char upper[BYOC_COMPOSE_PREFIX_BYTES];
+  to_upper(file, upper, sizeof(upper));
+  const unsigned value = (unsigned)byoc_content_hash(text->data, text->size).low & 0x7fffffffu;
+  byoc_string_appendf(out, "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_ 0x%08x\n\n", upper, upper, value);
+  byoc_string_append_bytes(out, text->data, text->size);
+  byoc_string_appendf(out,
+                      "#elif %s_MODEL_H_ != 0x%08x\n#error \"two models have functions that begin with %s_: build one "
+                      "with another --name\"\n#endif // %s_MODEL_H_\n",
+                      upper, value, file, upper);
+}
+
 byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size_t count, byoc_string_t *out,
                                        byoc_diag_t *diag) {
   const byoc_compose_options_t *options = &entries[0].options;
   const bool is_static = options->output != NULL && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED;
   byoc_status_t status = BYOC_OK;
+  byoc_string_t text;
+  byoc_string_init(&text, out->allocator);
+  emit_includes(is_static, &text);
   for (size_t k = 0; k < count && status == BYOC_OK; k++) {
     names_t names;
     byoc_arena_t arena;
     byoc_arena_init(&arena, out->allocator);
     status = make_names(entries[k].program, &entries[k].options, &arena, &names);
     if (status == BYOC_OK && k == 0) emit_top(options, &names, is_static, out);
-    if (status == BYOC_OK && k > 0) byoc_string_append(out, "\n");
-    if (status == BYOC_OK) status = emit_functions(&entries[k], &names, is_static, out);
+    if (status == BYOC_OK && k > 0) byoc_string_append(&text, "\n");
+    if (status == BYOC_OK) status = emit_functions(&entries[k], &names, is_static, &text);
     byoc_arena_deinit(&arena);
   }
   char prefix[BYOC_COMPOSE_PREFIX_BYTES];
   byoc_compose_prefix(options, prefix);
-  to_upper(prefix, prefix, sizeof(prefix));
-  byoc_string_appendf(out, "#endif // %s_MODEL_H_\n", prefix);
+  if (status == BYOC_OK && text.failed) status = BYOC_OUT_OF_MEMORY;
+  if (status == BYOC_OK) emit_guarded(prefix, &text, out);
+  byoc_string_deinit(&text);
   return status == BYOC_OK && !out->failed ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

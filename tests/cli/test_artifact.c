@@ -142,6 +142,17 @@ static void test_two_models_of_one_name(void **state) {
   byoc_test_shell(2, "byoc build a/model.byoc --name 'not one'");
 }
 
+// Two models whose functions have the same names cannot be told apart; one model's header may be met twice.
+static void test_headers_of_one_prefix(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p c && byoc build tiny.onnx --name m -o c/one.so && byoc build vision.onnx --name m -o "
+                     "c/two.so && cp c/one.h c/again.h && byoc build vision.onnx -o c/own.so");
+  byoc_test_shell(0, "printf '#include \"one.h\"\n#include \"again.h\"\n#include \"own.h\"\n' > c/same.c && "
+                     "cc -std=c99 -Wall -Wextra -Wundef -Wpedantic -Werror -fsyntax-only c/same.c");
+  byoc_test_shell(0, "printf '#include \"one.h\"\n#include \"two.h\"\n' > c/other.c; ! cc -fsyntax-only c/other.c");
+  byoc_test_printed("two models have functions that begin with m_: build one with another --name");
+}
+
 // ---- where nothing else is ----
 
 static void test_in_a_chroot(void **state) {
@@ -173,9 +184,13 @@ static void test_in_a_chroot(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_one_library_twice),
-      cmocka_unit_test(test_needs_libc_only), cmocka_unit_test(test_user_program),
-      cmocka_unit_test(test_in_a_chroot),     cmocka_unit_test(test_two_models_of_one_name),
+      cmocka_unit_test(test_same_bytes),
+      cmocka_unit_test(test_one_library_twice),
+      cmocka_unit_test(test_needs_libc_only),
+      cmocka_unit_test(test_user_program),
+      cmocka_unit_test(test_in_a_chroot),
+      cmocka_unit_test(test_two_models_of_one_name),
+      cmocka_unit_test(test_headers_of_one_prefix),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

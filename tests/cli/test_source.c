@@ -197,7 +197,9 @@ static void test_18_5_source_refusals(void **state) {
   byoc_test_shell(1, "rm tiny.c/libvendor.a && touch tiny.c/startup.o && byoc build tiny.onnx -o tiny.c");
   byoc_test_printed("'tiny.c/startup.o' would be lost");
   byoc_test_shell(1, "rm tiny.c/startup.o && mv tiny.c/files.txt list && byoc build tiny.onnx -o tiny.c");
-  byoc_test_printed("it lists what byoc wrote; without it, remove the folder");
+  byoc_test_printed("'tiny.c' is a folder of C source by byoc, but 'files.txt', the list of what byoc wrote there, is "
+                    "missing: it was removed, or an earlier byoc wrote none");
+  byoc_test_printed("cannot tell which files are yours");
   byoc_test_shell(0, "mv list tiny.c/files.txt && make -s -C tiny.c CFLAGS=-O0 && byoc build tiny.onnx -o tiny.c");
   byoc_test_shell(1, "byoc run tiny.c --random");
   byoc_test_printed("'tiny.c' is a folder of C source, which cannot be loaded");
