@@ -274,7 +274,6 @@ static byoc_status_t name_listed(byoc_scopes_t *s) {
 // The program's own names stay first; then those that the program calls; then those of the first provider.
 static byoc_status_t choose_keeper(byoc_scopes_t *s, uint32_t index) {
   name_t *name = &s->names.data[index];
-  bool is_listed = false;
   for (uint32_t p = name->first; p != NONE; p = s->providers.data[p].next) {
     const scope_t *scope = &s->scopes.data[s->providers.data[p].scope];
     if (scope->renamed[index] != NULL) continue;
@@ -287,8 +286,7 @@ static byoc_status_t choose_keeper(byoc_scopes_t *s, uint32_t index) {
       byoc_diag_hint(s->diag, "the target's plugin must give its function another name");
       return status;
     }
-    if (name->keeper == NONE || (lists && !is_listed)) name->keeper = p;
-    is_listed = is_listed || lists;
+    if (name->keeper == NONE || lists) name->keeper = p; // one module at most lists it under its own name
   }
   return BYOC_OK;
 }

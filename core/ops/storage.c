@@ -43,9 +43,9 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
 
 // ---- what lies in one piece ----
 
-// The dimensions in front of the axis are 1 in both shapes, and those behind it are equal.
+// The dimensions in front of the axis are 1 in both shapes, and those behind it are equal. Rank and element type are,
+// whatever the operator takes apart or joins.
 static bool is_piece(const byoc_type_t *part, const byoc_type_t *whole, int32_t axis) {
-  if (part->rank != whole->rank || part->dtype != whole->dtype) return false;
   for (int32_t d = 0; d < whole->rank; ++d) {
     if (d < axis && (whole->dims[d].constant != 1 || part->dims[d].constant != 1)) return false;
     if (d > axis && whole->dims[d].constant != part->dims[d].constant) return false;

@@ -357,6 +357,25 @@ static void the_host_combines(void **state) {
   release(&made);
 }
 
+// A combination also takes in what feeds it from another side: both producers of a sum, and the sum.
+static void producers_join_a_combination(void **state) {
+  (void)state;
+  made_t made;
+  make(&made,
+       "module {\n"
+       "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+       "    %0 = Exp@13(%x) : f32[4]\n"
+       "    %1 = Neg@13(%x) : f32[4]\n"
+       "    %y = Add@14(%0, %1) : f32[4]\n"
+       "    return %y\n"
+       "  }\n"
+       "}\n",
+       NULL, 0);
+  collect(&made, NULL);
+  expect_candidates(&made, 1, "c.host:0 c.host:1 c.host:2 c.host:0,2 c.host:1,2 c.host:0,1,2");
+  release(&made);
+}
+
 static void only_valid_keeps_the_reason(void **state) {
   (void)state;
   static const byoc_rule_t row = {.name = "first.pair", .pattern = "Relu(Exp(%x))"};
@@ -524,6 +543,34 @@ static void memory_may_run_out_anywhere(void **state) {
   release(&made);
 }
 
+static byoc_status_t number_once(void *argument, byoc_allocator_t allocator) {
+  const made_t *made = argument;
+  byoc_diag_t diag = {0};
+  byoc_dataflow_t flow;
+  byoc_status_t status = byoc_dataflow_init(&flow, made->flow.block, allocator, &diag);
+  if (status == BYOC_OK) byoc_dataflow_deinit(&flow);
+  return status;
+}
+
+// Blocks of so many nodes that each list is the one that a new block of memory is needed for.
+static void memory_may_run_out_in_large_blocks(void **state) {
+  (void)state;
+  for (unsigned count = 100; count <= 1000; count += 50) {
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_append(&text, "module {\n  func @main(%v0 : f32[4]) -> (f32[4]) {\n");
+    for (unsigned i = 1; i <= count; ++i) {
+      byoc_string_appendf(&text, "%%v%u = Add@14(%%v%u, %%v%u) : f32[4]\n", i, i - 1, i / 2);
+    }
+    byoc_string_appendf(&text, "return %%v%u } }\n", count);
+    made_t made;
+    make(&made, text.data, NULL, 0);
+    byoc_test_each_allocation_fails(number_once, &made, false);
+    release(&made);
+    byoc_string_deinit(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sets_are_sets),
@@ -536,10 +583,12 @@ int main(void) {
       cmocka_unit_test(merging_matches_are_combined),
       cmocka_unit_test(merged_matches_keep_their_limit),
       cmocka_unit_test(the_host_combines),
+      cmocka_unit_test(producers_join_a_combination),
       cmocka_unit_test(only_valid_keeps_the_reason),
       cmocka_unit_test(estimates_are_bounded),
       cmocka_unit_test(one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(memory_may_run_out_anywhere),
+      cmocka_unit_test(memory_may_run_out_in_large_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,22 @@ static void shifts_to_the_left(void **state) {
   end(&f);
 }
 
+// A kernel that touches none of its tensors, as one for no elements may, is C that compiles without a warning.
+static void a_kernel_of_nothing_is_clean_c(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input x : f32[0] output y : f32[0] }");
+  const byoc_loop_kernel_t *kernel = f.kernel;
+  void *library = test_load_kernels(&kernel, 1, "cc", "-O2");
+  int64_t shape[1] = {0};
+  const DLTensor tensors[2] = {{.ndim = 1, .shape = shape}, {.ndim = 1, .shape = shape}};
+  for (int way = 0; way < 2; ++way) {
+    assert_int_equal(test_call(way ? test_find(library, "k") : NULL, f.interpreter, tensors, 1, 1), BYOC_OK);
+  }
+  dlclose(library);
+  end(&f);
+}
+
 static void run_time_dimensions(void **state) {
   (void)state;
   fixture_t f;
@@ -331,6 +347,7 @@ int main(void) {
       cmocka_unit_test(out_of_range_indices_are_named),
       cmocka_unit_test(guarded_loads_are_not_done),
       cmocka_unit_test(shifts_to_the_left),
+      cmocka_unit_test(a_kernel_of_nothing_is_clean_c),
       cmocka_unit_test(run_time_dimensions),
       cmocka_unit_test(wrong_calls_are_refused),
       cmocka_unit_test(dimensions_nobody_has_are_refused),

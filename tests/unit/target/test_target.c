@@ -326,12 +326,30 @@ static void test_18_6_targets_of_another_machine(void **state) {
   byoc_target_list_deinit(&list);
 }
 
+// Code for several processors: this machine runs that of the levels whose features it has, and says which it does not.
+static void test_levels_that_this_machine_lacks(void **state) {
+  (void)state;
+  byoc_target_list_t list = {.levels = {.levels = {{.name = "better", .features = UINT64_MAX}, {.name = "any"}}}};
+  assert_null(byoc_target_list_foreign(&list)); // for this processor alone
+  list.levels.count = 2;
+  assert_string_equal(byoc_target_list_foreign(&list), "better");
+  list.level = 1;
+  assert_null(byoc_target_list_foreign(&list));
+  list.triple = "riscv64-linux-gnu";
+  assert_string_equal(byoc_target_list_foreign(&list), "riscv64-linux-gnu");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lists),        cmocka_unit_test(test_18_2_processor_of_the_native_target),
-      cmocka_unit_test(test_values),       cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_schemas),      cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_random_texts), cmocka_unit_test(test_18_6_targets_of_another_machine),
+      cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_18_2_processor_of_the_native_target),
+      cmocka_unit_test(test_values),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_schemas),
+      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_texts),
+      cmocka_unit_test(test_18_6_targets_of_another_machine),
+      cmocka_unit_test(test_levels_that_this_machine_lacks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
