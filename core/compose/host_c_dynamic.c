@@ -157,7 +157,8 @@ static void emit_allocate(byoc_host_c_t *host, const byoc_host_instruction_t *i,
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_host_c_indent(host, out);
   if (buffer->device != NULL) {
-    byoc_string_appendf(out, "status = byoc_devices_allocate_cell(devices, frame, %u, ",
+    byoc_string_appendf(out, "status = byoc_devices_%s_cell(devices, frame, %u, ",
+                        byoc_host_places_is_lent(host->places, buffer) ? "announce" : "allocate",
                         byoc_host_places_memory(host->places, buffer));
   } else {
     byoc_string_appendf(out, "status = byoc_frame_allocate%s(frame, ",

@@ -171,8 +171,10 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
   if (buffer->device != NULL) {
-    return byoc_devices_allocate_cell(evaluator->devices, frame, byoc_host_places_memory(evaluator->places, buffer),
-                                      buffer->index, dtype, rank, dims);
+    const uint32_t memory = byoc_host_places_memory(evaluator->places, buffer);
+    return byoc_host_places_is_lent(evaluator->places, buffer)
+               ? byoc_devices_announce_cell(evaluator->devices, frame, memory, buffer->index, dtype, rank, dims)
+               : byoc_devices_allocate_cell(evaluator->devices, frame, memory, buffer->index, dtype, rank, dims);
   }
   const bool is_cached = i->allocation == BYOC_HOST_CACHED;
   byoc_status_t status = is_cached ? byoc_frame_allocate_cached(frame, buffer->index, dtype, rank, dims)

@@ -23,6 +23,10 @@ uint32_t byoc_host_places_tensor(const byoc_host_places_t *places, const byoc_ho
   return found > 0 ? (uint32_t)(found - 1) : BYOC_PLACE_NONE;
 }
 
+bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer) {
+  return byoc_pointer_map_get(&places->lent, buffer) != NULL;
+}
+
 // ---- devices, queues, events ----
 
 static const byoc_runtime_module_t *find_driver(const byoc_graph_module_t *graph, const char *name) {
@@ -342,6 +346,13 @@ static bool is_written_over(const byoc_host_program_t *program, const byoc_host_
   return false;
 }
 
+static bool writes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *root) {
+  for (size_t k = 0; k < i->results.count; ++k) {
+    if (byoc_host_buffer_root(i->results.data[k]) == root) return true;
+  }
+  return i->workspace != NULL && byoc_host_buffer_root(i->workspace) == root;
+}
+
 // Does nothing but this copy write the value, and nothing but commands read it?
 static bool is_only_read(const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {
   const byoc_host_buffer_t *value = copy->results.data[0];
@@ -351,9 +362,7 @@ static bool is_only_read(const byoc_host_program_t *program, const byoc_host_ins
     for (size_t k = 0; k < i->operands.count; ++k) {
       if (byoc_host_buffer_root(i->operands.data[k]) == value && !only_reads) return false;
     }
-    for (size_t k = 0; k < i->results.count; ++k) {
-      if (byoc_host_buffer_root(i->results.data[k]) == value && i != copy) return false;
-    }
+    if (i != copy && writes(i, value)) return false;
   }
   return true;
 }
@@ -373,7 +382,8 @@ static bool add_copy(byoc_host_places_t *places, const byoc_host_instruction_t *
                      add_side(places, i->operands.data[0], true, &row->source) &&
                      add_side(places, i->results.data[0], false, &row->destination);
   const byoc_host_patch_t lent = {.kind = BYOC_HOST_PATCH_LENT_CELL, .buffer = i->results.data[0]};
-  return added && (!may_be_lent(places, i) || PUSH(&places->patches, lent));
+  if (!added || !may_be_lent(places, i)) return added;
+  return PUSH(&places->patches, lent) && byoc_pointer_map_put(&places->lent, lent.buffer, lent.buffer);
 }
 
 static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_instruction_t *i, byoc_diag_t *diag) {
@@ -417,13 +427,6 @@ static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_ins
 }
 
 // ---- ports ----
-
-static bool writes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *root) {
-  for (size_t k = 0; k < i->results.count; ++k) {
-    if (byoc_host_buffer_root(i->results.data[k]) == root) return true;
-  }
-  return i->workspace != NULL && byoc_host_buffer_root(i->workspace) == root;
-}
 
 // Is this the only instruction that writes into the buffer?
 static bool is_only_writer(const byoc_host_program_t *program, const byoc_host_instruction_t *writer,
@@ -518,6 +521,7 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
   places->allocator = byoc_arena_allocator(arena);
   byoc_pointer_map_init(&places->command_indices, places->allocator);
   byoc_pointer_map_init(&places->tensor_indices, places->allocator);
+  byoc_pointer_map_init(&places->lent, places->allocator);
   places->devices = BYOC_ARENA_ARRAY(arena, uint32_t, program->devices.count + 1);
   places->queues = BYOC_ARENA_ARRAY(arena, uint32_t, program->queues.count + 1);
   places->events = BYOC_ARENA_ARRAY(arena, uint32_t, program->events.count + 1);

@@ -65,6 +65,7 @@ typedef struct byoc_host_places_t {
   uint32_t *devices, *queues, *events; // by index in the program: the row, the first of its rows
   byoc_map_t command_indices;          // instruction → row + 1
   byoc_map_t tensor_indices;           // buffer → row + 1
+  byoc_map_t lent;                     // values with a patch LENT_CELL
 } byoc_host_places_t;
 
 // Everything lies in the arena. A program that has nothing on devices gets tables without devices. BYOC_NOT_FOUND for a
@@ -75,6 +76,8 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
 uint32_t byoc_host_places_command(const byoc_host_places_t *places, const byoc_host_instruction_t *instruction);
 // The row of the memory that a buffer on a device is in; BYOC_PLACE_NONE: no command uses it.
 uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
+// Is the value one that an input may lend its bytes? It is announced, and gets memory of its own if it is not lent any.
+bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 // The row of the tensor that a buffer is a view of; BYOC_PLACE_NONE: no command uses it.
 uint32_t byoc_host_places_tensor(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 

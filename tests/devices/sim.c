@@ -45,11 +45,18 @@ int32_t sim_fail(const byoc_device_t *device, int32_t status, const char *format
   return status;
 }
 
+static const char *const call_names[] = {
+#define SIM_CALL_NAME(name, late) #name,
+    SIM_CALL_LIST(SIM_CALL_NAME)
+#undef SIM_CALL_NAME
+};
+
 int sim_counted_fails(byoc_device_t *device, sim_call_t call, int late) {
   const sim_options_t *options = &device->options;
   uint64_t number = late ? device->calls[call] : ++device->calls[call];
-  if (options->fail_late != late) return 0;
-  return options->fail_call == call && options->fail_number == number;
+  if (options->fail_late != late || options->fail_call != call || options->fail_number != number) return 0;
+  sim_log(device, "fail %s", call_names[call]);
+  return 1;
 }
 
 void sim_enter_uncounted(byoc_device_t *device) {
@@ -66,12 +73,7 @@ int32_t sim_enter(byoc_device_t *device, sim_call_t call) {
   pthread_mutex_unlock(&device->lock);
   if (!fails) return BYOC_OK;
   int32_t status = call == SIM_CALL_allocate ? BYOC_OUT_OF_MEMORY : BYOC_INTERNAL;
-  return sim_fail(device, status, "the device 'sim' was told to fail at this %s",
-                  (const char *[]){
-#define SIM_CALL_NAME(name, late) #name,
-                      SIM_CALL_LIST(SIM_CALL_NAME)
-#undef SIM_CALL_NAME
-                  }[call]);
+  return sim_fail(device, status, "the device 'sim' was told to fail at this %s", call_names[call]);
 }
 
 void sim_leave(byoc_device_t *device) {

@@ -45,7 +45,8 @@ enum {
 //                    queue, event, module, entry, fill, copy, launch, barrier, flush, wait; `any` counts them all.
 //                    `open` is counted since the text of the options changed. A kind with "late-" before it (fill,
 //                    copy, launch, barrier, any) fails when the command runs.
-//   log=PATH         appends a line for each call that made something or put a command into a queue
+//   log=PATH         appends a line for each call that made something or put a command into a queue, and one for the
+//                    call that was told to fail
 //   times            with log: and one for each command that has ended, with its time stamps
 void sim_configure(const char *options);
 

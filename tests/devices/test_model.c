@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/runtime/loader.h"
+#include "tests/devices/log.h"
 #include "tests/support/command.h"
 
 #define ULTRAFACE BYOC_TEST_SOURCE_DIR "/../shared/models/ultraface/ultraface_rfb_320.onnx"
@@ -81,13 +82,14 @@ static void expect_sentence(const char *option, int32_t status, const char *text
 
 static const char *way = ""; // options besides the failure
 
-// False if there is no call of this number.
+// False if there is no call of this number. A call that is met fails its run.
 static bool fails_and_recovers(const char *kind, int number) {
   const byoc_artifact_t *table = model.table;
   byoc_context_t *context = NULL;
   char option[64];
   bool failed = false;
-  snprintf(option, sizeof(option), "%sfail=%s:%d", way, kind, number);
+  snprintf(option, sizeof(option), "%slog=sim.log,fail=%s:%d", way, kind, number);
+  remove("sim.log");
   set_option(option);
   int32_t status = table->create(NULL, &context);
   if (status != BYOC_OK) {
@@ -106,6 +108,7 @@ static bool fails_and_recovers(const char *kind, int number) {
     assert_memory_equal(model.outputs[i], model.expected[i], table->outputs[i].size_bytes);
   }
   table->destroy(context);
+  assert_int_equal(count_in_log("fail "), failed);
   return failed;
 }
 

@@ -3,6 +3,7 @@
 // what may not be is copied.
 #include <math.h>
 
+#include "tests/devices/log.h"
 #include "tests/devices/program.h"
 #include "tests/support/command.h"
 
@@ -60,6 +61,23 @@ static const char written_behind[] =
     "  free %u\n  free %t\n"
     "}\n";
 
+// y = 3 x, of open size.
+static const char open_size[] =
+    "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n"
+    "  symbol N of inputs\n"
+    "  device %d = \"sim\" 0 type 12\n"
+    "  memory of %d scope \"global\" 0\n  queue %q on %d\n  event %e on %d\n"
+    "  input %x : value f32[N]\n  output %y : value f32[N]\n"
+    "  local %h : value f32[N]\n  local %t : value f32[N] on %d\n  local %u : value f32[N] on %d\n"
+    "  match %x binds N at 0\n"
+    "  allocate %t\n  copy %x -> %t on %q\n  allocate %u\n"
+    "  launch \"kernels\" \"scale\" grid [N, 1, 1] block [1, 1, 1] (%t) -> (%u) with (operand 0, result 0, f32 3.0, "
+    "i64 N) on %q\n"
+    "  free %t\n  allocate %h\n"
+    "  copy %u -> %h on %q signals %e\n"
+    "  free %u\n  await (%e)\n  share %h -> %y\n  free %h\n"
+    "}\n";
+
 static void check(program_t *p, const float *w, float factor, float scale) {
   float buffer[COUNT + 1] = {0}, x[COUNT], y[COUNT] = {0};
   float *moved = scale > 1 ? buffer + 1 : buffer; // the caller's buffers need no alignment, and move
@@ -73,16 +91,6 @@ static void check(program_t *p, const float *w, float factor, float scale) {
   }
 }
 
-// The lines of the log that begin with the word.
-static int count_lines(const char *word) {
-  char line[256];
-  int count = 0;
-  FILE *file = fopen("sim.log", "r");
-  while (file != NULL && fgets(line, sizeof(line), file) != NULL) count += strstr(line, word) != NULL;
-  if (file != NULL) fclose(file);
-  return count;
-}
-
 static void test_15_c_nothing_is_copied(void **state) {
   (void)state;
   static const float w[COUNT] = {1, -2, 3, -40};
@@ -93,10 +101,10 @@ static void test_15_c_nothing_is_copied(void **state) {
     remove("sim.log");
     setenv("BYOC_SIM", options[k], 1);
     program_open(&p, in_place, "plan-memory");
-    assert_int_equal(count_lines("import "), 2); // the constant: of the evaluator, and of the context
+    assert_int_equal(count_in_log("import "), 2); // the constant: of the evaluator, and of the context
     for (int run = 1; run < 4; ++run) check(&p, w, 3, (float)run);
-    assert_int_equal(count_lines("import "), 2 + 3 * 2 * 2);
-    assert_int_equal(count_lines("copy "), 0);
+    assert_int_equal(count_in_log("import "), 2 + 3 * 2 * 2);
+    assert_int_equal(count_in_log("copy "), 0);
     program_close(&p);
   }
   unsetenv("BYOC_SIM");
@@ -110,8 +118,8 @@ static void test_15_c_what_is_written_twice_is_copied(void **state) {
   setenv("BYOC_SIM", "unified,log=sim.log", 1);
   program_open(&p, copied, "plan-memory");
   check(&p, w, 9, 1);
-  assert_int_equal(count_lines("import "), 0);
-  assert_int_equal(count_lines("copy "), 2 * 2);
+  assert_int_equal(count_in_log("import "), 0);
+  assert_int_equal(count_in_log("copy "), 2 * 2);
   program_close(&p);
   unsetenv("BYOC_SIM");
 }
@@ -124,8 +132,45 @@ static void test_15_c_an_output_is_not_written_behind_its_copy(void **state) {
   setenv("BYOC_SIM", "unified,log=sim.log", 1);
   program_open(&p, written_behind, "plan-memory");
   check(&p, w, 3, 1);
-  assert_int_equal(count_lines("import "), 2); // the input, of the evaluator and of the context
-  assert_int_equal(count_lines("copy "), 2);
+  assert_int_equal(count_in_log("import "), 2); // the input, of the evaluator and of the context
+  assert_int_equal(count_in_log("copy "), 2);
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+enum { MOST = 1000 };
+
+// Both ways; the status and the sentence of the evaluator.
+static byoc_status_t run_open_size(program_t *p, int64_t count, byoc_diag_t *diag) {
+  float x[MOST];
+  for (int64_t i = 0; i < count; ++i) x[i] = (float)(i % 97 - 40);
+  const byoc_argument_t input = {.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &count, .data = x};
+  byoc_argument_t outputs[2] = {0};
+  *diag = (byoc_diag_t){0};
+  const byoc_status_t status = byoc_evaluator_run_arguments(p->evaluator, &input, &outputs[0], diag);
+  assert_int_equal(p->artifact.table->run_arguments(p->context, &input, &outputs[1]), status);
+  for (int k = 0; k < 2 && status == BYOC_OK; ++k) {
+    assert_int_equal(outputs[k].dims[0], count);
+    for (int64_t i = 0; i < count; ++i) assert_float_equal(((const float *)outputs[k].data)[i], 3 * x[i], 0);
+  }
+  return status;
+}
+
+// What an input lends its bytes takes none of the device: two values of 4096 bytes have no room there, and one has.
+static void test_15_c_what_is_lent_is_not_allocated(void **state) {
+  (void)state;
+  program_t p;
+  byoc_diag_t diag;
+  setenv("BYOC_SIM", "unified,memory=5000", 1);
+  program_open(&p, open_size, "plan-memory");
+  for (int run = 0; run < 3; ++run) byoc_test_ok(run_open_size(&p, MOST - run, &diag), &diag);
+  byoc_test_ok(run_open_size(&p, 0, &diag), &diag);
+  program_close(&p);
+  setenv("BYOC_SIM", "memory=5000", 1);
+  program_open(&p, open_size, "plan-memory");
+  assert_int_equal(run_open_size(&p, MOST, &diag), BYOC_OUT_OF_MEMORY);
+  assert_non_null(strstr(diag.message, "the device 'sim' has no 4000 bytes for a value: "));
+  byoc_test_ok(run_open_size(&p, MOST / 2, &diag), &diag);
   program_close(&p);
   unsetenv("BYOC_SIM");
 }
@@ -185,8 +230,8 @@ static void test_15_c_other_devices_get_copies(void **state) {
   setenv("BYOC_SIM", "log=sim.log", 1);
   program_open(&p, in_place, "plan-memory");
   check(&p, w, 3, 1);
-  assert_int_equal(count_lines("import "), 0);
-  assert_int_equal(count_lines("copy "), 2 * 3);
+  assert_int_equal(count_in_log("import "), 0);
+  assert_int_equal(count_in_log("copy "), 2 * 3);
   program_close(&p);
   unsetenv("BYOC_SIM");
 }
@@ -228,6 +273,7 @@ int main(void) {
       cmocka_unit_test(test_15_c_nothing_is_copied),
       cmocka_unit_test(test_15_c_what_is_written_twice_is_copied),
       cmocka_unit_test(test_15_c_an_output_is_not_written_behind_its_copy),
+      cmocka_unit_test(test_15_c_what_is_lent_is_not_allocated),
       cmocka_unit_test(test_15_c_an_output_is_a_loops_first_state),
       cmocka_unit_test(test_15_c_other_devices_get_copies),
       cmocka_unit_test(test_15_c_an_import_may_fail),

@@ -247,6 +247,10 @@ int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t command);
 // dimension, BYOC_OUT_OF_MEMORY.
 int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
                                    uint32_t dtype, uint32_t rank, const int64_t *dims);
+// The same for a value that an input lends its bytes: it has none until byoc_devices_lend_cell, which comes before
+// anything that uses them.
+int32_t byoc_devices_announce_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                   uint32_t dtype, uint32_t rank, const int64_t *dims);
 // Where a value on a device is.
 byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell);
 // Makes a value an argument of a launch, from an offset on; BYOC_INVALID_ARGUMENT if it ends before that.
@@ -254,8 +258,9 @@ int32_t byoc_devices_set_argument(byoc_devices_t *devices, uint32_t argument, co
                                   uint64_t offset_bytes);
 // An extent of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if no launch can be as large.
 int32_t byoc_devices_extent(byoc_devices_t *devices, int64_t value, uint32_t *out_extent);
-// Lets the value, which the copy would fill from an input, be the input's own bytes until the run ends, where the
-// device can use them. The copy's source and size are set. A failure is one of the driver's.
+// Lets an announced value, which the copy would fill from an input, be the input's own bytes until the run ends, where
+// the device can use them; otherwise the value gets memory, and the copy is put into it. The copy's source and size are
+// set. A failure is one of the driver's.
 int32_t byoc_devices_lend_cell(byoc_devices_t *devices, byoc_open_command_t *copy, byoc_cell_t *cell);
 // A number of a launch that was computed; BYOC_INVALID_ARGUMENT, in a sentence, if the kernel's integer is too narrow.
 int32_t byoc_devices_set_integer(byoc_devices_t *devices, uint32_t argument, int64_t value);

@@ -15,8 +15,8 @@
 typedef struct device_block_t {
   byoc_block_of_memory_t head;
   byoc_devices_t *devices;
-  byoc_device_buffer_t *buffer;
-  byoc_device_buffer_t *lent; // memory of the host that the cells have instead; NULL: none
+  byoc_device_buffer_t *buffer; // NULL: of a value that is lent its bytes; the capacity is 0
+  byoc_device_buffer_t *lent;   // memory of the host that the cells have instead; NULL: none
   uint32_t memory;
 } device_block_t;
 
@@ -29,7 +29,7 @@ static device_block_t *block_of(const byoc_cell_t *cell) {
 static void destroy_block(byoc_block_of_memory_t *head) {
   device_block_t *block = (device_block_t *)(void *)head;
   const byoc_open_device_t *device = byoc_devices_of_memory(block->devices, block->memory);
-  device->driver->release(device->handle, block->buffer);
+  if (block->buffer != NULL) device->driver->release(device->handle, block->buffer);
   free(block);
 }
 
@@ -94,6 +94,23 @@ static byoc_block_of_memory_t *find_free(byoc_open_memory_t *open, uint64_t leas
   return NULL;
 }
 
+// A block without bytes; NULL if out of memory.
+static byoc_block_of_memory_t *create_block(byoc_devices_t *devices, uint32_t memory) {
+  device_block_t *block = calloc(1, sizeof(*block));
+  if (block == NULL) return NULL;
+  block->devices = devices;
+  block->memory = memory;
+  block->head.give_back = give_back;
+  return &block->head;
+}
+
+static void begin_use(const byoc_devices_t *devices, byoc_block_of_memory_t *head) {
+  ((device_block_t *)(void *)head)->lent = NULL;
+  head->references = 1;
+  head->last_run = devices->run;
+  head->next = NULL;
+}
+
 // A block with one reference for a tensor of this size.
 static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_device_allocation_t *tensor,
                           byoc_block_of_memory_t **out_head) {
@@ -106,43 +123,53 @@ static int32_t take_block(byoc_devices_t *devices, uint32_t memory, const byoc_d
     allocation.rank = 0;
     *out_head = find_free(open, tensor->size_bytes, allocation.size_bytes);
   }
-  int32_t status = BYOC_OK;
   if (*out_head == NULL) {
-    device_block_t *block = calloc(1, sizeof(*block));
-    if (block == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
-    block->devices = devices;
-    block->memory = memory;
-    block->head.give_back = give_back;
-    status = byoc_devices_allocate_buffer(devices, memory, &allocation, tensor->size_bytes, "a value", &block->buffer);
-    block->head.capacity_bytes = allocation.size_bytes;
-    if (status == BYOC_OK) *out_head = &block->head;
-    if (status != BYOC_OK) free(block);
+    byoc_block_of_memory_t *head = create_block(devices, memory);
+    if (head == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
+    const int32_t status = byoc_devices_allocate_buffer(devices, memory, &allocation, tensor->size_bytes, "a value",
+                                                        &((device_block_t *)(void *)head)->buffer);
+    if (status != BYOC_OK) {
+      free(head);
+      return status;
+    }
+    head->capacity_bytes = allocation.size_bytes;
+    *out_head = head;
   }
-  if (status != BYOC_OK) return status;
-  ((device_block_t *)(void *)*out_head)->lent = NULL;
-  (*out_head)->references = 1;
-  (*out_head)->last_run = devices->run;
-  (*out_head)->next = NULL;
+  begin_use(devices, *out_head);
+  return BYOC_OK;
+}
+
+// A block with one reference and no bytes.
+static int32_t take_bare_block(byoc_devices_t *devices, uint32_t memory, byoc_block_of_memory_t **out_head) {
+  *out_head = find_free(&devices->memories[memory], 0, 0);
+  if (*out_head == NULL) *out_head = create_block(devices, memory);
+  if (*out_head == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
+  begin_use(devices, *out_head);
   return BYOC_OK;
 }
 
 // ---- cells ----
 
-int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
-                                   uint32_t dtype, uint32_t rank, const int64_t *dims) {
+static byoc_device_allocation_t describe(const byoc_devices_t *devices, uint32_t memory, uint32_t dtype, uint32_t rank,
+                                         const int64_t *dims, uint64_t size_bytes) {
+  const uint32_t bits = byoc_dtype_bits(dtype);
+  return (byoc_device_allocation_t){.struct_size = sizeof(byoc_device_allocation_t),
+                                    .scope = devices->memories[memory].scope,
+                                    .size_bytes = size_bytes > 0 ? size_bytes : 1,
+                                    .dims = dims,
+                                    .rank = rank,
+                                    .element_size_bytes = bits >= 8 ? bits / 8 : 1};
+}
+
+static int32_t make_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index, uint32_t dtype,
+                         uint32_t rank, const int64_t *dims, bool is_lent) {
   uint64_t size_bytes = 0;
   byoc_frame_release(frame, index);
   int32_t status = byoc_frame_size(frame, dtype, rank, dims, &size_bytes);
   if (status != BYOC_OK) return status;
-  const uint32_t bits = byoc_dtype_bits(dtype);
-  const byoc_device_allocation_t tensor = {.struct_size = sizeof(tensor),
-                                           .scope = devices->memories[memory].scope,
-                                           .size_bytes = size_bytes > 0 ? size_bytes : 1,
-                                           .dims = dims,
-                                           .rank = rank,
-                                           .element_size_bytes = bits >= 8 ? bits / 8 : 1};
+  const byoc_device_allocation_t tensor = describe(devices, memory, dtype, rank, dims, size_bytes);
   byoc_block_of_memory_t *head = NULL;
-  status = take_block(devices, memory, &tensor, &head);
+  status = is_lent ? take_bare_block(devices, memory, &head) : take_block(devices, memory, &tensor, &head);
   if (status != BYOC_OK) return status;
   byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
   if (cell == NULL) {
@@ -157,9 +184,32 @@ int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame,
   return BYOC_OK;
 }
 
+int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                   uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  return make_cell(devices, frame, memory, index, dtype, rank, dims, false);
+}
+
+int32_t byoc_devices_announce_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                   uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  return make_cell(devices, frame, memory, index, dtype, rank, dims, true);
+}
+
 byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell) {
   const device_block_t *block = block_of(cell);
   return block->lent != NULL ? block->lent : block->buffer;
+}
+
+// The copy needs memory to copy into.
+static int32_t give_bytes(byoc_devices_t *devices, byoc_cell_t *cell) {
+  byoc_block_of_memory_t *bare = cell->block, *head = NULL;
+  const uint32_t memory = block_of(cell)->memory;
+  const byoc_device_allocation_t tensor =
+      describe(devices, memory, cell->dtype, cell->rank, cell->dims, byoc_cell_size_bytes(cell));
+  const int32_t status = take_block(devices, memory, &tensor, &head);
+  if (status != BYOC_OK) return status;
+  cell->block = head;
+  give_back(bare);
+  return BYOC_OK;
 }
 
 int32_t byoc_devices_lend_cell(byoc_devices_t *devices, byoc_open_command_t *copy, byoc_cell_t *cell) {
@@ -169,7 +219,12 @@ int32_t byoc_devices_lend_cell(byoc_devices_t *devices, byoc_open_command_t *cop
       byoc_devices_import(devices, block->memory, (void *)(uintptr_t)copy->source.host, copy->size_bytes, &copy->lent);
   block->lent = copy->lent;
   copy->is_idle = copy->lent != NULL;
-  if (status == BYOC_OK || status == BYOC_UNSUPPORTED) return BYOC_OK;
+  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_UNSUPPORTED) {
+    const int32_t given = give_bytes(devices, cell);
+    copy->destination.buffer = byoc_devices_cell_buffer(cell);
+    return given;
+  }
   return byoc_devices_say(devices, status, "%s cannot use the memory of an input: %s",
                           byoc_devices_name(devices, byoc_devices_of_memory(devices, block->memory), name),
                           byoc_devices_reason(devices, status));
