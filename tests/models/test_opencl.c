@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/runtime/loader.h"
 #include "tests/support/command.h"
 
 #define SHARED BYOC_TEST_SOURCE_DIR "/../shared/models"
@@ -135,13 +136,44 @@ static void test_15_a_matrices(void **state) {
   expect_program(OPEN "/matrices.byoc", 0, 20);
 }
 
-// A run that an int of a kernel cannot count is refused, and the next one is right.
+enum { LONG = 30000 };
+
+// m = max (x + y), of N and M numbers; the sentence of a run that is refused.
+static const char *run_long(const byoc_artifact_t *table, byoc_context_t *context, int64_t rows, int64_t columns) {
+  static float x[LONG], y[LONG];
+  for (int k = 0; k < LONG; ++k) {
+    x[k] = (float)(k % 30);
+    y[k] = (float)(k % 70);
+  }
+  const int64_t x_dims[] = {rows, 1}, y_dims[] = {1, columns};
+  const byoc_argument_t inputs[] = {{.dtype = BYOC_DTYPE_F32, .rank = 2, .dims = x_dims, .data = x},
+                                    {.dtype = BYOC_DTYPE_F32, .rank = 2, .dims = y_dims, .data = y}};
+  byoc_argument_t output = {0};
+  if (table->run_arguments(context, inputs, &output) != BYOC_OK) return table->last_error(context);
+  assert_int_equal(output.rank, 0);
+  assert_float_equal(*(const float *)output.data, (float)(rows - 1 + columns - 1), 0);
+  return "";
+}
+
+// A run that an int of a kernel cannot count is refused, and the next one of the same context is right.
 static void test_15_a_too_large(void **state) {
   (void)state;
   build_both(OPEN "/long.byoc", "opencl");
   compare_with_c("--dim N=30 --dim M=70");
   byoc_test_shell(2, "byoc run device.so --random --dim N=30000 --dim M=30000");
   byoc_test_printed("the sizes of this run are too large for the device's kernels");
+  byoc_loaded_artifact_t artifact = {0};
+  byoc_diag_t diag = {0};
+  byoc_context_t *context = NULL;
+  byoc_test_ok(byoc_artifact_load("./device.so", &diag, &artifact), &diag);
+  assert_int_equal(artifact.table->create(NULL, &context), BYOC_OK);
+  for (int turn = 0; turn < 2; ++turn) {
+    assert_string_equal(run_long(artifact.table, context, 30, 70), "");
+    assert_non_null(strstr(run_long(artifact.table, context, LONG, LONG), "the sizes of this run are too large"));
+    assert_string_equal(run_long(artifact.table, context, 29, 64), "");
+  }
+  artifact.table->destroy(context);
+  byoc_artifact_unload(&artifact);
 }
 
 // As many tensors as a function may have, each of a size of its own: an expression over all of them is not deep.
