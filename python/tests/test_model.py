@@ -2,6 +2,7 @@
 """byoc.load: runs against ONNX Runtime, without copies, with open shapes, contexts and threads."""
 
 import gc
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -44,6 +45,15 @@ class Foreign:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
+
+
+def _open_in_child(model):
+    global _of_child
+    _of_child = model.context(threads=2)
+
+
+def _run_in_child(x):
+    return _of_child.run(x)["y"]
 
 
 @needs_onnx
@@ -159,6 +169,19 @@ class Static(InFolder):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+    def test_processes(self):
+        """Children of a fork make contexts of their own, while the parent keeps one whose threads they do not have."""
+        inputs = [array(2, 4) for _ in range(4)]
+        for target in ("c", "cutlass; c", "cblas; c", "dnnl; c"):
+            model = byoc.build(linear(), target=target).load()
+            context = model.context(threads=2)
+            expected = [context.run(x)["y"] for x in inputs]
+            with multiprocessing.get_context("fork").Pool(2, _open_in_child, (model,)) as pool:
+                results = pool.map_async(_run_in_child, inputs).get(timeout=60)
+            for result, right in zip(results, expected):
+                np.testing.assert_array_equal(result, right)
+            np.testing.assert_array_equal(context.run(inputs[0])["y"], expected[0])
 
     def test_files_that_change(self):
         """A file that is built again under its name is loaded again, while the old one is still open."""

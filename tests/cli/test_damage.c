@@ -44,7 +44,7 @@ static void is_refused(const char *data, size_t size_bytes, const char *what, si
   }
 }
 
-// Issue 13, item 10: the kinds of damage of its reproducer (mutart.py), at seeded places.
+// Bits, bytes, blocks and ends of a file, at seeded places.
 static void test_damaged_artifacts_are_refused(void **state) {
   (void)state;
   byoc_test_random_t random = {13};

@@ -115,7 +115,7 @@ static void test_c4_faulty_backends_are_left_out(void **state) {
   }
 }
 
-// Issue 13, 3: a build whose compilers were killed fails, and leaves nothing behind that spoils the next one.
+// A build whose compilers were killed fails, and leaves nothing behind that spoils the next one.
 static void test_13_3_killed_compilers_spoil_no_later_build(void **state) {
   (void)state;
   write_vision("vision.onnx");

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "openblas_products.h"
 
@@ -188,7 +190,7 @@ static void vectors_are_right(void **state) {
   free(context.kept);
 }
 
-// Issue 13, items 6 and 7.
+// Contexts of several threads waited for the library's one lock, and a run asked for memory.
 static void runs_allocate_nothing_and_start_no_thread(void **state) {
   (void)state;
   context_t context;
@@ -255,6 +257,80 @@ static void contexts_run_side_by_side(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+// ---- as fast as alone ----
+
+enum { CROWD = 8, ROUNDS = 20, PRODUCTS = 20 };
+
+typedef struct pace_t {
+  pthread_barrier_t *barrier; // NULL: alone
+  int64_t fastest_ns;         // of a round
+  int64_t sleeps;             // of all rounds
+} pace_t;
+
+static int64_t processor_time_ns(void) {
+  struct timespec time;
+  assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time), 0);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static int64_t count_sleeps(void) {
+  struct rusage usage;
+  assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+  return usage.ru_nvcsw;
+}
+
+static void *measure(void *argument) {
+  enum { N = 96 };
+  pace_t *pace = argument;
+  context_t context;
+  float *a = calloc((size_t)3 * N * N, sizeof(*a));
+  assert_non_null(a);
+  open_context(&context);
+  context.runtime.thread_count = 1;
+  if (pace->barrier != NULL) (void)pthread_barrier_wait(pace->barrier);
+  const int64_t slept = count_sleeps();
+  pace->fastest_ns = INT64_MAX;
+  for (int round = 0; round < ROUNDS; ++round) {
+    const int64_t began_ns = processor_time_ns();
+    for (int i = 0; i < PRODUCTS; ++i) {
+      assert_int_equal(byoc_openblas_sgemm(&context.runtime, 1, 0, 0, N, N, N, 1, a, 0, a + N * N, 0, a + 2 * N * N, 0),
+                       BYOC_OK);
+    }
+    const int64_t took_ns = processor_time_ns() - began_ns;
+    if (took_ns < pace->fastest_ns) pace->fastest_ns = took_ns;
+  }
+  pace->sleeps = count_sleeps() - slept;
+  free(a);
+  free(context.kept);
+  return NULL;
+}
+
+// A lock that they shared would show as sleeps, or as processor time if they turn in front of it; neither depends on
+// what else the machine does. Threads of one core share its units, so that processor time may double.
+static void contexts_do_not_wait_for_each_other(void **state) {
+  (void)state;
+  pace_t alone = {0}, crowd[CROWD] = {0};
+  pthread_barrier_t barrier;
+  pthread_t threads[CROWD];
+  measure(&alone);
+  assert_int_equal(pthread_barrier_init(&barrier, NULL, CROWD), 0);
+  for (int i = 0; i < CROWD; ++i) {
+    crowd[i].barrier = &barrier;
+    assert_int_equal(pthread_create(&threads[i], NULL, measure, &crowd[i]), 0);
+  }
+  int64_t most_ns = 0, sleeps = 0;
+  for (int i = 0; i < CROWD; ++i) {
+    (void)pthread_join(threads[i], NULL);
+    if (crowd[i].fastest_ns > most_ns) most_ns = crowd[i].fastest_ns;
+    sleeps += crowd[i].sleeps;
+  }
+  assert_int_equal(pthread_barrier_destroy(&barrier), 0);
+  print_message("%d contexts: %.2f of one's processor time, %lld sleeps in %d products\n", CROWD,
+                (double)most_ns / (double)alone.fastest_ns, (long long)sleeps, CROWD * ROUNDS * PRODUCTS);
+  assert_true(most_ns < 3 * alone.fastest_ns);
+  assert_true(sleeps < 2 * CROWD); // a lock around each product: 80 to 180
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_are_right),
@@ -262,6 +338,7 @@ int main(void) {
       cmocka_unit_test(runs_allocate_nothing_and_start_no_thread),
       cmocka_unit_test(memory_that_ends_is_a_status),
       cmocka_unit_test(contexts_run_side_by_side),
+      cmocka_unit_test(contexts_do_not_wait_for_each_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

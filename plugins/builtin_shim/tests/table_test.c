@@ -19,7 +19,7 @@ static void expect_refused(const char *text, const char *part) {
   if (strstr(error, part) == NULL) fail_msg("%s: %s", text, error);
 }
 
-// Issue 13, item 11: the search for a member without a name read past the list of names.
+// The search for a member without a name read past the list of names.
 static void members_without_a_name_are_refused(void **state) {
   (void)state;
   expect_refused("{\"\":[]}", "unknown member ''");

@@ -42,7 +42,7 @@ static void symbols(void **state) {
   close_model(&m);
 }
 
-// Issue 13, item 11: the axes that are not there were read.
+// The axes that are not there were read.
 static void squeezes_without_axes(void **state) {
   (void)state;
   model_t m;

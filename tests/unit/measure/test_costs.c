@@ -299,7 +299,7 @@ static void renew_measurer(fixture_t *fixture) {
   byoc_test_ok(byoc_cost_measurer_create(&options, byoc_allocator_system(), &diag, &fixture->measurer), &diag);
 }
 
-// Issue 13, 3: a compiler that is killed, as by the system when memory runs out, says nothing about candidates. The
+// A compiler that is killed, as by the system when memory runs out, says nothing about candidates. The
 // native target is never without a cost, and the next build measures everything.
 static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
   (void)state;
@@ -336,7 +336,7 @@ static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
-// Issue 13, 3: what was seen only once is not remembered; nor is a failure in a process with limits of its own.
+// What was seen only once is not remembered; nor is a failure in a process with limits of its own.
 static void test_13_3_seen_once_is_forgotten(void **state) {
   (void)state;
   fixture_t fixture;
@@ -352,7 +352,7 @@ static void test_13_3_seen_once_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
-// Issue 13, 3: what crashed once among several must work alone twice before it is used.
+// What crashed once among several must work alone twice before it is used.
 static void test_13_3_works_alone_twice_or_is_not_used(void **state) {
   (void)state;
   static const char *const functions[] = {"relu", "negate", "long"}, *const faults[] = {"once", "odd"};

@@ -63,7 +63,7 @@ static void expect_refused(const char *pattern, const char *part) {
   byoc_string_deinit(&translated);
 }
 
-// Issue 13, item 12: such patterns ended the artifact, out of memory or of stack, when it ran.
+// Such patterns ended the artifact, out of memory or of stack, when it ran.
 static void large_patterns_are_refused(void **state) {
   (void)state;
   static char nested[2 * 30000 + 2];
