@@ -32,7 +32,10 @@ static piece_key_t piece_key(const void *data, size_t size_bytes) {
 
 void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes) {
   layout->touched_bytes += size_bytes;
-  if (layout->touched_bytes < TOUCHED_BYTES) return;
+  if (layout->touched_bytes >= TOUCHED_BYTES) byoc_data_layout_forget(layout);
+}
+
+void byoc_data_layout_forget(byoc_data_layout_t *layout) {
   for (size_t i = 0; i < layout->program_count; i++) {
     if (layout->programs[i]->module != NULL) byoc_graph_module_forget_pages(layout->programs[i]->module);
   }

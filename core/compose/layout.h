@@ -54,6 +54,8 @@ void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
 // The bytes of a constant have been read: now and then, the pages of all are forgotten.
 void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes);
+// Nobody reads constants for a while: their pages leave memory now.
+void byoc_data_layout_forget(byoc_data_layout_t *layout);
 // Hands out the section's size_bytes bytes in parts: padding and data alternate.
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);
 void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts);

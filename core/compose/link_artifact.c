@@ -110,7 +110,10 @@ static byoc_status_t write_data(byoc_composing_t *composing) {
   const char *path = path_in(composing, data_file);
   if (path == NULL) return byoc_diag_failure(composing->diag);
   const byoc_bytes_t metadata = {.data = composing->metadata.data, .size_bytes = composing->metadata.size};
-  return byoc_data_object_write(&composing->layout, &metadata, &composing->objects.data[0], path, composing->diag);
+  BYOC_RETURN_IF_ERROR(
+      byoc_data_object_write(&composing->layout, &metadata, &composing->objects.data[0], path, composing->diag));
+  byoc_data_layout_forget(&composing->layout); // the linker needs the memory now
+  return BYOC_OK;
 }
 
 // ---- several entries ----

@@ -19,7 +19,22 @@ typedef struct ending_t {
   size_t size_bytes;
 } ending_t;
 
-static byoc_status_t make_build_id(const byoc_elf_t *elf, byoc_diag_t *diag, ending_t *ending) {
+// The file may be more than the memory holds: it is read in pieces of this, and each is forgotten.
+#define PIECE_BYTES ((size_t)64 << 20)
+
+static byoc_content_hash_t hash_file(const byoc_file_view_t *view) {
+  byoc_hasher_t hasher;
+  byoc_hasher_init(&hasher);
+  for (size_t begin = 0; begin < view->size_bytes; begin += PIECE_BYTES) {
+    const size_t left = view->size_bytes - begin;
+    byoc_hasher_update(&hasher, view->data + begin, left < PIECE_BYTES ? left : PIECE_BYTES);
+    byoc_file_view_forget(view);
+  }
+  return byoc_hasher_finish(&hasher);
+}
+
+static byoc_status_t make_build_id(const byoc_elf_t *elf, const byoc_file_view_t *view, byoc_diag_t *diag,
+                                   ending_t *ending) {
   static const uint8_t zeros[BYOC_BUILD_ID_BYTES];
   const uint8_t *room = NULL;
   size_t room_bytes = 0;
@@ -27,7 +42,8 @@ static byoc_status_t make_build_id(const byoc_elf_t *elf, byoc_diag_t *diag, end
   if (status == BYOC_NOT_FOUND) return BYOC_OK;
   if (status != BYOC_OK) return status;
   if (room_bytes != sizeof(zeros) || memcmp(room, zeros, sizeof(zeros)) != 0) return BYOC_OK;
-  byoc_content_hash_t hash = byoc_content_hash(elf->data, elf->size_bytes);
+  const byoc_content_hash_t hash = hash_file(view);
+  if (hash.low == 0 && hash.high == 0) return byoc_diag_out_of_memory(diag);
   memcpy(ending->build_id, &hash, sizeof(hash));
   ending->build_id_offset = (size_t)(room - elf->data);
   return BYOC_OK;
@@ -57,11 +73,10 @@ static void add(stream_t *stream, const void *data, size_t size_bytes) {
   stream->rest_bytes = size_bytes - whole;
 }
 
-// The bytes of the file from `begin` on, which may be more than the memory holds.
+// The bytes of the file from `begin` on.
 static void add_rest(stream_t *stream, const byoc_file_view_t *view, size_t begin) {
-  const size_t most = (size_t)64 << 20;
   while (begin < view->size_bytes) {
-    const size_t left = view->size_bytes - begin, size_bytes = left < most ? left : most;
+    const size_t left = view->size_bytes - begin, size_bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
     add(stream, view->data + begin, size_bytes);
     byoc_file_view_forget(view);
     begin += size_bytes;
@@ -98,7 +113,7 @@ byoc_status_t byoc_compose_seal(const char *path, byoc_diag_t *diag) {
   ending_t ending = {.build_id_offset = 0};
   byoc_elf_t elf;
   byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, "the linked artifact", diag, &elf);
-  if (status == BYOC_OK) status = make_build_id(&elf, diag, &ending);
+  if (status == BYOC_OK) status = make_build_id(&elf, &view, diag, &ending);
   if (status == BYOC_OK) make_seal(&view, &ending);
   byoc_file_view_close(&view);
   return status == BYOC_OK ? write_ending(path, &ending, diag) : status;

@@ -67,7 +67,7 @@ static byoc_status_t make_from_bytes(byoc_onnx_reader_t *reader, const char *nam
       if (type->dtype == BYOC_DTYPE_BOOL) {
         for (int64_t i = 0; i < size_bytes; i++) ((uint8_t *)copy)[i] = data[i] != 0;
       } else {
-        memcpy(copy, data, (size_t)size_bytes);
+        byoc_graph_module_copy(reader->module, copy, data, (size_t)size_bytes);
       }
     }
   }

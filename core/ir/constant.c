@@ -56,7 +56,7 @@ byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *n
       if (!to[i]) return NULL;
     }
   } else if (size > 0) {
-    memcpy(copy, data, size);
+    byoc_graph_module_copy(module, copy, data, size);
   }
   return constant_register(module, name, type, copy);
 }
@@ -64,7 +64,7 @@ byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *n
 bool byoc_constant_assign(byoc_constant_t *constant, const void *data) {
   void *copy = byoc_constant_memory(constant->module, constant->type);
   if (!copy) return false;
-  if (constant->size_bytes > 0) memcpy(copy, data, constant->size_bytes);
+  byoc_graph_module_copy(constant->module, copy, data, constant->size_bytes);
   constant->data = copy;
   constant->hash = 0;
   return true;

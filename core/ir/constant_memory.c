@@ -3,10 +3,12 @@
 // the machine's memory.
 #include "core/ir/constant_memory.h"
 
+#include <string.h>
+
 // What kernels may assume about the data of a constant.
 #define CONSTANT_ALIGNMENT_BYTES 64
 // Constants in memory have this many bytes before large ones go to a file: most models never need one.
-#define HELD_BYTES ((uint64_t)192 << 20)
+#define HELD_BYTES ((uint64_t)64 << 20)
 // What is large, and how much of it is touched between two times of forgetting.
 #define LARGE_BYTES   ((uint64_t)1 << 20)
 #define TOUCHED_BYTES ((uint64_t)64 << 20)
@@ -37,6 +39,15 @@ void *byoc_graph_module_take_file_memory(byoc_graph_module_t *module, uint64_t s
   }
   if (data == NULL) module->constant_bytes += size_bytes;
   return data;
+}
+
+void byoc_graph_module_copy(byoc_graph_module_t *module, void *to, const void *from, size_t size_bytes) {
+  const size_t most = TOUCHED_BYTES / 4;
+  for (size_t begin = 0; begin < size_bytes; begin += most) {
+    const size_t left = size_bytes - begin, piece_bytes = left < most ? left : most;
+    memcpy((uint8_t *)to + begin, (const uint8_t *)from + begin, piece_bytes);
+    byoc_graph_module_touched(module, piece_bytes);
+  }
 }
 
 void *byoc_constant_memory(byoc_graph_module_t *module, const byoc_type_t *type) {

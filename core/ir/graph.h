@@ -165,6 +165,8 @@ byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const
 // caller takes memory from elsewhere.
 void *byoc_graph_module_take_file_memory(byoc_graph_module_t *module, uint64_t size_bytes);
 void byoc_graph_module_touched(byoc_graph_module_t *module, uint64_t size_bytes);
+// Copies the bytes of a constant and says so as it goes, so that neither is held as a whole if it lies in a file.
+void byoc_graph_module_copy(byoc_graph_module_t *module, void *to, const void *from, size_t size_bytes);
 void byoc_graph_module_forget_pages(const byoc_graph_module_t *module);
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
 // The function named "main", or else the first one; NULL in an empty module.

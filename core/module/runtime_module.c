@@ -232,7 +232,12 @@ static uint8_t *copy_constant(byoc_runtime_module_t *module, byoc_graph_module_t
     byoc_file_memory_retain(module->file_memory);
   }
   if (copy == NULL) copy = byoc_arena_allocate_aligned(&module->arena, size_bytes, BYOC_BUFFER_ALIGNMENT);
-  if (copy != NULL && size_bytes > 0) memcpy(copy, data, size_bytes);
+  if (copy == NULL || size_bytes == 0) return copy;
+  if (graph != NULL) {
+    byoc_graph_module_copy(graph, copy, data, size_bytes);
+  } else {
+    memcpy(copy, data, size_bytes);
+  }
   return copy;
 }
 

@@ -261,6 +261,16 @@ float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cut
   return weights;
 }
 
+// The same where it lies, if no channel is scaled: such weights may be most of a model. Else a copy, *out_owned, to be
+// freed. NULL: out of memory.
+static const float *find_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match, float **out_owned) {
+  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  bool is_scaled = false;
+  for (int64_t i = 0; i < match->channels; ++i) is_scaled |= match->scale[i] != 1;
+  if (!is_scaled && graph->value_constant(match->weights, &data)) return data.data;
+  return *out_owned = byoc_cutlass_scaled_weights(graph, match);
+}
+
 // What is passed after a function's parameters: its own constants, then weights and tables made for the plan.
 typedef struct constants_t {
   byoc_tensor_data_t items[BYOC_CUTLASS_MOST_PLAIN + 2];
@@ -292,13 +302,14 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
   bool words = plan->form == BYOC_CUTLASS_FORM_WORDS, ok = true;
   size_t floats = byoc_cutlass_packed_floats(&match->problem, plan);
   int64_t channels = words ? byoc_cutlass_words_parameter_count(&match->problem) : match->channels;
-  float *weights = NULL;
+  const float *weights = NULL;
+  float *owned = NULL;
   for (; out->count < job->plain.count; ++out->count) {
     out->items[out->count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
     graph->value_constant(job->plain.items[out->count], &out->items[out->count]);
   }
   if (floats > 0) {
-    if (!match->bytes) weights = byoc_cutlass_scaled_weights(graph, match);
+    if (!match->bytes) weights = find_weights(graph, match, &owned);
     out->packed = malloc(floats * sizeof(float));
     ok = (weights || match->bytes) && out->packed;
     // The code may be shared, and reads packed weights regardless of how they were stored; the order here is the
@@ -313,7 +324,7 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
     for (int64_t i = 0; ok && !words && i < channels; ++i) out->bias[i] = (float)match->shift[i];
     if (ok) add_vector(out, 1, out->bias, channels);
   }
-  free(weights);
+  free(owned);
   return ok;
 }
 

@@ -209,6 +209,29 @@ static void test_18_7_bounded_memory(void **state) {
   byoc_test_shell(0, "test $(stat -c %%s bert.weights) -gt 300000000 && rm bert.*");
 }
 
+// A backend packs the model's largest constant: it is read where it lies, and the packed one is the only copy. Here
+// they have 256 MB each.
+static void test_18_7_bounded_memory_of_packing(void **state) {
+  (void)state;
+  byoc_test_shell(0, "printf 'module {opset_import. = 17} {\\n  constant @w : f32[8192,8192] = splat 0.5\\n"
+                     "  func @main(%%%%x : f32[16,8192]) -> (%%%%y : f32[16,8192]) {\\n"
+                     "    %%%%y = MatMul@13(%%%%x, @w) : f32[16,8192]\\n    return %%%%y\\n  }\\n}\\n' > wide.byoc");
+  const long peak =
+      peak_kib("env -u BYOC_CHECK_HOST_TEXT byoc build wide.byoc -t 'cutlass; c' --plan greedy -o wide.so > wide.txt");
+  if (peak > (2 * 256 + 100) << 10) fail_msg("the build had %ld KiB", peak);
+  byoc_test_shell(0, "test $(stat -c %%s wide.so) -gt 268000000 && grep -q 'cutlass 1 operator' wide.txt && rm wide.*");
+}
+
+// Weights in the model's own file, at odd addresses, that go into the artifact's data: 320 MB. The linker holds them.
+static void test_18_7_bounded_memory_of_one_file(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers 8 --sequence 8 -o bert.onnx");
+  const long peak =
+      peak_kib("env -u BYOC_CHECK_HOST_TEXT byoc build bert.onnx -t c -o bert.so --weights internal > bert.txt");
+  if (peak > (320 + 150) << 10) fail_msg("the build had %ld KiB", peak);
+  byoc_test_shell(0, "test $(stat -c %%s bert.so) -gt 300000000 && rm bert.*");
+}
+
 // Builds that are ready at about the same time all add to the file that they share.
 static void test_18_7_builds_at_once_share_a_file(void **state) {
   (void)state;
@@ -220,11 +243,18 @@ static void test_18_7_builds_at_once_share_a_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_same_results),   cmocka_unit_test(test_18_7_missing_and_wrong_files),
-      cmocka_unit_test(test_18_7_shared_file),    cmocka_unit_test(test_18_7_weights_in_another_folder),
-      cmocka_unit_test(test_18_7_named_pipes),    cmocka_unit_test(test_18_7_appended),
-      cmocka_unit_test(test_18_7_refusals),       cmocka_unit_test(test_18_7_static_program),
-      cmocka_unit_test(test_18_7_bounded_memory), cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
+      cmocka_unit_test(test_18_7_same_results),
+      cmocka_unit_test(test_18_7_missing_and_wrong_files),
+      cmocka_unit_test(test_18_7_shared_file),
+      cmocka_unit_test(test_18_7_weights_in_another_folder),
+      cmocka_unit_test(test_18_7_named_pipes),
+      cmocka_unit_test(test_18_7_appended),
+      cmocka_unit_test(test_18_7_refusals),
+      cmocka_unit_test(test_18_7_static_program),
+      cmocka_unit_test(test_18_7_bounded_memory),
+      cmocka_unit_test(test_18_7_bounded_memory_of_packing),
+      cmocka_unit_test(test_18_7_bounded_memory_of_one_file),
+      cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }
