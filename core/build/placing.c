@@ -201,6 +201,19 @@ byoc_status_t byoc_placing_read_threads(const char *option, const char *text, by
                          BYOC_MODEL_MAX_THREADS, BYOC_THREAD_LIST_MAX, text);
 }
 
+byoc_status_t byoc_placing_check_threads(const char *option, const int32_t *counts, size_t count, byoc_diag_t *diag,
+                                         byoc_thread_list_t *out_threads) {
+  *out_threads = (byoc_thread_list_t){.count = 0};
+  bool is_right = count <= BYOC_THREAD_LIST_MAX;
+  for (size_t i = 0; i < count && is_right; ++i) {
+    is_right = counts[i] > (i > 0 ? counts[i - 1] : 0) && counts[i] <= BYOC_MODEL_MAX_THREADS;
+    out_threads->counts[out_threads->count++] = counts[i];
+  }
+  if (is_right) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes up to %d numbers from 1 to %d that rise, as 1, 2, 4",
+                         option, BYOC_THREAD_LIST_MAX, BYOC_MODEL_MAX_THREADS);
+}
+
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {
   byoc_placer_t placer = {.self = placing, .place = place_greedily, .strategy = placing->plan};
   if (strcmp(placing->plan, "greedy") == 0) return placer;

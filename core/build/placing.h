@@ -48,6 +48,10 @@ typedef struct byoc_placing_t {
 byoc_status_t byoc_placing_read_threads(const char *option, const char *text, byoc_diag_t *diag,
                                         byoc_thread_list_t *out_threads);
 
+// The same of numbers.
+byoc_status_t byoc_placing_check_threads(const char *option, const int32_t *counts, size_t count, byoc_diag_t *diag,
+                                         byoc_thread_list_t *out_threads);
+
 // The placing must outlive the placer.
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing);
 

@@ -304,6 +304,31 @@ byoc_status_t byoc_setup_check_name(const char *option, const char *name, size_t
                          limit_bytes - 1, name);
 }
 
+byoc_status_t byoc_setup_check_entries(const char *option, const char *const *names, size_t count, byoc_diag_t *diag) {
+  if (count > BYOC_COMPOSE_MOST_ENTRIES) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu entries are given, and an artifact has at most %d", count,
+                           BYOC_COMPOSE_MOST_ENTRIES);
+  }
+  for (size_t k = 0; k < count; ++k) {
+    BYOC_RETURN_IF_ERROR(byoc_setup_check_name(option, names[k], BYOC_COMPOSE_ENTRY_BYTES, diag));
+    for (size_t i = 0; i < k; ++i) {
+      if (strcasecmp(names[i], names[k]) != 0) continue;
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                             "there are two entries '%s': their names must differ, and not in capitals alone",
+                             names[k]);
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_setup_check_programs(size_t entry_count, size_t level_count, byoc_diag_t *diag) {
+  const size_t entries = entry_count > 0 ? entry_count : 1, levels = level_count > 0 ? level_count : 1;
+  if (entries * levels <= BYOC_COMPOSE_MOST_ENTRIES) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                         "%zu entries for %zu processors each are more than the %d programs of an artifact", entries,
+                         levels, BYOC_COMPOSE_MOST_ENTRIES);
+}
+
 void byoc_model_name(const char *path, char *buffer, size_t size) {
   const char *base = byoc_path_base(path);
   const char *dot = strrchr(base, '.');

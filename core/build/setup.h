@@ -94,6 +94,9 @@ void byoc_setup_close(byoc_setup_t *setup); // accepts one that is all zeros
 // BYOC_INVALID_ARGUMENT if the model's name, given by `option`, is no C identifier of fewer than `limit_bytes` bytes:
 // it becomes the beginning of C names. NULL is fine.
 byoc_status_t byoc_setup_check_name(const char *option, const char *name, size_t limit_bytes, byoc_diag_t *diag);
+// The same of the entries of an artifact, which must differ in more than capitals, and fit in with so many processors.
+byoc_status_t byoc_setup_check_entries(const char *option, const char *const *names, size_t count, byoc_diag_t *diag);
+byoc_status_t byoc_setup_check_programs(size_t entry_count, size_t level_count, byoc_diag_t *diag);
 // "dir/model.onnx" → "model".
 void byoc_model_name(const char *path, char *buffer, size_t size);
 

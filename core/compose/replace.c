@@ -150,6 +150,33 @@ static byoc_status_t explain(const replacing_t *replacing, const json_t *first) 
   return status;
 }
 
+static void append_features(const json_t *features, byoc_string_t *out) {
+  size_t index;
+  const json_t *feature;
+  if (json_array_size(features) == 0) byoc_string_append(out, "nothing special");
+  json_array_foreach(features, index, feature) {
+    const char *name = json_string_value(feature);
+    if (index > 0) byoc_string_append(out, " ");
+    byoc_string_append(out, name != NULL ? name : "");
+  }
+}
+
+static byoc_status_t refuse_processor(const replacing_t *replacing, const json_t *before, const json_t *now) {
+  byoc_string_t text;
+  byoc_string_init(&text, replacing->composing->allocator);
+  append_features(before, &text);
+  byoc_string_append(&text, ", and the model would be built for ones with ");
+  append_features(now, &text);
+  byoc_status_t status =
+      text.failed ? byoc_diag_out_of_memory(replacing->diag)
+                  : byoc_diag_error(replacing->diag, BYOC_UNSUPPORTED, "the code of '%s' is for processors with %s",
+                                    replacing->path, text.data);
+  byoc_diag_hint(replacing->diag, "-mcpu=native is the processor of the machine that builds: exchange the weights on "
+                                  "such a machine, or build the model again (byoc build)");
+  byoc_string_deinit(&text);
+  return status;
+}
+
 static byoc_status_t compare_codes(const replacing_t *replacing, const json_t *before, const json_t *now) {
   byoc_diag_t *diag = replacing->diag;
   if (strcmp(text_of(before, "byoc"), BYOC_VERSION_TEXT) != 0 || json_object_get(before, "code") == NULL) {
@@ -159,6 +186,8 @@ static byoc_status_t compare_codes(const replacing_t *replacing, const json_t *b
     byoc_diag_hint(diag, "build the model again (byoc build)");
     return status;
   }
+  const json_t *processor = json_object_get(before, "cpu_features"), *other = json_object_get(now, "cpu_features");
+  if (!json_equal(processor, other)) return refuse_processor(replacing, processor, other);
   const byoc_string_t *metadata = &replacing->composing->metadata;
   const bool same_size = metadata->size == replacing->patches[PATCH_METADATA].size_bytes &&
                          replacing->composing->layout.size_bytes + 1 == replacing->patches[PATCH_DATA].size_bytes;

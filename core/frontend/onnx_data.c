@@ -84,6 +84,7 @@ static const char *const *read_operators(const Onnx__GraphProto *graph, byoc_are
 static byoc_status_t summarise(const byoc_file_view_t *view, byoc_arena_t *arena, byoc_diag_t *diag,
                                byoc_onnx_summary_t *out_summary) {
   ProtobufCMessage *message;
+  if (view->size_bytes == 0) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it is empty");
   BYOC_RETURN_IF_ERROR(
       byoc_onnx_wire_unpack(view->data, view->size_bytes, &onnx__model_proto__descriptor, arena, diag, &message));
   const Onnx__GraphProto *graph = ((const Onnx__ModelProto *)message)->graph;

@@ -138,7 +138,8 @@ static byoc_status_t read_bytes(const void *data, size_t size_bytes, const char 
                                .folder = folder};
   if (options && options->folder) reader.folder = options->folder;
   byoc_onnx_reader_init(&reader, data, size_bytes, allocator);
-  byoc_status_t status = byoc_graph_module_create(allocator, reader.diag, &reader.module);
+  byoc_status_t status = size_bytes > 0 ? byoc_graph_module_create(allocator, reader.diag, &reader.module)
+                                        : byoc_diag_error(reader.diag, BYOC_INVALID_DATA, "it is empty");
   if (status == BYOC_OK) status = read_model(&reader);
   if (status == BYOC_OK && reader.viewed) {
     status = byoc_onnx_keep_view(&reader, view);

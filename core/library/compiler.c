@@ -2,6 +2,7 @@
 // libbyoc: compilers, and builds by the road that the command takes too.
 #include "byoc/compiler.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,10 +10,10 @@
 
 #include "core/base/file.h"
 #include "core/base/task.h"
-#include "core/build/outputs.h"
 #include "core/build/setup.h"
 #include "core/build/weights.h"
 #include "core/collage/plan_json.h"
+#include "core/library/check.h"
 #include "core/library/result.h"
 
 struct byoc_compiler_t {
@@ -23,25 +24,6 @@ struct byoc_compiler_t {
 
 const char *byoc_compiler_version(void) {
   return BYOC_VERSION_TEXT;
-}
-
-// What both sides know of a struct of the caller; the rest of ours is zero.
-static byoc_status_t read_struct(const void *given, size_t size_bytes, const char *name, void *out, byoc_diag_t *diag) {
-  uint32_t given_bytes = 0;
-  memset(out, 0, size_bytes);
-  memcpy(&given_bytes, given, sizeof(given_bytes));
-  if (given_bytes < sizeof(given_bytes)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "struct_size of %s is %u; set it to sizeof(%s)", name,
-                           given_bytes, name);
-  }
-  memcpy(out, given, given_bytes < size_bytes ? given_bytes : size_bytes);
-  return BYOC_OK;
-}
-
-static byoc_status_t check_list(const void *items, uint64_t count, const char *name, byoc_diag_t *diag) {
-  if (items != NULL || count == 0) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s is NULL, but there are said to be %llu", name,
-                         (unsigned long long)count);
 }
 
 // Ends a call: notes the error, and gives the result to the caller, who wants it or not.
@@ -66,6 +48,28 @@ void byoc_compiler_result_destroy(const byoc_compiler_result_t *result) {
   byoc_result_destroy((byoc_result_t *)(uintptr_t)result);
 }
 
+// ---- the caller's locale ----
+
+// Numbers are read and written with a point, whatever the program's language says. Threads that are started meanwhile
+// do neither.
+typedef struct plain_locale_t {
+  locale_t made, before;
+} plain_locale_t;
+
+static plain_locale_t enter_plain_locale(void) {
+  locale_t own = duplocale(uselocale((locale_t)0));
+  plain_locale_t plain = {.made = own != (locale_t)0 ? newlocale(LC_NUMERIC_MASK, "C", own) : own};
+  if (plain.made == (locale_t)0 && own != (locale_t)0) freelocale(own);
+  if (plain.made != (locale_t)0) plain.before = uselocale(plain.made);
+  return plain;
+}
+
+static void leave_plain_locale(const plain_locale_t *plain) {
+  if (plain->made == (locale_t)0) return;
+  (void)uselocale(plain->before);
+  freelocale(plain->made);
+}
+
 // ---- compilers ----
 
 static void take_line(void *self, byoc_log_level_t level, const char *message) {
@@ -75,10 +79,10 @@ static void take_line(void *self, byoc_log_level_t level, const char *message) {
 static byoc_status_t create(const byoc_compiler_options_t *given, byoc_diag_t *diag, byoc_compiler_t *compiler) {
   byoc_compiler_options_t options = {0};
   if (given != NULL) {
-    BYOC_RETURN_IF_ERROR(read_struct(given, sizeof(options), "byoc_compiler_options_t", &options, diag));
+    BYOC_RETURN_IF_ERROR(byoc_library_read_struct(given, sizeof(options), "byoc_compiler_options_t", &options, diag));
   }
-  BYOC_RETURN_IF_ERROR(check_list(options.plugins, options.plugin_count, "plugins", diag));
-  BYOC_RETURN_IF_ERROR(check_list(options.preferred, options.preferred_count, "preferred", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_list(options.plugins, options.plugin_count, "plugins", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_list(options.preferred, options.preferred_count, "preferred", diag));
   const byoc_plugin_options_t plugins = {.paths = options.plugins,
                                          .path_count = options.plugin_count,
                                          .preferred = options.preferred,
@@ -102,7 +106,9 @@ int32_t byoc_compiler_create(const byoc_compiler_options_t *options, byoc_compil
   byoc_diag_t diag = {0};
   const byoc_task_t task = {.self = result, .log_level = BYOC_LOG_WARNING, .log = take_line};
   const byoc_task_t *before = byoc_task_enter(&task);
+  const plain_locale_t plain = enter_plain_locale();
   const byoc_status_t status = create(options, &diag, compiler);
+  leave_plain_locale(&plain);
   (void)byoc_task_enter(before);
   if (status != BYOC_OK) {
     byoc_compiler_destroy(compiler);
@@ -132,7 +138,7 @@ typedef struct call_t {
   unsigned cancellations;  // of the compiler when the build was asked for
   atomic_bool is_unwanted; // the caller's progress said so
   const char *step;
-  char name[128]; // of the model
+  char name[BYOC_LIBRARY_NAME_BYTES]; // of the model
 } call_t;
 
 static bool is_cancelled(void *self) {
@@ -166,71 +172,8 @@ static bool begin_step(void *self, const char *step) {
   return !is_cancelled(self);
 }
 
-static byoc_status_t check_build(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(check_list(build->targets, build->target_count, "targets", diag));
-  BYOC_RETURN_IF_ERROR(check_list(build->dims, build->dim_count, "dims", diag));
-  BYOC_RETURN_IF_ERROR(check_list(build->aliases, build->alias_count, "aliases", diag));
-  BYOC_RETURN_IF_ERROR(check_list(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
-  BYOC_RETURN_IF_ERROR(check_list(build->model_data, build->model_size_bytes, "model_data", diag));
-  if ((build->model_path != NULL) == (build->model_data != NULL)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a build takes one of model_path and model_data");
-  }
-  if (build->thread_count < 0 || build->queue_count < 0 || !(build->cost_budget_s >= 0)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count, queue_count and cost_budget_s are not negative");
-  }
-  for (uint64_t i = 0; i < build->dim_count; ++i) {
-    if (build->dims[i].name != NULL && build->dims[i].value >= 0) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dims[%llu] has no name or a negative value",
-                           (unsigned long long)i);
-  }
-  for (uint64_t i = 0; i < build->dim_count; ++i) {
-    for (uint64_t k = 0; k < i; ++k) {
-      if (build->dims[k].value != build->dims[i].value || strcmp(build->dims[k].name, build->dims[i].name) != 0)
-        continue;
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dims[%llu] and dims[%llu] are the same",
-                             (unsigned long long)k, (unsigned long long)i);
-    }
-  }
-  for (uint64_t i = 0; i < build->alias_count; ++i) {
-    if (build->aliases[i].output != NULL && build->aliases[i].input != NULL) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "aliases[%llu] lacks a name", (unsigned long long)i);
-  }
-  return byoc_setup_check_name("name", build->name, sizeof(((call_t *)0)->name), diag);
-}
-
-static byoc_status_t check_output(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
-  const byoc_allocator_t allocator = byoc_allocator_system();
-  byoc_compose_options_t options = {.output = build->output};
-  BYOC_RETURN_IF_ERROR(byoc_build_parse_weights("weights", build->weights, &options, diag));
-  if (build->output == NULL && options.weights == BYOC_COMPOSE_WEIGHTS_EXTERNAL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "weights go to a file beside the artifact's; without `output` it has none");
-  }
-  if (build->output == NULL) return BYOC_OK;
-  if (byoc_compose_is_source(build->output)) { // a folder of its own
-    const byoc_output_t model = {"the model", build->model_path};
-    return byoc_outputs_check_outside(&model, 1, build->output, diag);
-  }
-  char *weights = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_build_weights_path(&options, allocator, diag, &weights));
-  char *header = byoc_file_is_special(build->output) ? NULL : byoc_compose_header_path(build->output, allocator);
-  const byoc_output_t outputs[] = {
-      {"output", build->output}, {"the header of output", header}, {"the weights file of output", weights}};
-  const byoc_status_t status = byoc_outputs_check(outputs, 3, build->model_path, diag);
-  byoc_free(allocator, header);
-  byoc_free(allocator, weights);
-  return status;
-}
-
-static byoc_status_t read_model(const call_t *call, const byoc_setup_options_t *options, byoc_setup_t *setup,
-                                byoc_diag_t *diag) {
-  const byoc_compiler_build_t *build = &call->build;
-  if (build->model_path != NULL) return byoc_setup_read_file(setup, options, build->model_path, diag);
-  return byoc_setup_read_memory(setup, options, build->model_data, build->model_size_bytes, diag);
-}
-
-static byoc_status_t keep_plan(const call_t *call, const byoc_setup_t *setup, byoc_diag_t *diag) {
-  byoc_result_t *result = call->result;
+static byoc_status_t keep_plan(byoc_result_t *result, const byoc_setup_t *setup, byoc_diag_t *diag,
+                               const char **out_plan, const char **out_placement) {
   byoc_string_t plan, placement;
   byoc_string_init(&plan, setup->allocator);
   byoc_string_init(&placement, setup->allocator);
@@ -242,13 +185,20 @@ static byoc_status_t keep_plan(const call_t *call, const byoc_setup_t *setup, by
     status = byoc_diag_out_of_memory(diag);
   }
   if (status == BYOC_OK) {
-    result->shown.plan = plan_text;
-    result->shown.placement = placement_text;
+    *out_plan = plan_text;
+    *out_placement = placement_text;
   }
   byoc_string_deinit(&placement);
   byoc_string_deinit(&plan);
   return status;
 }
+
+// The programs of an artifact: its one model, or its entries, for each processor that -mcpu names, the best first.
+typedef struct programs_t {
+  byoc_setup_t *setups;
+  const char **plans, **placements; // for the result
+  size_t model_count, count;
+} programs_t;
 
 static byoc_status_t keep_artifact(byoc_result_t *result, const char *path, byoc_diag_t *diag) {
   const byoc_allocator_t allocator = byoc_allocator_system();
@@ -269,11 +219,13 @@ static byoc_status_t keep_artifact(byoc_result_t *result, const char *path, byoc
 }
 
 // Without an output, the artifact is made in a temporary folder and read from there.
-static byoc_status_t compose(const call_t *call, const byoc_setup_t *setups, size_t count, byoc_diag_t *diag) {
-  const byoc_allocator_t allocator = setups[0].allocator;
-  const byoc_build_t *builds[BYOC_CPU_MOST_LEVELS];
-  for (size_t i = 0; i < count; ++i) builds[i] = &setups[i].build;
+static byoc_status_t compose(const call_t *call, const programs_t *programs, byoc_diag_t *diag) {
+  const byoc_allocator_t allocator = byoc_allocator_system();
   const byoc_compiler_build_t *build = &call->build;
+  const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  for (size_t k = 0; k < programs->count; ++k) builds[k] = &programs->setups[k].build;
+  for (size_t k = 0; k < build->entry_count; ++k) names[k] = build->entries[k].name;
   char *folder = NULL, *path = NULL, header_name[128];
   if (build->output == NULL) {
     BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-library", allocator, diag, &folder));
@@ -289,8 +241,9 @@ static byoc_status_t compose(const call_t *call, const byoc_setup_t *setups, siz
   if (folder != NULL)
     output.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL; // an artifact in memory is all that the caller gets
   (void)byoc_build_parse_weights("weights", build->weights, &output, NULL); // it was checked
-  byoc_status_t status = output.output != NULL ? byoc_build_compose_entries(builds, NULL, 0, &output, diag)
-                                               : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = output.output != NULL
+                             ? byoc_build_compose_entries(builds, names, build->entry_count, &output, diag)
+                             : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK && folder != NULL) status = keep_artifact(call->result, path, diag);
   if (folder != NULL) (void)byoc_remove_tree(folder, NULL);
   byoc_free(allocator, path);
@@ -298,27 +251,44 @@ static byoc_status_t compose(const call_t *call, const byoc_setup_t *setups, siz
   return status;
 }
 
-static byoc_status_t open_setup(const call_t *call, const byoc_setup_options_t *options, size_t level,
+// `level`: from 1.
+static byoc_status_t open_setup(const call_t *call, const byoc_setup_options_t *options, size_t level, size_t index,
                                 byoc_setup_t *setup, byoc_diag_t *diag) {
-  byoc_setup_options_t of_level = *options;
-  of_level.level = level;
-  BYOC_RETURN_IF_ERROR(byoc_setup_open(setup, &of_level, call->compiler->registry, byoc_allocator_system(), diag));
-  BYOC_RETURN_IF_ERROR(byoc_setup_parse_targets(setup, &of_level, diag));
-  return read_model(call, &of_level, setup, diag);
+  const byoc_compiler_entry_t model = byoc_library_model(&call->build, index);
+  byoc_setup_options_t own = *options;
+  own.level = level;
+  own.data_folder = model.data_folder;
+  BYOC_RETURN_IF_ERROR(byoc_setup_open(setup, &own, call->compiler->registry, byoc_allocator_system(), diag));
+  BYOC_RETURN_IF_ERROR(byoc_setup_parse_targets(setup, &own, diag));
+  if (model.model_path != NULL) return byoc_setup_read_file(setup, &own, model.model_path, diag);
+  return byoc_setup_read_memory(setup, &own, model.model_data, model.model_size_bytes, diag);
 }
 
-// One build for each processor that -mcpu names, the best first; the plan is that of the first.
-static byoc_status_t build_with(const call_t *call, const byoc_setup_options_t *options, byoc_setup_t *setups,
-                                byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(open_setup(call, options, 1, &setups[0], diag));
-  const size_t levels = setups[0].targets.levels.count, count = levels > 0 ? levels : 1;
-  const bool is_host = setups[0].build.result.program != NULL; // it was read, and nothing is placed
-  for (size_t i = 0; i < count; ++i) {
-    if (i > 0) BYOC_RETURN_IF_ERROR(open_setup(call, options, i + 1, &setups[i], diag));
-    BYOC_RETURN_IF_ERROR(byoc_setup_compile(&setups[i], BYOC_BUILD_ALL, diag));
+static byoc_status_t build_programs(const call_t *call, const byoc_setup_options_t *options, programs_t *programs,
+                                    byoc_diag_t *diag) {
+  for (size_t k = 0; k < programs->count; ++k) {
+    const size_t model = k % programs->model_count;
+    byoc_setup_t *setup = &programs->setups[k];
+    byoc_status_t status = open_setup(call, options, k / programs->model_count + 1, model, setup, diag);
+    if (status == BYOC_OK && k == 0) { // by the first one, the number of processors is found
+      const size_t levels = setup->targets.levels.count;
+      programs->count = programs->model_count * (levels > 0 ? levels : 1);
+      BYOC_RETURN_IF_ERROR(byoc_setup_check_programs(programs->model_count, levels, diag));
+    }
+    const bool is_host = setup->build.result.program != NULL; // it was read, and nothing is placed
+    if (status == BYOC_OK) status = byoc_setup_compile(setup, BYOC_BUILD_ALL, diag);
+    if (status == BYOC_OK && !is_host)
+      status = keep_plan(call->result, setup, diag, &programs->plans[k], &programs->placements[k]);
+    if (status != BYOC_OK && call->build.entry_count > 0) {
+      return byoc_diag_context(diag, status, "the entry '%s'", call->build.entries[model].name);
+    }
+    BYOC_RETURN_IF_ERROR(status);
   }
-  if (!is_host) BYOC_RETURN_IF_ERROR(keep_plan(call, &setups[0], diag));
-  return compose(call, setups, count, diag);
+  byoc_compiler_result_t *shown = &call->result->shown;
+  shown->plan = programs->plans[0], shown->placement = programs->placements[0];
+  shown->plans = programs->plans, shown->placements = programs->placements;
+  shown->plan_count = programs->count;
+  return compose(call, programs, diag);
 }
 
 // Dimensions with one value each, and those with several.
@@ -365,14 +335,12 @@ static byoc_status_t read_aliases(const call_t *call, byoc_diag_t *diag, byoc_se
 
 static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
   const byoc_compiler_build_t *build = &call->build;
-  BYOC_RETURN_IF_ERROR(check_build(build, diag));
-  BYOC_RETURN_IF_ERROR(check_output(build, diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_build(build, diag));
   byoc_setup_options_t options = {.targets = build->targets,
                                   .target_count = build->target_count,
                                   .installed_by_default = true,
                                   .disabled = build->disabled_passes,
                                   .disabled_count = build->disabled_pass_count,
-                                  .data_folder = build->data_folder,
                                   .triple = build->triple,
                                   .plan = build->plan,
                                   .cost = build->cost,
@@ -389,13 +357,27 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .watcher = {.self = call, .begin = begin_step}};
   BYOC_RETURN_IF_ERROR(read_dims(call, diag, &options));
   BYOC_RETURN_IF_ERROR(read_aliases(call, diag, &options));
-  byoc_model_name(build->model_path != NULL ? build->model_path : "model", call->name, sizeof(call->name));
+  if (build->plan_thread_count > 0) {
+    BYOC_RETURN_IF_ERROR(byoc_placing_check_threads("plan_threads", build->plan_threads, build->plan_thread_count, diag,
+                                                    &options.threads));
+  }
+  // Several models are called after the artifact.
+  const char *called = build->entry_count > 0 ? build->output : build->model_path;
+  byoc_model_name(called != NULL ? called : "model", call->name, sizeof(call->name));
   if (build->name != NULL) (void)snprintf(call->name, sizeof(call->name), "%s", build->name);
-  byoc_setup_t setups[BYOC_CPU_MOST_LEVELS] = {0};
-  const byoc_status_t status = build_with(call, &options, setups, diag);
-  for (size_t i = 0; i < BYOC_CPU_MOST_LEVELS; ++i) byoc_setup_close(&setups[i]);
+  byoc_setup_t setups[BYOC_COMPOSE_MOST_ENTRIES] = {0};
+  const size_t model_count = build->entry_count > 0 ? build->entry_count : 1;
+  programs_t programs = {.setups = setups,
+                         .plans = BYOC_ARENA_ARRAY(&call->result->arena, const char *, BYOC_COMPOSE_MOST_ENTRIES),
+                         .placements = BYOC_ARENA_ARRAY(&call->result->arena, const char *, BYOC_COMPOSE_MOST_ENTRIES),
+                         .model_count = model_count,
+                         .count = 1};
+  if (programs.plans == NULL || programs.placements == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < BYOC_COMPOSE_MOST_ENTRIES; ++i) programs.plans[i] = programs.placements[i] = "";
+  const byoc_status_t status = build_programs(call, &options, &programs, diag);
+  for (size_t i = 0; i < BYOC_COMPOSE_MOST_ENTRIES; ++i) byoc_setup_close(&setups[i]);
   if (status == BYOC_OK) return BYOC_OK;
-  return byoc_diag_context(diag, status, "building %s", build->model_path != NULL ? build->model_path : call->name);
+  return byoc_diag_context(diag, status, "building %s", called != NULL ? called : call->name);
 }
 
 int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build_t *build,
@@ -407,7 +389,8 @@ int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build
                  .step = ""};
   if (call.result == NULL) return BYOC_OUT_OF_MEMORY;
   byoc_diag_t diag = {0};
-  byoc_status_t status = read_struct(build, sizeof(call.build), "byoc_compiler_build_t", &call.build, &diag);
+  byoc_status_t status =
+      byoc_library_read_struct(build, sizeof(call.build), "byoc_compiler_build_t", &call.build, &diag);
   if (status == BYOC_OK) {
     call.result->self = call.build.self;
     call.result->heard = call.build.diagnostic;
@@ -421,9 +404,11 @@ int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build
                               .progress = hear_progress,
                               .is_cancelled = is_cancelled};
     const byoc_task_t *before = byoc_task_enter(&task);
+    const plain_locale_t plain = enter_plain_locale();
     (void)pthread_mutex_lock(&compiler->lock);
     status = run_build(&call, &diag);
     (void)pthread_mutex_unlock(&compiler->lock);
+    leave_plain_locale(&plain);
     (void)byoc_task_enter(before);
   }
   return finish(call.result, status, &diag, out_result);

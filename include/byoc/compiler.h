@@ -114,6 +114,16 @@ typedef struct byoc_compiler_alias_t {
   const char *output, *input;
 } byoc_compiler_alias_t;
 
+// A model of an artifact of several, which share its weights and its code.
+typedef struct byoc_compiler_entry_t {
+  const char *name; // a C identifier; no two are the same but for capitals
+  // As in byoc_compiler_build_t:
+  const char *model_path;
+  const void *model_data;
+  uint64_t model_size_bytes;
+  const char *data_folder;
+} byoc_compiler_entry_t;
+
 // All zeros but for struct_size and the model: the defaults. The library reads it during the call only.
 typedef struct byoc_compiler_build_t {
   uint32_t struct_size; // sizeof(byoc_compiler_build_t) of the caller
@@ -163,6 +173,14 @@ typedef struct byoc_compiler_build_t {
   // What a MiB of the artifact is worth to plan "collage", in percent of the plan's time, as "0.1"; "0": nothing. NULL:
   // 0.05.
   const char *size_price;
+  // Several models instead of the one above, as by byoc build --entry; with several processors (-mcpu=...,...) at most
+  // 32 programs in all.
+  const byoc_compiler_entry_t *entries;
+  uint64_t entry_count;
+  // Numbers of threads, rising, up to 8: plans by measured costs are made for each, and a context takes the one for its
+  // threads. None: costs are measured with thread_count.
+  const int32_t *plan_threads;
+  uint64_t plan_thread_count;
 } byoc_compiler_build_t;
 
 // What a call made and what it said. Texts and bytes live until it is destroyed.
@@ -180,6 +198,11 @@ struct byoc_compiler_result_t {
   // build did not come that far.
   const char *plan;
   const char *placement; // in one line: "cutlass 119 operators in 54 regions, c 3 operators"
+  // The same of each program, where the artifact has several: all entries for the best processor, then for the next
+  // one. The two above are those of the first.
+  const char *const *plans;
+  const char *const *placements;
+  uint64_t plan_count;
 };
 
 // Compiles a model. *out_result is NULL only with BYOC_OUT_OF_MEMORY; after any other failure it has the diagnostics,

@@ -57,6 +57,10 @@ class Build(NamedTuple):
     plan: Plan  # what was placed where, and why
     placement: str  # in one line
     diagnostics: Tuple[Diagnostic, ...]
+    # The same of each entry, where there are several, and then of each for the next processor of -mcpu; `plan` and
+    # `placement` are the first ones.
+    plans: Tuple[Plan, ...] = ()
+    placements: Tuple[str, ...] = ()
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes an artifact that was built in memory."""
@@ -68,14 +72,14 @@ class Build(NamedTuple):
         os.chmod(whole, 0o755)
         os.replace(whole, path)
 
-    def load(self) -> Model:
-        """Loads the artifact."""
+    def load(self, *, entry: Optional[str] = None) -> Model:
+        """Loads the artifact. `entry`: one of several models in it; the first by default."""
         if self.path is not None:
-            return Model(self.path)
+            return Model(self.path, entry=entry)
         folder = tempfile.mkdtemp(prefix="byoc-")
         path = os.path.join(folder, "model.so")
         self.save(path)
-        return Model(path, folder=folder)
+        return Model(path, entry=entry, folder=folder)
 
 
 # ---- the library ----
@@ -191,6 +195,28 @@ def _dims(dims: Mapping[str, Union[int, Sequence[int]]]) -> Any:
     return (native.byoc_compiler_dim_t * max(len(rows), 1))(*structs), len(rows)
 
 
+def _model(model: Any, keep: List[Any]) -> Tuple[Optional[bytes], Any, int]:
+    """Its path; or its bytes' address and size, which last as long as `keep`."""
+    if isinstance(model, (str, os.PathLike)):
+        return os.fsencode(model), None, 0
+    data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
+    buffer = ctypes.create_string_buffer(data, max(len(data), 1))
+    keep.append(buffer)
+    return None, ctypes.addressof(buffer), len(data)
+
+
+def _models(request: Any, model: Any, data_folder: Any, keep: List[Any]) -> None:
+    if not isinstance(model, Mapping):
+        request.model_path, request.model_data, request.model_size_bytes = _model(model, keep)
+        request.data_folder = _text(data_folder)
+        return
+    if not model:
+        raise ValueError("there are no entries: a mapping names one model or more")
+    folder = _text(data_folder)
+    rows = [native.byoc_compiler_entry_t(_text(name), *_model(one, keep), folder) for name, one in model.items()]
+    request.entries, request.entry_count = (native.byoc_compiler_entry_t * len(rows))(*rows), len(rows)
+
+
 def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int:
     """Builds on another thread, so that Ctrl-C ends the build and not only the waiting."""
     status: List[int] = []
@@ -230,7 +256,7 @@ def build(
     cost_budget: float = 0.0,
     size_price: Optional[float] = None,
     layout: Optional[str] = None,
-    threads: int = 0,
+    threads: Union[int, Sequence[int]] = 0,
     stream_axis: Optional[str] = None,
     queues: int = 0,
     profile: bool = False,
@@ -244,27 +270,23 @@ def build(
     progress: Optional[Callable[[Progress], Any]] = None,
     verbose: bool = False,
 ) -> Build:
-    """Compiles a model: a path, the bytes of an ONNX model, or an onnx.ModelProto.
+    """Compiles a model: a path, the bytes of an ONNX model, or an onnx.ModelProto; or several into one artifact, where
+    they share weights and code: a mapping of their names to such models, as {"prefill": "p.onnx", "decode": "d.onnx"}.
 
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
     order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu".
     `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
     may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
-    percent of a plan's time that a MiB of the artifact is worth. `progress` is called as the build goes on, on
+    percent of a plan's time that a MiB of the artifact is worth. `threads`: of a context by default; several numbers
+    make a plan by measured costs for each, and a context takes the one for its threads. `progress` is called as the build goes on, on
     another thread; if it returns False or raises, the build ends. The other options are those of byoc build. Raises
     BuildError.
     """
     library = _load_library()
     keep: List[Any] = []
     request = native.byoc_compiler_build_t(struct_size=ctypes.sizeof(native.byoc_compiler_build_t))
-    if isinstance(model, (str, os.PathLike)):
-        request.model_path = _text(model)
-    else:
-        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
-        buffer = ctypes.create_string_buffer(data, max(len(data), 1))
-        request.model_data, request.model_size_bytes = ctypes.addressof(buffer), len(data)
-        keep.append(buffer)
-    request.output, request.name, request.data_folder = _text(output), _text(name), _text(data_folder)
+    _models(request, model, data_folder, keep)
+    request.output, request.name = _text(output), _text(name)
     if target is not None:
         request.targets, request.target_count = _texts([target] if isinstance(target, str) else target)
     request.triple = _text(triple)
@@ -274,7 +296,12 @@ def build(
     request.alias_count = len(pairs)
     request.disabled_passes, request.disabled_pass_count = _texts(disable_passes)
     request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
-    request.cost_budget_s, request.thread_count, request.queue_count = cost_budget, threads, queues
+    request.cost_budget_s, request.queue_count = cost_budget, queues
+    if isinstance(threads, int):
+        request.thread_count = threads
+    else:
+        request.plan_threads = (ctypes.c_int32 * max(len(threads), 1))(*threads)
+        request.plan_thread_count = len(threads)
     request.size_price = None if size_price is None else _text(repr(float(size_price)))
     request.stream_axis = _text(stream_axis)
     request.profile, request.trace, request.fallback = profile, trace, fallback
@@ -316,6 +343,7 @@ def build(
         if status != OK:
             raise BuildError(str(said[-1]), status, said)
         in_memory = output is None
+        plans = [shown.plans[i].decode() for i in range(shown.plan_count)]
         return Build(
             None if in_memory else os.fspath(output),  # type: ignore[arg-type]
             ctypes.string_at(shown.artifact, shown.artifact_size_bytes) if in_memory else None,
@@ -323,6 +351,8 @@ def build(
             Plan(json.loads(shown.plan.decode()) if shown.plan else {}),
             shown.placement.decode(),
             said,
+            tuple(Plan(json.loads(plan) if plan else {}) for plan in plans),
+            tuple(shown.placements[i].decode() for i in range(shown.plan_count)),
         )
     finally:
         library.byoc_compiler_result_destroy(result)

@@ -183,6 +183,16 @@ PROGRESS = CFUNCTYPE(c_int32, c_void_p, POINTER(byoc_compiler_progress_t))
 HEARD = CFUNCTYPE(None, c_void_p, POINTER(byoc_compiler_diagnostic_t))
 
 
+class byoc_compiler_entry_t(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("model_path", c_char_p),
+        ("model_data", c_void_p),
+        ("model_size_bytes", c_uint64),
+        ("data_folder", c_char_p),
+    ]
+
+
 class byoc_compiler_build_t(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -218,6 +228,10 @@ class byoc_compiler_build_t(Structure):
         ("weights", c_char_p),
         ("triple", c_char_p),
         ("size_price", c_char_p),
+        ("entries", POINTER(byoc_compiler_entry_t)),
+        ("entry_count", c_uint64),
+        ("plan_threads", POINTER(c_int32)),
+        ("plan_thread_count", c_uint64),
     ]
 
 
@@ -233,6 +247,9 @@ class byoc_compiler_result_t(Structure):
         ("header_size_bytes", c_uint64),
         ("plan", c_char_p),
         ("placement", c_char_p),
+        ("plans", POINTER(c_char_p)),
+        ("placements", POINTER(c_char_p)),
+        ("plan_count", c_uint64),
     ]
 
 

@@ -65,6 +65,31 @@ class Build(InFolder):
             byoc.build(linear(), target="c", size_price=101)
         self.assertEqual(byoc.build(linear(), target="c", size_price=0.5).load()(X).shape, (2, 3))
 
+    def test_entries(self):
+        with open(self.path("neg.onnx"), "wb") as file:
+            file.write(unary("Neg", onnx.TensorProto.FLOAT, (2, 4)))
+        models = {"down": self.path("neg.onnx"), "size": unary("Abs", onnx.TensorProto.FLOAT, (2, 4))}
+        built = byoc.build(models, self.path("both.so"), target="c")
+        self.assertEqual(built.placements, ("c 1 operator", "c 1 operator"))
+        self.assertEqual([plan["format"] for plan in built.plans], ["byoc plan"] * 2)
+        self.assertEqual(built.load().entries, ["down", "size"])
+        np.testing.assert_array_equal(built.load(entry="down")(X), -X)
+        np.testing.assert_array_equal(byoc.load(self.path("both.so"), entry="size")(X), np.abs(X))
+        np.testing.assert_array_equal(byoc.build(models).load(entry="size")(X), np.abs(X))
+        with self.assertRaisesRegex(byoc.BuildError, "there are two entries 'Down'"):
+            byoc.build({**models, "Down": models["size"]})
+        with self.assertRaisesRegex(byoc.BuildError, "the entry 'size'"):
+            byoc.build({**models, "size": b"not a model"})
+        with self.assertRaisesRegex(ValueError, "there are no entries"):
+            byoc.build({})
+
+    def test_plans_for_threads(self):
+        built = byoc.build(linear(), target="cutlass; c", plan="collage", cost="estimate", threads=[1, 2])
+        self.assertIn("threads2", str(dict(built.plan)))
+        self.assertEqual(built.load()(X).shape, (2, 3))
+        with self.assertRaisesRegex(byoc.BuildError, "plan_threads takes up to 8 numbers"):
+            byoc.build(linear(), threads=[2, 1])
+
     def test_plan(self):
         plan = byoc.explain(linear(), target="c")
         self.assertEqual(plan["format"], "byoc plan")

@@ -206,12 +206,19 @@ static void test_18_7_replace_options(void **state) {
       "'c -fuse=0' --threads 2 --profile -o wanted.so && byoc weights replace got.so --with two.byoc && " SAME_RESULTS);
   byoc_test_shell(0, "byoc build vision.onnx -t 'c -mcpu=x86-64-v2,x86-64-v3' -o got.so && cp got.so old.so && byoc "
                      "weights replace got.so --with new.npz --model vision.onnx && byoc weights replace got.so --with "
-                     "vision.onnx && cmp got.so old.so");
+                     "vision.onnx && cmp got.so old.so && byoc weights list got.so --level x86-64-v2");
   byoc_test_shell(0, "byoc build vision.onnx -t 'cblas; c' --save-plan plan.json --cost estimate -o p.so && byoc build "
                      "vision.onnx -t 'cblas; c' --plan ./plan.json -o got.so");
   byoc_test_shell(2, "byoc weights replace got.so --with new.npz --model vision.onnx");
   byoc_test_printed("'got.so' was built with a file by --plan");
   byoc_test_shell(0, "byoc weights replace got.so --with new.npz --model vision.onnx -- --plan plan.json");
+  byoc_test_shell(
+      0, "byoc build one.byoc -t c $(yes ' --disable-pass=fold-constants' | head -n 70) -o got.so && byoc weights "
+         "replace got.so --with one.byoc");
+  byoc_test_shell(0, "byoc build vision.onnx -t 'c -mcpu=x86-64' -o got.so");
+  byoc_test_shell(1, "byoc weights replace got.so --with vision.onnx -- -t 'c -mcpu=x86-64-v3'");
+  byoc_test_printed("the code of 'got.so' is for processors with ");
+  byoc_test_printed(", and the model would be built for ones with ");
 }
 
 static void test_18_7_list(void **state) {
@@ -225,6 +232,8 @@ static void test_18_7_list(void **state) {
   byoc_test_printed("['w', 'b', 'k']");
   byoc_test_shell(2, "byoc weights list l.so --entry none");
   byoc_test_printed("'l.so' has no entry 'none'");
+  byoc_test_shell(2, "byoc weights list l.so --level x86-64");
+  byoc_test_printed("'l.so' has no level 'x86-64'");
   byoc_test_shell(2, "byoc weights lis l.so");
   byoc_test_printed("did you mean 'byoc weights list'?");
   byoc_test_shell(0, "byoc weights --help && byoc weights list --help && byoc weights replace --help");

@@ -2,7 +2,6 @@
 // byoc build: compiles a model into an artifact.
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "build_replacing.h"
@@ -274,18 +273,9 @@ static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, by
   }
   snprintf(entry->name, sizeof(entry->name), "%.*s", (int)(equals - item), item);
   entry->model = equals + 1;
-  if ((size_t)(equals - item) >= sizeof(entry->name)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the entry's name '%.*s' is longer than %zu bytes",
-                           (int)(equals - item), item, sizeof(entry->name) - 1);
-  }
-  BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--entry", entry->name, sizeof(entry->name), diag));
-  for (size_t i = 0; i < index; ++i) {
-    if (strcasecmp(entries[i].name, entry->name) != 0) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "there are two entries '%s': their names must differ, and not in capitals alone",
-                           entry->name);
-  }
-  return BYOC_OK;
+  if ((size_t)(equals - item) < sizeof(entry->name)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the entry's name '%.*s' is longer than %zu bytes",
+                         (int)(equals - item), item, sizeof(entry->name) - 1);
 }
 
 // An artifact of several models or levels: what is written of one build alone is refused.
@@ -308,14 +298,13 @@ static byoc_status_t read_entries(const build_options_t *options, byoc_diag_t *d
   if (options->output == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with --entry the artifact has no name of its own: give -o");
   }
-  if (options->entries.count > BYOC_COMPOSE_MOST_ENTRIES) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu entries are given, and an artifact has at most %d",
-                           options->entries.count, BYOC_COMPOSE_MOST_ENTRIES);
-  }
-  for (size_t k = 0; k < options->entries.count; ++k) {
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  const size_t count = options->entries.count;
+  for (size_t k = 0; k < count && k < BYOC_COMPOSE_MOST_ENTRIES; ++k) {
     BYOC_RETURN_IF_ERROR(read_entry(&options->entries, k, diag, entries));
+    names[k] = entries[k].name;
   }
-  return BYOC_OK;
+  return byoc_setup_check_entries("--entry", names, count, diag);
 }
 
 // The programs of an artifact: each model, or entry, for each level.
@@ -372,7 +361,8 @@ static byoc_status_t compile_program(const programs_t *programs, size_t k, const
   byoc_string_t name;
   byoc_string_init(&name, byoc_allocator_system());
   append_name(programs, k, &name);
-  (void)byoc_diag_context(diag, status, "%s '%s'", programs->entry_count > 0 ? "the entry" : "the level", name.data);
+  (void)byoc_diag_context(diag, status, "%s '%s'", programs->entry_count > 0 ? "the entry" : "the level",
+                          name.failed ? "" : name.data);
   byoc_string_deinit(&name);
   return status;
 }
@@ -381,11 +371,7 @@ static byoc_status_t build_programs(programs_t *programs, const build_options_t 
                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
   const char *names[BYOC_COMPOSE_MOST_ENTRIES];
-  if (programs->count > BYOC_COMPOSE_MOST_ENTRIES) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "%zu entries for %zu processors each are more than the %d programs of an artifact",
-                           programs->entry_count, programs->level_count, BYOC_COMPOSE_MOST_ENTRIES);
-  }
+  BYOC_RETURN_IF_ERROR(byoc_setup_check_programs(programs->entry_count, programs->level_count, diag));
   for (size_t k = 0; k < programs->entry_count; ++k) names[k] = programs->entries[k].name;
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < programs->count && status == BYOC_OK; ++k) {

@@ -19,28 +19,32 @@ static const char *text_of(const json_t *object, const char *key) {
   return text != NULL ? text : "";
 }
 
-// The metadata of the entry `name` (NULL: the first one).
-static byoc_status_t read_entry(const byoc_artifact_file_t *file, const char *path, const char *name, byoc_diag_t *diag,
-                                json_t **out_root) {
+// The metadata of the entry and level (NULL: the first one).
+static byoc_status_t read_entry(const byoc_artifact_file_t *file, const char *path, const char *name, const char *level,
+                                byoc_diag_t *diag, json_t **out_root) {
+  bool has_entry = false;
   for (const char *text = file->metadata; text < file->metadata_end; text += strlen(text) + 1) {
     json_error_t error;
     json_t *root = byoc_json_load(text, strlen(text), 0, &error);
     if (root == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
     if (root == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the metadata of '%s': %s", path, error.text);
     *out_root = root;
-    if (name == NULL || strcmp(text_of(root, "entry"), name) == 0) return BYOC_OK;
+    const bool is_entry = name == NULL || strcmp(text_of(root, "entry"), name) == 0;
+    has_entry = has_entry || is_entry;
+    if (is_entry && (level == NULL || strcmp(text_of(root, "level"), level) == 0)) return BYOC_OK;
     json_decref(root);
   }
   *out_root = NULL;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no entry '%s'; byoc inspect lists what there is", path,
-                         name);
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no %s '%s'; byoc inspect lists what there is", path,
+                         has_entry ? "level" : "entry", has_entry ? level : name);
 }
 
-static byoc_status_t read_metadata(const char *path, const char *entry, byoc_diag_t *diag, json_t **out_root) {
+static byoc_status_t read_metadata(const char *path, const char *entry, const char *level, byoc_diag_t *diag,
+                                   json_t **out_root) {
   byoc_artifact_file_t file;
   *out_root = NULL;
   BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
-  byoc_status_t status = read_entry(&file, path, entry, diag, out_root);
+  byoc_status_t status = read_entry(&file, path, entry, level, diag, out_root);
   byoc_artifact_file_close(&file);
   return status;
 }
@@ -93,16 +97,18 @@ static byoc_status_t print_json(const json_t *root, byoc_diag_t *diag) {
 }
 
 static int list(int argc, char **argv) {
-  const char *artifact = NULL, *entry = NULL;
+  const char *artifact = NULL, *entry = NULL, *level = NULL;
   bool as_json = false;
   const byoc_option_row_t rows[] = {
       BYOC_ENTRY_ROW(entry, "show this one"),
+      {"level", 0, BYOC_OPT_TEXT, &level, "NAME",
+       "show this one of an artifact for several processors (default: the best)"},
       {"json", 0, BYOC_OPT_FLAG, &as_json, "", "as JSON"},
   };
   static const char *const operands[] = {"an artifact", NULL};
   const byoc_usage_t usage = {
       .command = "byoc weights list",
-      .synopsis = "ARTIFACT [--entry NAME] [--json]",
+      .synopsis = "ARTIFACT [--entry NAME] [--level NAME] [--json]",
       .summary = "what became of the model's initialisers",
       .operands = operands,
       .rows = rows,
@@ -114,7 +120,7 @@ static int list(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &artifact, &done);
   if (status == BYOC_OK && !done) {
-    status = read_metadata(artifact, entry, &diag, &root);
+    status = read_metadata(artifact, entry, level, &diag, &root);
     if (status == BYOC_OK) status = as_json ? print_json(root, &diag) : print_list(root, &diag);
     json_decref(root);
   }
@@ -263,7 +269,7 @@ static int replace(int argc, char **argv) {
   const char *artifact = NULL;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &artifact, &done);
   if (status == BYOC_OK && done) return BYOC_EXIT_OK;
-  if (status == BYOC_OK) status = read_metadata(artifact, NULL, &diag, &root);
+  if (status == BYOC_OK) status = read_metadata(artifact, NULL, NULL, &diag, &root);
   if (status != BYOC_OK) return byoc_report(&diag, status);
   if (options.output == NULL) options.output = artifact;
   const int code = replace_in(&options, root);

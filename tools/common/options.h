@@ -10,7 +10,7 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 
-enum { BYOC_MAX_LIST = 64 };
+enum { BYOC_MAX_LIST = 512 };
 
 // An option that may be given several times.
 typedef struct byoc_text_items_t {

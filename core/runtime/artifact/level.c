@@ -23,8 +23,8 @@ static uint32_t find_named(const byoc_model_level_t *levels, uint32_t count, con
   return i;
 }
 
-static uint32_t choose(const byoc_model_level_t *levels, uint32_t count) {
-  const char *name = named_level();
+// `name`: of named_level.
+static uint32_t choose(const byoc_model_level_t *levels, uint32_t count, const char *name) {
   uint32_t i = name != NULL ? find_named(levels, count, name) : count;
   if (i < count) return i;
   for (i = 0; i + 1 < count; i++) {
@@ -34,7 +34,7 @@ static uint32_t choose(const byoc_model_level_t *levels, uint32_t count) {
 }
 
 const byoc_artifact_t *byoc_model_choose_level(const byoc_model_level_t *levels, uint32_t count) {
-  return levels[choose(levels, count)].first;
+  return levels[choose(levels, count, named_level())].first;
 }
 
 static void list_names(const byoc_model_level_t *levels, uint32_t count, char *buffer, size_t size) {
@@ -50,7 +50,7 @@ int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t
   const char *name = named_level();
   const bool is_unknown = name != NULL && find_named(levels, count, name) == count;
   char names[256], missing[256];
-  const byoc_model_level_t *level = &levels[choose(levels, count)];
+  const byoc_model_level_t *level = &levels[choose(levels, count, name)];
   byoc_cpu_list_missing(level->cpu_features, missing, sizeof(missing));
   if (message != NULL && size > 0) message[0] = '\0';
   if (!is_unknown && missing[0] == '\0') return BYOC_OK;

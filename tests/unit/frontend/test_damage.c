@@ -143,7 +143,11 @@ static void refuses_what_is_no_model(void **state) {
   byoc_graph_module_t *module;
   static const char text[] = "This is a text and not a model at all.\n";
   byoc_test_error(byoc_onnx_read_memory("", 0, "empty", NULL, byoc_allocator_system(), &diag, &module),
-                  BYOC_INVALID_DATA, &diag, "has no graph");
+                  BYOC_INVALID_DATA, &diag, "it is empty");
+  byoc_diag_clear(&diag);
+  static const char version[] = {0x08, 0x07}; // ir_version: 7
+  byoc_test_error(byoc_onnx_read_memory(version, 2, "no graph", NULL, byoc_allocator_system(), &diag, &module),
+                  BYOC_INVALID_DATA, &diag, "it has no graph");
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_onnx_read_memory(text, sizeof(text), "text", NULL, byoc_allocator_system(), &diag, &module),
                   BYOC_INVALID_DATA, &diag, "reading text");

@@ -2,6 +2,7 @@
 // libbyoc from the inside: builds to files and to memory, what is said about them, progress, cancelling, older callers.
 #include "tests/support/support.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "byoc/compiler.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/machine.h"
 #include "core/base/process.h"
 #include "core/frontend/onnx_write.h"
 #include "core/runtime/loader.h"
@@ -40,6 +42,11 @@ AT(result, diagnostics, 8);
 AT(result, artifact, 24);
 AT(result, plan, 56);
 AT(result, placement, 64);
+AT(build, weights, 208);
+AT(build, size_price, 224);
+AT(build, plan_thread_count, 256);
+AT(result, plan_count, 88);
+AT(entry, data_folder, 32);
 #endif
 
 static byoc_compiler_t *compiler;
@@ -229,6 +236,137 @@ static void test_dimensions(void **state) {
   assert_non_null(strstr(result->plan, "rows=5"));
   byoc_compiler_result_destroy(result);
   free(open_model);
+}
+
+static void assert_entry_runs(const byoc_loaded_artifact_t *loaded, size_t index, const char *name, float factor) {
+  const byoc_artifact_t *table = loaded->table->entries[index];
+  const float x[6] = {1, -2, 3, -4, 5, -6};
+  float y[6] = {0};
+  const void *inputs[] = {x};
+  void *outputs[] = {y};
+  byoc_context_t *context = NULL;
+  assert_string_equal(table->entry, name);
+  assert_int_equal(table->create(NULL, &context), BYOC_OK);
+  assert_int_equal(table->run(context, inputs, outputs), BYOC_OK);
+  for (size_t i = 0; i < 6; ++i) assert_true(y[i] == factor * (x[i] < 0 ? -x[i] : x[i]));
+  table->destroy(context);
+}
+
+// A file and a model in memory in one artifact; what is wrong with the entries is said before any work.
+static void test_entries(void **state) {
+  (void)state;
+  static const char text[] = "module {opset_import. = 17} {\n"
+                             "  constant @two : f32[] = splat 2.0\n"
+                             "  func @main(%x : f32[2,3]) -> (%y : f32[2,3]) {\n"
+                             "    %0 = Abs@13(%x) : f32[2,3]\n"
+                             "    %y = Mul@14(%0, @two) : f32[2,3]\n    return %y\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  char *bytes = NULL, *twice = byoc_path_join(byoc_allocator_system(), folder, "twice.byoc");
+  size_t size = 0;
+  byoc_test_ok(byoc_file_write(twice, text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_ok(byoc_file_read(model, byoc_allocator_system(), &diag, &bytes, &size), &diag);
+  byoc_compiler_entry_t entries[] = {{.name = "once", .model_data = bytes, .model_size_bytes = size},
+                                     {.name = "twice", .model_path = twice}};
+  byoc_compiler_build_t build = {.struct_size = sizeof(build), .entries = entries, .entry_count = 2, .output = output};
+  const byoc_compiler_result_t *result = build_ok(&build);
+  assert_int_equal(result->plan_count, 2);
+  assert_ptr_equal(result->plans[0], result->plan);
+  assert_non_null(strstr(result->plans[1], "Mul"));
+  assert_null(strstr(result->plans[0], "Mul"));
+  assert_string_equal(result->placements[1], "c 2 operators");
+  byoc_compiler_result_destroy(result);
+  byoc_loaded_artifact_t loaded;
+  byoc_test_ok(byoc_artifact_load(output, &diag, &loaded), &diag);
+  assert_int_equal(loaded.table->entry_count, 2);
+  assert_entry_runs(&loaded, 0, "once", 1);
+  assert_entry_runs(&loaded, 1, "twice", 2);
+  byoc_artifact_unload(&loaded);
+  // In memory, and for two processors.
+  const char *const targets[] = {"c -mcpu=x86-64,x86-64-v3"};
+  build.output = NULL;
+  if (byoc_machine_host() == BYOC_MACHINE_X86_64) build.targets = targets, build.target_count = 1;
+  result = build_ok(&build);
+  assert_int_equal(result->plan_count, build.target_count > 0 ? 4 : 2);
+  assert_non_null(strstr(result->header, "model_twice_run"));
+  byoc_compiler_result_destroy(result);
+  entries[1].name = "Once";
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "there are two entries 'Once'");
+  entries[1].name = "no name";
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "the name of an entry takes a C identifier");
+  entries[1].name = NULL;
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "entries[1] has no name");
+  entries[1] = (byoc_compiler_entry_t){.name = "twice"};
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "twice takes one of model_path and model_data");
+  entries[1].model_path = twice;
+  build.model_path = model;
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "a build takes a model or entries, not both");
+  build.model_path = NULL;
+  build.entry_count = 33;
+  byoc_compiler_entry_t many[33];
+  char names[33][8];
+  for (size_t k = 0; k < 33; ++k) {
+    snprintf(names[k], sizeof(names[k]), "e%zu", k);
+    many[k] = (byoc_compiler_entry_t){.name = names[k], .model_path = twice};
+  }
+  build.entries = many;
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "33 entries are given, and an artifact has at most 32");
+  // A caller that was compiled before there were entries.
+  build.struct_size = (uint32_t)offsetof(byoc_compiler_build_t, entries);
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "a build takes one of model_path and model_data");
+  free(twice);
+  free(bytes);
+}
+
+static void test_plans_for_threads(void **state) {
+  (void)state;
+  static const int32_t counts[] = {1, 2}, falling[] = {2, 1};
+  const char *const targets[] = {"cutlass", "c"};
+  byoc_compiler_build_t build = {.struct_size = sizeof(build),
+                                 .model_path = model,
+                                 .output = output,
+                                 .targets = targets,
+                                 .target_count = 2,
+                                 .plan = "collage",
+                                 .cost = "estimate",
+                                 .plan_threads = counts,
+                                 .plan_thread_count = 2};
+  const byoc_compiler_result_t *result = build_ok(&build);
+  assert_non_null(strstr(result->plan, "main.threads1"));
+  assert_non_null(strstr(result->plan, "main.threads2"));
+  byoc_compiler_result_destroy(result);
+  assert_runs(output);
+  build.plan_threads = falling;
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "plan_threads takes up to 8 numbers from 1 to ");
+}
+
+// Numbers are written with a point in the C of a build, and the caller's locale stays what it was.
+static void test_decimal_commas(void **state) {
+  (void)state;
+  static const char text[] = "module {opset_import. = 17} {\n"
+                             "  func @main(%x : f32[2,3]) -> (%y : f32[2,3]) {\n"
+                             "    %0 = Abs@13(%x) : f32[2,3]\n"
+                             "    %y = LeakyRelu@16(%0) {alpha = 0.25} : f32[2,3]\n    return %y\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  char command[4096], *leaky = byoc_path_join(byoc_allocator_system(), folder, "leaky.byoc");
+  snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >&2 2>/dev/null", folder);
+  assert_int_equal(setenv("LOCPATH", folder, 1), 0);
+  if (system(command) != 0 || setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
+    free(leaky);
+    print_message("skipped: there is no locale with a decimal comma\n");
+    skip();
+  }
+  byoc_test_ok(byoc_file_write(leaky, text, sizeof(text) - 1, &diag), &diag);
+  const byoc_compiler_build_t build = {
+      .struct_size = sizeof(build), .model_path = leaky, .output = output, .size_price = "0.5"};
+  const byoc_compiler_result_t *result = build_ok(&build);
+  byoc_compiler_result_destroy(result);
+  assert_runs(output);
+  char number[8];
+  snprintf(number, sizeof(number), "%.1f", 0.5);
+  assert_string_equal(number, "0,5");
+  (void)setlocale(LC_NUMERIC, "C");
+  assert_int_equal(unsetenv("LOCPATH"), 0);
+  free(leaky);
 }
 
 // Issue 18, part 6: for another machine. Without a compiler for it, the diagnostic says what to install.
@@ -466,6 +604,9 @@ int main(void) {
       cmocka_unit_test(test_memory_to_memory),
       cmocka_unit_test(test_18_7_weights),
       cmocka_unit_test(test_dimensions),
+      cmocka_unit_test(test_entries),
+      cmocka_unit_test(test_plans_for_threads),
+      cmocka_unit_test(test_decimal_commas),
       cmocka_unit_test(test_18_6_another_machine),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_older_caller),
