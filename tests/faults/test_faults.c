@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that fail, one at a time, in functions that once took it badly. What whole commands do is tried by
 // tools/faults.
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +254,42 @@ static void test_dnnl_is_not_used_in_part(void **state) {
   byoc_test_printed("is loaded in part: the system ran out of memory at the end; start the program again");
 }
 
+// How many calls of a kind the command under the library made.
+static uint64_t counted(const char *name) {
+  byoc_fault_count_t count;
+  FILE *file = fopen("counts", "rb");
+  assert_non_null(file);
+  bool is_there = false;
+  while (!is_there && fread(&count, sizeof(count), 1, file) == 1) is_there = strcmp(count.name, name) == 0;
+  assert_int_equal(fclose(file), 0);
+  if (!is_there) fail_msg("nothing counts %s", name);
+  return count.count;
+}
+
+static void host_counts(const char *part, int threads) {
+  byoc_test_shell(0,
+                  "rm -f counts && BYOC_FAULT_WAITS=1 BYOC_FAULT_COUNTS=counts LD_PRELOAD=" BYOC_TEST_BUILD_DIR
+                  "/tests/libbyoc_faults.so " BYOC_TEST_BUILD_DIR "/tests/faults_host ./still.so %d 1 %s",
+                  threads, part);
+}
+
+// The first run of a context, with one thread and with two. oneDNN allocates, as include/byoc/artifact.h says.
+static void test_runs_allocate_nothing(void **state) {
+  (void)state;
+  static const char *const targets[] = {"c", "cutlass", "cutlass; cblas; c"};
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
+    byoc_test_shell(0, "byoc build lenet.onnx -t '%s' --plan greedy -o still.so", targets[i]);
+    for (int threads = 1; threads <= 2; ++threads) {
+      host_counts("create", threads);
+      assert_true(counted("memory:command") > 0);
+      host_counts("run", threads);
+      assert_int_equal(counted("memory:command"), 0);
+      assert_int_equal(counted("mmap:command"), 0);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
@@ -269,6 +307,7 @@ int main(void) {
       cmocka_unit_test(test_folder_is_searched_once),
       cmocka_unit_test(test_dnnl_packs_or_fails),
       cmocka_unit_test(test_dnnl_is_not_used_in_part),
+      cmocka_unit_test(test_runs_allocate_nothing),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
