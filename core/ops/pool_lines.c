@@ -241,6 +241,25 @@ static void fold_columns(const lines_t *lines) {
   byoc_loop_end(b);
 }
 
+// The lines of the result in the order of memory; those of one picture in blocks of channels ([1,C/16,H,W,16]) row by
+// row through all channels, as convolutions share them out: most of what a thread reads is then what it wrote, and
+// not in another core's cache. Windows that read a row twice or more find it in the nearest cache only in the order of
+// memory.
+static void order_lines(lines_t *lines, int32_t outer, const byoc_loop_expr_t *t) {
+  byoc_loop_builder_t *b = lines->pool->b;
+  const byoc_type_t *type = lines->pool->y_type;
+  const byoc_window_t *w = &lines->pool->window;
+  const bool is_picture = lines->last > 0 && byoc_dim_equal(type->dims[0], byoc_dim_constant(1));
+  if (lines->inner == 1 || !is_picture || w->kernel[0] >= 2 * w->stride[0]) {
+    byoc_emit_unravel(b, type, 0, outer, t, lines->at);
+    return;
+  }
+  const byoc_loop_expr_t *channels = byoc_emit_dim(b, type, 1);
+  lines->at[0] = lines->zero;
+  lines->at[1] = BIN(MOD, t, channels);
+  byoc_emit_unravel(b, type, 2, outer, BIN(FLOORDIV, t, channels), lines->at);
+}
+
 bool byoc_pool_lines(const byoc_pool_t *pool) {
   byoc_loop_builder_t *b = pool->b;
   lines_t lines = plan(pool);
@@ -248,7 +267,7 @@ bool byoc_pool_lines(const byoc_pool_t *pool) {
   int32_t outer = 2 + lines.last;
   const byoc_loop_expr_t *all = byoc_emit_extent(b, pool->y_type, 0, outer), *step = byoc_loop_int(b, lines.stretch);
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", lines.zero, all);
-  byoc_emit_unravel(b, pool->y_type, 0, outer, t, lines.at);
+  order_lines(&lines, outer, t);
   for (int32_t d = 0; d < outer; ++d) lines.at[d] = byoc_loop_let(b, d == 0 ? "n" : d == 1 ? "c" : "at", lines.at[d]);
   lines.line = byoc_loop_allocate(b, "line", pool->dtype, lines.size * lines.inner);
   const byoc_loop_expr_t *parts = BYOC_LDIV(b, BYOC_LADD(b, lines.width, byoc_loop_int(b, lines.stretch - 1)), step);

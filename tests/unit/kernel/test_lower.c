@@ -285,6 +285,43 @@ static void all_ways_agree(void **state) {
   }
 }
 
+// ---- shares ----
+
+static void run_first_half(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  (void)self;
+  (void)grain;
+  body(argument, 0, count / 2, 0);
+}
+
+// The first of two threads pools the upper half of the picture in all channels, as convolutions around it share it out,
+// and not half of the channels, most of which the other thread has written.
+static void pools_of_blocked_pictures_are_shared_by_rows(void **state) {
+  (void)state;
+  enum { BLOCKS = 4, ROWS = 16, COLUMNS = 16, LANES = 16, LINE = COLUMNS * LANES, READ = 33 * 33 * LANES };
+  byoc_graph_module_t *module =
+      lowered(MAIN("(%x : f32[1,4,33,33,16]) -> (%y : f32[1,4,16,16,16])",
+                   "%y = MaxPool@12(%x) {kernel_shape = [3, 3, 1], strides = [2, 2, 1]} : f32[1,4,16,16,16] return %y"),
+              true);
+  const byoc_function_t *callee = byoc_graph_module_main(module)->body->first->callee;
+  void *library = test_load_kernels((const byoc_loop_kernel_t *[]){callee->kernel}, 1, "cc", "-O1");
+  static _Alignas(64) float x[BLOCKS * READ], y[BLOCKS * ROWS * LINE];
+  for (size_t i = 0; i < BLOCKS * READ; ++i) x[i] = 1;
+  DLTensor tensors[2] = {{.data = x, .ndim = 5, .shape = (int64_t[]){1, BLOCKS, 33, 33, LANES}},
+                         {.data = y, .ndim = 5, .shape = (int64_t[]){1, BLOCKS, ROWS, COLUMNS, LANES}}};
+  const byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 2, .parallel_for = run_first_half};
+  const byoc_call_t call = {
+      .struct_size = sizeof(call), .tensors = tensors, .input_count = 1, .output_count = 1, .runtime = &runtime};
+  assert_int_equal(test_find(library, callee->name)(&call), BYOC_OK);
+  for (int block = 0; block < BLOCKS; ++block) {
+    for (int row = 0; row < ROWS; ++row) {
+      const float *line = y + (block * ROWS + row) * LINE;
+      for (int i = 0; i < LINE; ++i) assert_true(line[i] == (row < ROWS / 2 ? 1.0F : 0.0F));
+    }
+  }
+  dlclose(library);
+  byoc_graph_module_destroy(module);
+}
+
 // The vectors that the local arrays of a kernel's sums take.
 static int64_t vectors_of_sums(const byoc_loop_kernel_t *kernel, int32_t bytes) {
   byoc_string_t text;
@@ -409,6 +446,7 @@ int main(void) {
       cmocka_unit_test(producers_are_inlined_where_read_once),
       cmocka_unit_test(unknown_operators_are_named),
       cmocka_unit_test(all_ways_agree),
+      cmocka_unit_test(pools_of_blocked_pictures_are_shared_by_rows),
       cmocka_unit_test(tiles_fit_the_registers),
       cmocka_unit_test(run_time_shapes),
       cmocka_unit_test(failing_allocations),
