@@ -156,15 +156,23 @@ static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *b
 static void emit_allocate(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_host_c_indent(host, out);
-  if (buffer->device != NULL) {
-    byoc_string_appendf(out, "status = byoc_devices_%s_cell(devices, frame, %u, ",
+  const byoc_host_instruction_t *copy = byoc_host_places_handed_out(host->places, buffer);
+  const uint32_t command = copy != NULL ? byoc_host_places_command(host->places, copy) : 0;
+  if (buffer->device != NULL && copy != NULL) {
+    byoc_string_appendf(out, "status = byoc_devices_allocate_output(devices, frame, %u, %u, %u, %u, ",
+                        byoc_host_places_memory(host->places, buffer), buffer->index, copy->results.data[0]->index,
+                        command);
+  } else if (buffer->device != NULL) {
+    byoc_string_appendf(out, "status = byoc_devices_%s_cell(devices, frame, %u, %u, ",
                         byoc_host_places_is_lent(host->places, buffer) ? "announce" : "allocate",
-                        byoc_host_places_memory(host->places, buffer));
+                        byoc_host_places_memory(host->places, buffer), buffer->index);
   } else {
-    byoc_string_appendf(out, "status = byoc_frame_allocate%s(frame, ",
-                        i->allocation == BYOC_HOST_CACHED ? "_cached" : "");
+    byoc_string_append(out, "status = ");
+    if (copy != NULL) byoc_string_appendf(out, "devices->commands[%u].is_idle ? BYOC_OK : ", command);
+    byoc_string_appendf(out, "byoc_frame_allocate%s(frame, %u, ", i->allocation == BYOC_HOST_CACHED ? "_cached" : "",
+                        buffer->index);
   }
-  byoc_string_appendf(out, "%u, %u, %d, ", buffer->index, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
+  byoc_string_appendf(out, "%u, %d, ", (unsigned)buffer->type->dtype, (int)buffer->type->rank);
   emit_dim_list(host, buffer->type->dims, buffer->type->rank, out);
   byoc_string_append(out, "); // ");
   byoc_host_c_comment(out, buffer->name);

@@ -170,12 +170,20 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
+  const byoc_host_instruction_t *copy = byoc_host_places_handed_out(evaluator->places, buffer);
+  const uint32_t command = copy != NULL ? byoc_host_places_command(evaluator->places, copy) : 0;
   if (buffer->device != NULL) {
+    byoc_devices_t *devices = evaluator->devices;
     const uint32_t memory = byoc_host_places_memory(evaluator->places, buffer);
+    if (copy != NULL) {
+      return byoc_devices_allocate_output(devices, frame, memory, buffer->index, copy->results.data[0]->index, command,
+                                          dtype, rank, dims);
+    }
     return byoc_host_places_is_lent(evaluator->places, buffer)
-               ? byoc_devices_announce_cell(evaluator->devices, frame, memory, buffer->index, dtype, rank, dims)
-               : byoc_devices_allocate_cell(evaluator->devices, frame, memory, buffer->index, dtype, rank, dims);
+               ? byoc_devices_announce_cell(devices, frame, memory, buffer->index, dtype, rank, dims)
+               : byoc_devices_allocate_cell(devices, frame, memory, buffer->index, dtype, rank, dims);
   }
+  if (copy != NULL && evaluator->devices->commands[command].is_idle) return BYOC_OK;
   const bool is_cached = i->allocation == BYOC_HOST_CACHED;
   byoc_status_t status = is_cached ? byoc_frame_allocate_cached(frame, buffer->index, dtype, rank, dims)
                                    : byoc_frame_allocate(frame, buffer->index, dtype, rank, dims);

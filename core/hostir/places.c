@@ -27,6 +27,11 @@ bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_
   return byoc_pointer_map_get(&places->lent, buffer) != NULL;
 }
 
+const byoc_host_instruction_t *byoc_host_places_handed_out(const byoc_host_places_t *places,
+                                                           const byoc_host_buffer_t *buffer) {
+  return byoc_pointer_map_get(&places->handed_out, buffer);
+}
+
 // ---- devices, queues, events ----
 
 static const byoc_runtime_module_t *find_driver(const byoc_graph_module_t *graph, const char *name) {
@@ -426,6 +431,79 @@ static byoc_status_t add_command(byoc_host_places_t *places, const byoc_host_ins
   return added ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// ---- outputs of open sizes ----
+
+static bool is_among(byoc_host_buffer_t *const *buffers, size_t count, const byoc_host_buffer_t *value) {
+  for (size_t k = 0; k < count; ++k) {
+    if (byoc_host_buffer_root(buffers[k]) == value) return true;
+  }
+  return false;
+}
+
+// Is the value allocated once, for its own bytes, outside of loops and branches, and otherwise used by commands alone?
+static bool is_of_commands(const byoc_host_program_t *program, const byoc_host_buffer_t *value) {
+  size_t allocations = 0;
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (!is_among(i->operands.data, i->operands.count, value) && !writes(i, value)) continue;
+    const bool is_command = i->op == BYOC_HOST_LAUNCH || i->op == BYOC_HOST_COPY || i->op == BYOC_HOST_FILL;
+    if (!is_command && i->op != BYOC_HOST_ALLOCATE && i->op != BYOC_HOST_FREE) return false;
+    if (i->op != BYOC_HOST_ALLOCATE) continue;
+    allocations++;
+    if (i->region != &program->body || i->allocation != BYOC_HOST_FRESH) return false;
+  }
+  return allocations == 1;
+}
+
+// Is the host's value filled by the copy alone, and then nothing but one output, which nothing else writes or reads?
+static bool is_only_output(const byoc_host_program_t *program, const byoc_host_instruction_t *copy,
+                           const byoc_host_buffer_t *value) {
+  const byoc_host_buffer_t *output = NULL;
+  size_t allocations = 0;
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i == copy) continue;
+    if (writes(i, value)) return false;
+    if (output != NULL && (writes(i, output) || is_among(i->operands.data, i->operands.count, output))) return false;
+    if (!is_among(i->operands.data, i->operands.count, value) || i->op == BYOC_HOST_FREE) continue;
+    if (i->op == BYOC_HOST_ALLOCATE) {
+      allocations++;
+      if (i->region != &program->body || i->allocation != BYOC_HOST_FRESH) return false;
+      continue;
+    }
+    if (i->op != BYOC_HOST_SHARE || output != NULL || i->results.data[0]->kind != BYOC_HOST_BUFFER_OUTPUT) return false;
+    output = i->results.data[0];
+  }
+  return output != NULL && output->over == NULL && allocations == 1;
+}
+
+static bool is_written_behind(const byoc_host_instruction_t *copy);
+
+// copy %w -> %h on %q, where %w is a value on a device, and %h one of the host that becomes an output.
+static bool may_be_handed_out(const byoc_host_places_t *places, const byoc_host_instruction_t *copy) {
+  const byoc_host_program_t *program = places->program;
+  const byoc_host_buffer_t *from = copy->operands.data[0], *to = copy->results.data[0];
+  if (copy->region != &program->body || from->device == NULL || to->device != NULL) return false;
+  if (from->kind != BYOC_HOST_BUFFER_LOCAL || to->kind != BYOC_HOST_BUFFER_LOCAL) return false;
+  if (!byoc_host_buffer_in_cell(from) || !byoc_host_buffer_in_cell(to) || !byoc_type_equal(from->type, to->type))
+    return false;
+  if (byoc_host_places_is_lent(places, from) || byoc_host_places_handed_out(places, from) != NULL) return false;
+  const byoc_host_memory_t *memory = byoc_host_find_memory(program, from->device, from->scope);
+  return memory != NULL && !memory->is_apart && !is_written_behind(copy) && is_of_commands(program, from) &&
+         is_only_output(program, copy, to);
+}
+
+static bool find_handed_out(byoc_host_places_t *places) {
+  BYOC_HOST_FOR_EACH(i, places->program) {
+    const bool is_put = i->on.queue != NULL && !is_processor(i->on.queue->device);
+    if (!is_put || i->op != BYOC_HOST_COPY || !may_be_handed_out(places, i)) continue;
+    void *copy = (void *)(uintptr_t)i;
+    if (!byoc_pointer_map_put(&places->handed_out, i->operands.data[0], copy) ||
+        !byoc_pointer_map_put(&places->handed_out, i->results.data[0], copy)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // ---- ports ----
 
 // Is this the only instruction that writes into the buffer?
@@ -522,6 +600,7 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
   byoc_pointer_map_init(&places->command_indices, places->allocator);
   byoc_pointer_map_init(&places->tensor_indices, places->allocator);
   byoc_pointer_map_init(&places->lent, places->allocator);
+  byoc_pointer_map_init(&places->handed_out, places->allocator);
   places->devices = BYOC_ARENA_ARRAY(arena, uint32_t, program->devices.count + 1);
   places->queues = BYOC_ARENA_ARRAY(arena, uint32_t, program->queues.count + 1);
   places->events = BYOC_ARENA_ARRAY(arena, uint32_t, program->events.count + 1);
@@ -537,7 +616,7 @@ byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_a
     const bool asks = i->op == BYOC_HOST_PACKED && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
     if (asks) places->tables.has_fallback = 1;
   }
-  if (!program->is_dynamic && !add_ports(places)) return byoc_diag_out_of_memory(diag);
+  if (!(program->is_dynamic ? find_handed_out(places) : add_ports(places))) return byoc_diag_out_of_memory(diag);
   fill_tables(places);
   *out_places = places;
   return BYOC_OK;

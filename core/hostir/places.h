@@ -66,6 +66,7 @@ typedef struct byoc_host_places_t {
   byoc_map_t command_indices;          // instruction → row + 1
   byoc_map_t tensor_indices;           // buffer → row + 1
   byoc_map_t lent;                     // values with a patch LENT_CELL
+  byoc_map_t handed_out;               // value → the copy that byoc_host_places_handed_out returns
 } byoc_host_places_t;
 
 // Everything lies in the arena. A program that has nothing on devices gets tables without devices. BYOC_NOT_FOUND for a
@@ -78,6 +79,10 @@ uint32_t byoc_host_places_command(const byoc_host_places_t *places, const byoc_h
 uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 // Is the value one that an input may lend its bytes? It is announced, and gets memory of its own if it is not lent any.
 bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
+// The copy of a value on a device to one of the host, an output, which may be the same bytes: those of the host's
+// value, which is then allocated when the other one is. `buffer` is either of the two; NULL: it is none of such.
+const byoc_host_instruction_t *byoc_host_places_handed_out(const byoc_host_places_t *places,
+                                                           const byoc_host_buffer_t *buffer);
 // The row of the tensor that a buffer is a view of; BYOC_PLACE_NONE: no command uses it.
 uint32_t byoc_host_places_tensor(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 

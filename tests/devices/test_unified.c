@@ -61,22 +61,20 @@ static const char written_behind[] =
     "  free %u\n  free %t\n"
     "}\n";
 
-// y = 3 x, of open size.
-static const char open_size[] =
-    "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n"
-    "  symbol N of inputs\n"
-    "  device %d = \"sim\" 0 type 12\n"
-    "  memory of %d scope \"global\" 0\n  queue %q on %d\n  event %e on %d\n"
-    "  input %x : value f32[N]\n  output %y : value f32[N]\n"
-    "  local %h : value f32[N]\n  local %t : value f32[N] on %d\n  local %u : value f32[N] on %d\n"
-    "  match %x binds N at 0\n"
-    "  allocate %t\n  copy %x -> %t on %q\n  allocate %u\n"
-    "  launch \"kernels\" \"scale\" grid [N, 1, 1] block [1, 1, 1] (%t) -> (%u) with (operand 0, result 0, f32 3.0, "
-    "i64 N) on %q\n"
-    "  free %t\n  allocate %h\n"
-    "  copy %u -> %h on %q signals %e\n"
-    "  free %u\n  await (%e)\n  share %h -> %y\n  free %h\n"
-    "}\n";
+// y = 3 x, of open size. `behind`: what stands behind the copy to the host.
+#define OPEN_SIZE(behind)                                                                                              \
+  "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n symbol N of inputs\n"                                     \
+  " device %d = \"sim\" 0 type 12\n memory of %d scope \"global\" 0\n queue %q on %d\n event %e on %d\n"               \
+  " input %x : value f32[N]\n output %y : value f32[N]\n local %h : value f32[N]\n"                                    \
+  " local %t : value f32[N] on %d\n local %u : value f32[N] on %d\n match %x binds N at 0\n"                           \
+  " allocate %t\n copy %x -> %t on %q\n allocate %u\n" SCALE(                                                          \
+      "3.0") " allocate %h\n"                                                                                          \
+             " copy %u -> %h on %q signals %e\n" behind                                                                \
+             " free %t\n free %u\n await (%e)\n share %h -> %y\n free %h\n}\n"
+#define SCALE(factor)                                                                                                  \
+  " launch \"kernels\" \"scale\" grid [N, 1, 1] block [1, 1, 1] (%t) -> (%u) with (operand 0, result 0, f32 " factor   \
+  ", i64 N) on %q\n"
+static const char open_size[] = OPEN_SIZE(""), open_written_behind[] = OPEN_SIZE(SCALE("5.0"));
 
 static void check(program_t *p, const float *w, float factor, float scale) {
   float buffer[COUNT + 1] = {0}, x[COUNT], y[COUNT] = {0};
@@ -156,22 +154,64 @@ static byoc_status_t run_open_size(program_t *p, int64_t count, byoc_diag_t *dia
   return status;
 }
 
-// What an input lends its bytes takes none of the device: two values of 4096 bytes have no room there, and one has.
+// Values that are an input's and an output's own bytes take none of the device, where one of 4096 bytes has no room.
 static void test_15_c_what_is_lent_is_not_allocated(void **state) {
   (void)state;
+  static const char *const options[] = {"unified,memory=100,log=sim.log", "unified,memory=100,log=sim.log,order=2",
+                                        "unified,memory=100,log=sim.log,delay=100"};
   program_t p;
   byoc_diag_t diag;
-  setenv("BYOC_SIM", "unified,memory=5000", 1);
-  program_open(&p, open_size, "plan-memory");
-  for (int run = 0; run < 3; ++run) byoc_test_ok(run_open_size(&p, MOST - run, &diag), &diag);
-  byoc_test_ok(run_open_size(&p, 0, &diag), &diag);
-  program_close(&p);
+  for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); ++k) {
+    remove("sim.log");
+    setenv("BYOC_SIM", options[k], 1);
+    program_open(&p, open_size, "plan-memory");
+    for (int run = 0; run < 3; ++run) byoc_test_ok(run_open_size(&p, MOST - run, &diag), &diag);
+    assert_int_equal(count_in_log("import "), 3 * 2 * 2);
+    assert_int_equal(count_in_log("copy "), 0);
+    byoc_test_ok(run_open_size(&p, 0, &diag), &diag);
+    program_close(&p);
+  }
   setenv("BYOC_SIM", "memory=5000", 1);
   program_open(&p, open_size, "plan-memory");
   assert_int_equal(run_open_size(&p, MOST, &diag), BYOC_OUT_OF_MEMORY);
   assert_non_null(strstr(diag.message, "the device 'sim' has no 4000 bytes for a value: "));
   byoc_test_ok(run_open_size(&p, MOST / 2, &diag), &diag);
   program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+// The value is written again behind the copy: it is not the output.
+static void test_15_c_an_open_output_is_not_written_behind_its_copy(void **state) {
+  (void)state;
+  program_t p;
+  byoc_diag_t diag;
+  remove("sim.log");
+  setenv("BYOC_SIM", "unified,memory=5000,log=sim.log", 1);
+  program_open(&p, open_written_behind, "plan-memory");
+  byoc_test_ok(run_open_size(&p, MOST, &diag), &diag);
+  assert_int_equal(count_in_log("import "), 2);
+  assert_int_equal(count_in_log("copy device>host 4000 "), 2);
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
+static void test_15_c_an_open_import_may_fail(void **state) {
+  (void)state;
+  static const char *const sentences[] = {"the device 'sim' cannot use the memory of an input: ",
+                                          "the device 'sim' cannot use the memory of an output: "};
+  for (int k = 0; k < 2; ++k) {
+    program_t p;
+    byoc_diag_t diag;
+    char option[64];
+    snprintf(option, sizeof(option), "unified,fail=import:%d", k + 1);
+    setenv("BYOC_SIM", option, 1);
+    program_open(&p, open_size, "plan-memory");
+    assert_int_not_equal(run_open_size(&p, MOST, &diag), BYOC_OK);
+    assert_non_null(strstr(diag.message, sentences[k]));
+    assert_non_null(strstr(p.artifact.table->last_error(p.context), sentences[k]));
+    byoc_test_ok(run_open_size(&p, MOST, &diag), &diag);
+    program_close(&p);
+  }
   unsetenv("BYOC_SIM");
 }
 
@@ -274,6 +314,8 @@ int main(void) {
       cmocka_unit_test(test_15_c_what_is_written_twice_is_copied),
       cmocka_unit_test(test_15_c_an_output_is_not_written_behind_its_copy),
       cmocka_unit_test(test_15_c_what_is_lent_is_not_allocated),
+      cmocka_unit_test(test_15_c_an_open_output_is_not_written_behind_its_copy),
+      cmocka_unit_test(test_15_c_an_open_import_may_fail),
       cmocka_unit_test(test_15_c_an_output_is_a_loops_first_state),
       cmocka_unit_test(test_15_c_other_devices_get_copies),
       cmocka_unit_test(test_15_c_an_import_may_fail),

@@ -149,7 +149,8 @@ typedef struct byoc_open_command_t {
   byoc_device_launch_t launch;
   int64_t queue, signal; // which one of its choice
   uint32_t is_idle;      // 1: a copy between two names of the same bytes
-  // Of a copy from an input to a value: the input as memory of the device until the run ends; NULL: it is copied.
+  // Of a copy from an input to a value, or from a value to an output: the host's side as memory of the device until the
+  // run ends; NULL: it is copied.
   byoc_device_buffer_t *lent;
   uint32_t first_handle;     // in byoc_devices_t.handles: one for each event that it may signal
   byoc_device_event_t *last; // the one that it signalled last; NULL: none in this run
@@ -251,6 +252,12 @@ int32_t byoc_devices_allocate_cell(byoc_devices_t *devices, byoc_frame_t *frame,
 // anything that uses them.
 int32_t byoc_devices_announce_cell(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
                                    uint32_t dtype, uint32_t rank, const int64_t *dims);
+// The same for a value that `command` copies to the host's value `output`. Where the device can use the host's memory,
+// the output is allocated, too, the value has its bytes until the run ends, and the command is_idle; otherwise the
+// output has no memory yet.
+int32_t byoc_devices_allocate_output(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                     uint32_t output, uint32_t command, uint32_t dtype, uint32_t rank,
+                                     const int64_t *dims);
 // Where a value on a device is.
 byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell);
 // Makes a value an argument of a launch, from an offset on; BYOC_INVALID_ARGUMENT if it ends before that.

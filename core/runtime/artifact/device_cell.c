@@ -199,6 +199,30 @@ byoc_device_buffer_t *byoc_devices_cell_buffer(const byoc_cell_t *cell) {
   return block->lent != NULL ? block->lent : block->buffer;
 }
 
+int32_t byoc_devices_allocate_output(byoc_devices_t *devices, byoc_frame_t *frame, uint32_t memory, uint32_t index,
+                                     uint32_t output, uint32_t command, uint32_t dtype, uint32_t rank,
+                                     const int64_t *dims) {
+  byoc_open_command_t *copy = &devices->commands[command];
+  if (!byoc_devices_can_import(devices, memory))
+    return make_cell(devices, frame, memory, index, dtype, rank, dims, false);
+  int32_t status = byoc_frame_allocate(frame, output, dtype, rank, dims);
+  if (status != BYOC_OK) return status;
+  const byoc_cell_t *cell = frame->cells[output];
+  status = byoc_devices_import(devices, memory, cell->data, byoc_cell_size_bytes(cell), &copy->lent);
+  if (status != BYOC_OK) byoc_frame_release(frame, output);
+  if (status == BYOC_UNSUPPORTED) return make_cell(devices, frame, memory, index, dtype, rank, dims, false);
+  char name[96];
+  if (status != BYOC_OK) {
+    return byoc_devices_say(devices, status, "%s cannot use the memory of an output: %s",
+                            byoc_devices_name(devices, byoc_devices_of_memory(devices, memory), name),
+                            byoc_devices_reason(devices, status));
+  }
+  copy->is_idle = 1;
+  status = make_cell(devices, frame, memory, index, dtype, rank, dims, true);
+  if (status == BYOC_OK) block_of(frame->cells[index])->lent = copy->lent;
+  return status;
+}
+
 // The copy needs memory to copy into.
 static int32_t give_bytes(byoc_devices_t *devices, byoc_cell_t *cell) {
   byoc_block_of_memory_t *bare = cell->block, *head = NULL;

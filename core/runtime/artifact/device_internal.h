@@ -26,7 +26,9 @@ int32_t byoc_devices_upload(byoc_devices_t *devices);
 // allocation->size_bytes becomes what there is.
 int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory, byoc_device_allocation_t *allocation,
                                      uint64_t least_bytes, const char *what, byoc_device_buffer_t **out_buffer);
-// device_lend.c: memory of the host as memory of the device. BYOC_UNSUPPORTED, without a sentence, if it has to be
+// device_lend.c: may the device use memory of the host in place of this one?
+bool byoc_devices_can_import(const byoc_devices_t *devices, uint32_t memory);
+// Memory of the host as memory of the device. BYOC_UNSUPPORTED, without a sentence, if it has to be
 // copied.
 int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host, uint64_t size_bytes,
                             byoc_device_buffer_t **out_buffer);

@@ -5,14 +5,17 @@
 
 #include "core/runtime/artifact/device_internal.h"
 
+bool byoc_devices_can_import(const byoc_devices_t *devices, uint32_t memory) {
+  const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
+  // What is imported is of the first scope.
+  return device->info.is_unified && device->driver->import != NULL && devices->memories[memory].scope == 0;
+}
+
 int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host, uint64_t size_bytes,
                             byoc_device_buffer_t **out_buffer) {
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
   *out_buffer = NULL;
-  // What is imported is of the first scope.
-  const bool can_import = device->info.is_unified && device->driver->import != NULL && host != NULL && size_bytes > 0 &&
-                          devices->memories[memory].scope == 0;
-  if (!can_import) return BYOC_UNSUPPORTED;
+  if (!byoc_devices_can_import(devices, memory) || host == NULL || size_bytes == 0) return BYOC_UNSUPPORTED;
   const int32_t status = device->driver->import(device->handle, host, size_bytes, out_buffer);
   if (status == BYOC_UNSUPPORTED) devices->reason[0] = '\0'; // a copy serves as well
   return status;
