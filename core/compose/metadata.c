@@ -214,7 +214,22 @@ static json_t *properties_json(const byoc_runtime_module_t *module) {
   return NULL;
 }
 
-static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
+// The modules of a program, as they are listed.
+typedef struct listing_t {
+  json_t *array;
+  const byoc_host_program_t *program;
+  uint64_t touched_bytes; // of constants since their pages were forgotten
+} listing_t;
+
+// A module's hash has gone through its constants, which together may be more than the memory holds.
+static void forget_constants(listing_t *listing, const byoc_runtime_module_t *module) {
+  for (size_t i = 0; i < module->constants.count; i++) listing->touched_bytes += module->constants.data[i].size_bytes;
+  if (listing->touched_bytes < (uint64_t)64 << 20 || listing->program->module == NULL) return;
+  byoc_graph_module_forget_pages(listing->program->module);
+  listing->touched_bytes = 0;
+}
+
+static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) {
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
@@ -239,7 +254,8 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
     ok = content != NULL || !byoc_json_out_of_memory(&error);
     ok = ok && set(object, "content", content != NULL ? content : byoc_json_text(module->json));
   }
-  ok = ok && json_array_append(array, object) == 0;
+  ok = ok && json_array_append(listing->array, object) == 0;
+  forget_constants(listing, module);
   json_decref(object);
   json_decref(symbols);
   json_decref(imports);
@@ -255,28 +271,28 @@ static bool listed(const byoc_runtime_module_t *const *modules, size_t count, co
 
 // In order of production; modules that only the program knows come after those that its graph module lists.
 static json_t *modules_json(const byoc_host_program_t *program) {
-  json_t *array = json_array();
-  bool ok = array != NULL;
+  listing_t listing = {.array = json_array(), .program = program};
+  bool ok = listing.array != NULL;
   const byoc_runtime_module_t *const *known = NULL;
   size_t known_count = 0;
   if (program->module != NULL) {
     known = (const byoc_runtime_module_t *const *)program->module->runtime_modules.data;
     known_count = program->module->runtime_modules.count;
   }
-  for (size_t i = 0; i < known_count && ok; i++) ok = add_module(array, known[i]);
+  for (size_t i = 0; i < known_count && ok; i++) ok = add_module(&listing, known[i]);
   for (size_t i = 0; i < program->libraries.count && ok; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
-    if (!listed(known, known_count, module)) ok = add_module(array, module);
+    if (!listed(known, known_count, module)) ok = add_module(&listing, module);
   }
   for (size_t i = 0; i < program->engines.count && ok; i++) {
     const byoc_host_engine_t *engine = &program->engines.data[i];
-    if (!listed(known, known_count, engine->engine)) ok = add_module(array, engine->engine);
+    if (!listed(known, known_count, engine->engine)) ok = add_module(&listing, engine->engine);
     for (size_t f = 0; f < engine->functions.count && ok; f++) {
-      if (!listed(known, known_count, engine->functions.data[f])) ok = add_module(array, engine->functions.data[f]);
+      if (!listed(known, known_count, engine->functions.data[f])) ok = add_module(&listing, engine->functions.data[f]);
     }
   }
-  if (ok) return array;
-  json_decref(array);
+  if (ok) return listing.array;
+  json_decref(listing.array);
   return NULL;
 }
 

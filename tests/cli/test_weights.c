@@ -103,6 +103,21 @@ static void test_18_7_shared_file(void **state) {
                      "cmp three.so ../three.so && cmp all.weights ../all.weights");
 }
 
+// 16 MiB of weights, which two artifacts in two processes map four times: the machine has them once.
+static void test_18_7_artifacts_and_processes_share_memory(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "mkdir -p shared && cd shared && printf 'module {opset_import. = 17} {\\n"
+                  "  constant @w : f32[2048,2048] = splat 0.5\\n"
+                  "  func @main(%%%%x : f32[16,2048]) -> (%%%%y : f32[16,2048]) {\\n"
+                  "    %%%%0 = MatMul@13(%%%%x, @w) : f32[16,2048]\\n    %%%%y = Relu@14(%%%%0) : f32[16,2048]\\n"
+                  "    return %%%%y\\n  }\\n}\\n' > one.byoc && sed s/Relu@14/Abs@13/ one.byoc > two.byoc && "
+                  "for m in one two; do byoc build $m.byoc -t c --weights all.weights || exit 1; done; "
+                  "test $(stat -c %%s all.weights) -lt 17000000 && "
+                  "cc -std=c11 -I . " BYOC_TEST_SOURCE_DIR "/tests/cli/user_shared_weights.c -o user -ldl && ./user");
+  byoc_test_printed("2 mappings, 32 MiB, 8 MiB");
+}
+
 static void test_18_7_weights_in_another_folder(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p elsewhere && byoc build tiny.onnx -t c -o elsewhere/t.so --weights apart.weights && "
@@ -209,6 +224,17 @@ static void test_18_7_bounded_memory(void **state) {
   byoc_test_shell(0, "test $(stat -c %%s bert.weights) -gt 300000000 && rm bert.*");
 }
 
+// Nor the constants of a backend's modules, which are hashed one by one: 430 MB here.
+static void test_18_7_bounded_memory_of_a_backend(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers 12 --sequence 8 -o bert.onnx --external");
+  const long peak =
+      peak_kib("env -u BYOC_CHECK_HOST_TEXT byoc build bert.onnx -t 'cutlass; c' --plan greedy -o bert.so "
+               "--weights external > bert.txt");
+  if (peak > 300 << 10) fail_msg("the build had %ld KiB", peak);
+  byoc_test_shell(0, "test $(stat -c %%s bert.weights) -gt 430000000 && rm bert.*");
+}
+
 // A backend packs the model's largest constant: it is read where it lies, and the packed one is the only copy. Here
 // they have 256 MB each.
 static void test_18_7_bounded_memory_of_packing(void **state) {
@@ -246,6 +272,7 @@ int main(void) {
       cmocka_unit_test(test_18_7_same_results),
       cmocka_unit_test(test_18_7_missing_and_wrong_files),
       cmocka_unit_test(test_18_7_shared_file),
+      cmocka_unit_test(test_18_7_artifacts_and_processes_share_memory),
       cmocka_unit_test(test_18_7_weights_in_another_folder),
       cmocka_unit_test(test_18_7_named_pipes),
       cmocka_unit_test(test_18_7_appended),
@@ -253,6 +280,7 @@ int main(void) {
       cmocka_unit_test(test_18_7_static_program),
       cmocka_unit_test(test_18_7_bounded_memory),
       cmocka_unit_test(test_18_7_bounded_memory_of_packing),
+      cmocka_unit_test(test_18_7_bounded_memory_of_a_backend),
       cmocka_unit_test(test_18_7_bounded_memory_of_one_file),
       cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
   };
