@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/base/beneath.h"
@@ -52,7 +53,14 @@ static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_al
   return BYOC_OK;
 }
 
-// Takes over `fd`, and closes it if it is a folder.
+// Devices may have no end, as /dev/zero: reading one would take all memory there is. Terminals end, and so does
+// /dev/null, which a closed standard input becomes.
+static bool is_device(int fd, const struct stat *info) {
+  if (S_ISBLK(info->st_mode)) return true;
+  return S_ISCHR(info->st_mode) && info->st_rdev != makedev(1, 3) && isatty(fd) == 0;
+}
+
+// Takes over `fd`, and closes it if it is nothing to read from.
 static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   struct stat info;
   int error = 0;
@@ -63,6 +71,12 @@ static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int
   if (error != 0) {
     close(fd);
     return byoc_diag_system_error(diag, error, "read", path);
+  }
+  if (is_device(fd, &info)) {
+    close(fd);
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "cannot read '%s': it is a device", path);
+    byoc_diag_hint(diag, "give a file, or a pipe");
+    return status;
   }
   *out_fd = fd;
   *out_size_bytes = S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;

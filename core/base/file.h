@@ -6,7 +6,8 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// A file's bytes, mapped read-only if the file is regular. `data` is never NULL after success.
+// A file's bytes, mapped read-only if the file is regular. Pipes are read to their end; devices, which may have none,
+// are refused, but for terminals and /dev/null. `data` is never NULL after success.
 typedef struct byoc_file_view_t {
   const uint8_t *data;
   size_t size_bytes;
@@ -21,7 +22,7 @@ void byoc_file_view_close(byoc_file_view_t *view);
 // The pages that were touched leave this process's memory; whoever touches them again finds the same bytes.
 void byoc_file_view_forget(const byoc_file_view_t *view);
 
-// Reads the whole file into NUL-terminated memory from `allocator`.
+// Reads the whole file into NUL-terminated memory from `allocator`. Devices are refused as above.
 byoc_status_t byoc_file_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_data,
                              size_t *out_size_bytes);
 // Writes a temporary file beside `path`, flushes it to disk and renames it into place; on failure the temporary file is

@@ -103,6 +103,28 @@ static void reading_fails_with_the_path(void **state) {
   assert_null(data);
 }
 
+// Reading went on until no memory was left.
+static void devices_without_end_are_refused(void **state) {
+  (void)state;
+  static const char *const devices[] = {"/dev/zero", "/dev/urandom"};
+  byoc_file_view_t view;
+  char *data = NULL;
+  size_t size = 0;
+  byoc_diag_t diag = {0};
+  for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+    byoc_test_error(byoc_file_view_open(devices[i], &diag, &view), BYOC_INVALID_DATA, &diag, "it is a device");
+    assert_null(view.data);
+    byoc_diag_clear(&diag);
+    byoc_status_t status = byoc_file_read(devices[i], byoc_allocator_system(), &diag, &data, &size);
+    byoc_test_error(status, BYOC_INVALID_DATA, &diag, devices[i]);
+    assert_null(data);
+    byoc_diag_clear(&diag);
+  }
+  byoc_test_ok(byoc_file_read("/dev/null", byoc_allocator_system(), &diag, &data, &size), &diag);
+  assert_int_equal(size, 0);
+  byoc_free(byoc_allocator_system(), data);
+}
+
 static void mode_obeys_the_umask(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -530,6 +552,7 @@ int main(void) {
       in_a_folder(views),
       in_a_folder(cut_files_end_a_tool_with_a_sentence),
       in_a_folder(reading_fails_with_the_path),
+      cmocka_unit_test(devices_without_end_are_refused),
       in_a_folder(mode_obeys_the_umask),
       in_a_folder(links_stay_links),
       in_a_folder(failing_write_leaves_nothing),
