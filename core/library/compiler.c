@@ -51,23 +51,17 @@ void byoc_compiler_result_destroy(const byoc_compiler_result_t *result) {
 // ---- the caller's locale ----
 
 // Numbers are read and written with a point, whatever the program's language says. Threads that are started meanwhile
-// do neither.
-typedef struct plain_locale_t {
-  locale_t made, before;
-} plain_locale_t;
-
-static plain_locale_t enter_plain_locale(void) {
-  locale_t own = duplocale(uselocale((locale_t)0));
-  plain_locale_t plain = {.made = own != (locale_t)0 ? newlocale(LC_NUMERIC_MASK, "C", own) : own};
-  if (plain.made == (locale_t)0 && own != (locale_t)0) freelocale(own);
-  if (plain.made != (locale_t)0) plain.before = uselocale(plain.made);
-  return plain;
+// do neither. All of the locale is C's: glibc has that one at hand, while a mixture with the program's would be made by
+// newlocale, which loses memory under LOCPATH (glibc 2.36).
+static locale_t enter_plain_locale(void) {
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  return plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
 }
 
-static void leave_plain_locale(const plain_locale_t *plain) {
-  if (plain->made == (locale_t)0) return;
-  (void)uselocale(plain->before);
-  freelocale(plain->made);
+static void leave_plain_locale(locale_t before) {
+  if (before == (locale_t)0) return;
+  const locale_t plain = uselocale(before);
+  freelocale(plain);
 }
 
 // ---- compilers ----
@@ -106,9 +100,9 @@ int32_t byoc_compiler_create(const byoc_compiler_options_t *options, byoc_compil
   byoc_diag_t diag = {0};
   const byoc_task_t task = {.self = result, .log_level = BYOC_LOG_WARNING, .log = take_line};
   const byoc_task_t *before = byoc_task_enter(&task);
-  const plain_locale_t plain = enter_plain_locale();
+  const locale_t before_plain = enter_plain_locale();
   const byoc_status_t status = create(options, &diag, compiler);
-  leave_plain_locale(&plain);
+  leave_plain_locale(before_plain);
   (void)byoc_task_enter(before);
   if (status != BYOC_OK) {
     byoc_compiler_destroy(compiler);
@@ -404,11 +398,11 @@ int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build
                               .progress = hear_progress,
                               .is_cancelled = is_cancelled};
     const byoc_task_t *before = byoc_task_enter(&task);
-    const plain_locale_t plain = enter_plain_locale();
+    const locale_t before_plain = enter_plain_locale();
     (void)pthread_mutex_lock(&compiler->lock);
     status = run_build(&call, &diag);
     (void)pthread_mutex_unlock(&compiler->lock);
-    leave_plain_locale(&plain);
+    leave_plain_locale(before_plain);
     (void)byoc_task_enter(before);
   }
   return finish(call.result, status, &diag, out_result);
