@@ -111,6 +111,7 @@ void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   byoc_cutlass_define(text, names, "BLOCK_DEPTH", plan->block_depth);
   byoc_cutlass_define(text, names, "BLOCK_PANELS", plan->block_panels);
   byoc_cutlass_define(text, names, "SPLIT_DEPTH", plan->block_depth < depth);
+  byoc_cutlass_define(text, names, "TAKES_PIECES", byoc_cutlass_takes_pieces(problem, plan));
   int64_t shares = byoc_cutlass_shares(problem, plan);
   byoc_cutlass_define(text, names, "SHARES", shares);
   byoc_cutlass_define(text, names, "SLOT_FLOATS",

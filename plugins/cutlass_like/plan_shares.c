@@ -39,6 +39,11 @@ int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cu
   return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);
 }
 
+bool byoc_cutlass_takes_pieces(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  return plan->form == BYOC_CUTLASS_FORM_DOT || plan->form == BYOC_CUTLASS_FORM_FEW_ROWS ||
+         (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && !problem->conv.in_blocked);
+}
+
 // ---- blocks of convolutions ----
 
 // What templates count: `copies` times blocks of `units`, each with all panels of weights; an item is a panel over a

@@ -247,6 +247,8 @@ int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byo
 
 // The largest number of shares that a run is split into; the workspace has room for as many.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+// Threads that are done go on with what is left of the others' shares (templates/item_shares.h).
+bool byoc_cutlass_takes_pieces(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // Bytes of scratch memory that the function needs.
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How runs are split among threads: which are, and how evenly.
+#include <math.h>
+
+#include "kernels.h"
 #include "plan.h"
-#include "tests/support/support.h"
 
 static byoc_cutlass_problem_t conv(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel,
                                    bool blocked) {
@@ -138,12 +140,62 @@ static void test_19_2_small_layers_are_direct(void **state) {
   assert_int_equal(shares_of(first), 2);
 }
 
+// A machine on which the first of the threads has no processor until the others are done.
+typedef struct late_t {
+  const float *result;
+  int64_t count, shares;
+} late_t;
+
+static void run_first_share_last(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  late_t *late = self;
+  (void)grain;
+  late->shares = count;
+  body(argument, 1, count, 1);
+  for (int64_t i = 0; i < late->count; ++i) assert_false(isnan(late->result[i]));
+  body(argument, 0, 1, 0);
+}
+
+// What reads weights from memory takes as long as the memory lets each thread: who is done goes on with the others'
+// parts.
+static void test_19_3_threads_take_what_is_left(void **state) {
+  (void)state;
+  enum { N = 1000, K = 544 };
+  const byoc_cutlass_problem_t problem = product(1, N, K);
+  byoc_cutlass_plan_t plan;
+  kernels_t kernels;
+  byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_PORTABLE, 16, true, &plan);
+  assert_int_equal(plan.form, BYOC_CUTLASS_FORM_FEW_ROWS);
+  kernels_begin(&kernels, BYOC_CUTLASS_ISA_PORTABLE);
+  kernels_add(&kernels, &problem, &plan);
+  kernels_compile(&kernels, "-O1");
+  const size_t packed_bytes = byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float);
+  guarded_t data = guarded_create(K * sizeof(float), sizeof(float));
+  guarded_t weights = guarded_create(N * K * sizeof(float), sizeof(float));
+  guarded_t packed = guarded_create(packed_bytes, BYOC_BUFFER_ALIGNMENT);
+  guarded_t result = guarded_create(N * sizeof(float), sizeof(float));
+  for (int64_t k = 0; k < K; ++k) data.data[k] = 1.0f;
+  for (int64_t i = 0; i < N * K; ++i) weights.data[i] = (float)(i % N);
+  byoc_cutlass_pack_weights(&problem, &plan, weights.data, packed.data);
+  late_t late = {.result = result.data, .count = N};
+  const byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = 3, .self = &late, .parallel_for = run_first_share_last};
+  DLTensor tensors[] = {{.data = data.data}, {.data = packed.data}, {0}, {0}, {.data = result.data}};
+  const byoc_call_t call = {
+      .struct_size = sizeof(call), .input_count = 4, .output_count = 1, .tensors = tensors, .runtime = &runtime};
+  assert_int_equal(kernels.functions[0](&call), BYOC_OK);
+  assert_int_equal(late.shares, 3);
+  for (int64_t i = 0; i < N; ++i) assert_true(result.data[i] == (float)(i * K));
+  guarded_destroy(&result), guarded_destroy(&packed), guarded_destroy(&weights), guarded_destroy(&data);
+  kernels_end(&kernels);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_19_2_small_kernels_are_shared),
       cmocka_unit_test(test_19_2_two_threads_share_evenly),
       cmocka_unit_test(test_19_2_a_single_panel_has_several_blocks),
       cmocka_unit_test(test_19_2_small_layers_are_direct),
+      cmocka_unit_test(test_19_3_threads_take_what_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,9 @@ typedef struct FN(args_t) {
   const float *input, *weights, *bias, *residual;
   float *output, *workspace;
   int64_t shares;
+#if TAKES_PIECES // item_shares.h
+  byoc_cutlass_part_t parts[SHARES];
+#endif
 #if IS_OPEN
   int64_t items;                        // units of work
   int64_t row_panels, low, high_panels; // gemm_open_rows.h: panels, rows of a low one, how many are one row higher

@@ -24,6 +24,9 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const int64_t most = UNITS;
 #endif
   if (args->shares > most) args->shares = most;
+#if TAKES_PIECES
+  for (int64_t part = 0; part < args->shares; ++part) args->parts[part].taken = 0;
+#endif
   runtime->parallel_for(runtime->self, FN(share), args, args->shares, 1);
   return BYOC_OK;
 }

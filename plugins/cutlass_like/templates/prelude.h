@@ -18,5 +18,10 @@
 #define JOIN_AGAIN(a, b) a##b
 #define JOIN(a, b)       JOIN_AGAIN(a, b)
 #define FN(part)         JOIN(SYMBOL, _##part)
+// How many pieces of a share's part of the work have been taken, on a cache line of its own.
+typedef struct byoc_cutlass_part_t {
+  _Alignas(64) int32_t taken;
+} byoc_cutlass_part_t;
+#define TAKE_PIECE(part) __atomic_fetch_add(&(part).taken, 1, __ATOMIC_RELAXED)
 // A function that computes a size: a constant, unless sizes are those of a call.
 #define CALL_SIZE static inline __attribute__((always_inline)) int64_t
