@@ -31,6 +31,7 @@ typedef struct FN(args_t) {
   float *output, *workspace;
   int64_t shares, items, rows;
   int64_t groups, low, high_groups; // rows are split into groups: of `low` rows, the first high_groups of one more
+  byoc_cutlass_part_t parts[SHARES];
 } FN(args_t);
 
 // The data of a group of rows as its tiles read them.

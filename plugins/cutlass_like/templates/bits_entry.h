@@ -5,25 +5,25 @@ static inline int64_t FN(first_row)(const FN(args_t) * args, int64_t group) {
   return group * args->low + (group < args->high_groups ? group : args->high_groups);
 }
 
-// Items are tiles, those of a group of rows one after the other, shared out evenly. A share makes the data of a group
-// ready once for all its tiles.
+// Items are tiles, those of a group of rows one after the other. A share makes the data of a group ready once for all
+// its tiles.
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
+  FN(args_t) *args = argument;
   (void)worker;
   for (int64_t share = begin; share < end; ++share) {
     const FN(data_t) data = FN(data)(args->workspace + share * SLOT_FLOATS);
-    const int64_t stop = args->items * (share + 1) / args->shares;
-    int64_t ready = -1;
-    for (int64_t item = args->items * share / args->shares; item < stop; ++item) {
-      const int64_t group = item / FN(tiles), row = FN(first_row)(args, group);
-      const int64_t height = FN(first_row)(args, group + 1) - row;
-      if (group != ready)
-        for (int64_t r = 0; r < height; ++r)
-          for (int64_t block = 0; block < FN(blocks); ++block)
-            FN(prepare_block)(&data, args->input + (row + r) * K, r, block);
-      ready = group;
-      TILES(height, args, &data, row, item % FN(tiles));
-    }
+    int64_t ready = -1, turn = 0, item, last;
+    while (take_piece(args->parts, args->shares, share, args->items, &turn, &item, &last))
+      for (; item < last; ++item) {
+        const int64_t group = item / FN(tiles), row = FN(first_row)(args, group);
+        const int64_t height = FN(first_row)(args, group + 1) - row;
+        if (group != ready)
+          for (int64_t r = 0; r < height; ++r)
+            for (int64_t block = 0; block < FN(blocks); ++block)
+              FN(prepare_block)(&data, args->input + (row + r) * K, r, block);
+        ready = group;
+        TILES(height, args, &data, row, item % FN(tiles));
+      }
   }
 }
 

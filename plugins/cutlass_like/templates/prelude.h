@@ -22,6 +22,24 @@
 typedef struct byoc_cutlass_part_t {
   _Alignas(64) int32_t taken;
 } byoc_cutlass_part_t;
-#define TAKE_PIECE(part) __atomic_fetch_add(&(part).taken, 1, __ATOMIC_RELAXED)
+
+// Finds a share's next piece of `units` units of work, [*first, *last). Each share has an equal part of the units, and
+// takes it piece by piece. Who has nothing left takes pieces of the others' parts: weights come from memory, whose
+// speed threads do not get in equal parts, and processors have other work. Which thread computes a unit changes nothing
+// else. `turn`, 0 at first, says whose part it is. Returns 0 if there is no piece left.
+static inline int take_piece(byoc_cutlass_part_t *parts, int64_t shares, int64_t share, int64_t units, int64_t *turn,
+                             int64_t *first, int64_t *last) {
+  enum { MOST_PIECES = 32 }; // of a part: the last ones leave a thread waiting for 3 % of its work
+  for (; *turn < shares; ++*turn) {
+    const int64_t part = (share + *turn) % shares, begin = units * part / shares;
+    const int64_t count = units * (part + 1) / shares - begin;
+    const int64_t pieces = shares == 1 ? 1 : count < MOST_PIECES ? count : MOST_PIECES;
+    const int64_t piece = __atomic_fetch_add(&parts[part].taken, 1, __ATOMIC_RELAXED);
+    *first = begin + count * piece / pieces;
+    *last = begin + count * (piece + 1) / pieces;
+    if (piece < pieces) return 1;
+  }
+  return 0;
+}
 // A function that computes a size: a constant, unless sizes are those of a call.
 #define CALL_SIZE static inline __attribute__((always_inline)) int64_t
