@@ -5,9 +5,11 @@
 #include <stdbool.h>
 
 int32_t byoc_crowd_threads(byoc_crowd_t *crowd, int32_t threads, int64_t now_ns) {
-  if (crowd->left_out > 0 && now_ns >= crowd->until_ns) {
-    crowd->left_out = 0;
-    crowd->balance_ns = crowd->held_ns = 0;
+  if (crowd->left_out > 0) {
+    const int64_t since_ns = now_ns - crowd->seen_ns;
+    crowd->seen_ns = now_ns;
+    crowd->left_ns -= since_ns < BYOC_CROWD_PAUSE_NS ? since_ns : BYOC_CROWD_PAUSE_NS;
+    if (crowd->left_ns <= 0) crowd->left_out = 0, crowd->balance_ns = crowd->held_ns = 0;
   }
   return threads - crowd->left_out > 1 ? threads - crowd->left_out : 1;
 }
@@ -20,7 +22,8 @@ static void leave_out(byoc_crowd_t *crowd, int64_t now_ns) {
                                                             : twice_ns;
   }
   crowd->left_out += 1;
-  crowd->until_ns = now_ns + crowd->left_out_ns;
+  crowd->left_ns = crowd->left_out_ns;
+  crowd->seen_ns = now_ns;
   crowd->balance_ns = 0;
 }
 

@@ -3,7 +3,7 @@
 // the others waiting at the end of each loop, by milliseconds where the loop takes some microseconds. Each loop tells
 // what the last of its threads saved or cost; where the cost prevails, loops use one thread fewer for a while, which
 // leaves that processor to the other program and wakes nobody. Then all are tried again: a try costs some milliseconds,
-// and the while gets longer from one failed try to the next, so that tries cost a small part of the time.
+// and the while gets longer from one failed try to the next, so that tries cost a small part of the time that runs take.
 //
 // No clock and no thread in here: the caller says what time it is, and what a loop took.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CROWD_H_
@@ -18,6 +18,8 @@
 // For how long, at first and at most.
 #define BYOC_CROWD_FIRST_NS   8000000
 #define BYOC_CROWD_LONGEST_NS 1024000000
+// What a pause between two loops counts of that while at most: a try costs those who run now and then as much as others.
+#define BYOC_CROWD_PAUSE_NS 20000000
 // A try that holds for so long, in loops, is a success.
 #define BYOC_CROWD_HELD_NS 20000000
 
@@ -26,8 +28,9 @@ typedef struct byoc_crowd_t {
   int64_t balance_ns;  // what the last thread saved lately, less what it cost
   int64_t held_ns;     // in loops on all threads, since they were tried
   int64_t left_out_ns; // for how long threads are left out this time, or were the last time
-  int64_t until_ns;    // when all threads are tried again
-  int32_t left_out;    // the number of threads, until then
+  int64_t left_ns;     // of that time
+  int64_t seen_ns;     // when the last loop of it began
+  int32_t left_out;    // the number of threads
 } byoc_crowd_t;
 
 // A loop that has ended.

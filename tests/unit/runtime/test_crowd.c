@@ -65,6 +65,18 @@ static void test_19_3_a_lost_processor_costs_its_share(void **state) {
   assert_true(m.full > 0);
 }
 
+// Nor does a program that runs now and then try its threads again in each run: pauses hardly count.
+static void test_19_3_pauses_are_no_tries(void **state) {
+  (void)state;
+  machine_t m = {.threads = 2, .busy_ns = 5500000};
+  int64_t taken_ns = 0;
+  for (int run = 0; run < 100; run++) {
+    taken_ns += run_loops(&m, 500);
+    m.now_ns += 500000000;
+  }
+  assert_in_range(taken_ns, 1, 50000 * share_ns(1) / 100 * 105);
+}
+
 // When the other program ends, all threads are used again, soon.
 static void test_19_3_threads_come_back(void **state) {
   (void)state;
@@ -105,6 +117,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_19_3_a_quiet_machine_keeps_its_threads),
       cmocka_unit_test(test_19_3_a_lost_processor_costs_its_share),
+      cmocka_unit_test(test_19_3_pauses_are_no_tries),
       cmocka_unit_test(test_19_3_threads_come_back),
       cmocka_unit_test(test_19_3_one_of_sixteen),
       cmocka_unit_test(test_19_3_what_happens_once),

@@ -309,7 +309,7 @@ static void test_19_3_loops_in_a_crowd(void **state) {
   }
   assert_true(crowd.held_ns > 0 || crowd.left_out_ns > 0);
   for (int32_t left_out = 1; left_out < 4; left_out++) {
-    crowd = (byoc_crowd_t){.left_out = left_out, .until_ns = INT64_MAX};
+    crowd = (byoc_crowd_t){.left_out = left_out, .left_ns = INT64_MAX};
     loop_t loop = {0};
     byoc_model_pool_run_in_crowd(&crowd, 3, body, &loop, 100, 1);
     check(&loop, 100);
