@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "byoc/call.h"
 
@@ -40,6 +43,23 @@ static inline int take_piece(byoc_cutlass_part_t *parts, int64_t shares, int64_t
     if (piece < pieces) return 1;
   }
   return 0;
+}
+// Whether code that reads memory from end to end should prefetch it. Processors of AMD find such streams by themselves
+// and lose by it: on Zen 4 one core read 24 GB/s without and 21 with prefetching, two cores 43 and 32, and GPT-2's
+// steps took 0.90 to 0.95 of the time. Those of Intel gained.
+static inline int prefetches_streams(void) {
+#if defined(__x86_64__)
+  static int is_known, is_intel; // several threads may find out
+  if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
+    unsigned most = 0, vendor = 0, second = 0, third = 0;
+    const int found = __get_cpuid(0, &most, &vendor, &third, &second) && vendor == signature_INTEL_ebx;
+    __atomic_store_n(&is_intel, found, __ATOMIC_RELAXED);
+    __atomic_store_n(&is_known, 1, __ATOMIC_RELEASE);
+  }
+  return __atomic_load_n(&is_intel, __ATOMIC_RELAXED);
+#else
+  return 1;
+#endif
 }
 // A function that computes a size: a constant, unless sizes are those of a call.
 #define CALL_SIZE static inline __attribute__((always_inline)) int64_t
