@@ -2,8 +2,6 @@
 // Leaves threads out whose processors work for other programs.
 #include "core/runtime/artifact/crowd.h"
 
-#include <stdbool.h>
-
 int32_t byoc_crowd_threads(byoc_crowd_t *crowd, int32_t threads, int64_t now_ns) {
   if (crowd->left_out > 0) {
     const int64_t since_ns = now_ns - crowd->seen_ns;
@@ -31,8 +29,8 @@ void byoc_crowd_note(byoc_crowd_t *crowd, const byoc_crowd_loop_t *loop, int64_t
   // On one thread fewer it would have taken as long as the largest share there, if nobody waits for a processor.
   const int64_t largest = (loop->count - 1) / (loop->shares - 1) + 1;
   const int64_t fewer_ns = (int64_t)(loop->quickest_ns * (double)largest);
-  const bool is_even = loop->taken_ns > fewer_ns && loop->taken_ns < fewer_ns / 2 * 3;
-  if (!is_even) crowd->balance_ns += fewer_ns - loop->taken_ns;
+  const bool differs = loop->taken_ns > fewer_ns && loop->taken_ns < fewer_ns / 2 * 3 && !loop->has_lost;
+  if (!differs) crowd->balance_ns += fewer_ns - loop->taken_ns;
   if (crowd->balance_ns > BYOC_CROWD_CREDIT_NS) crowd->balance_ns = BYOC_CROWD_CREDIT_NS;
   if (crowd->balance_ns < -BYOC_CROWD_DEBT_NS) {
     leave_out(crowd, now_ns);

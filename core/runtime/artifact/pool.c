@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,9 @@ enum { WAIT_PRIVATE = 128, WAKE_PRIVATE = 129 };
 // thread, and than what programs do between two runs; short enough not to waste a processor that others could use.
 #define SPIN_NS 200000
 
+// Of shares that take longer, threads ask the system whether they lost their processor, which takes 0.3 us.
+#define LONG_SHARE_NS 200000
+
 // One worker, on its own cache line.
 typedef struct worker_t {
   // Odd: a share is offered, and whoever adds one runs it, this worker or another thread that has nothing left to do.
@@ -29,6 +33,8 @@ typedef struct worker_t {
   _Alignas(64) atomic_uint ticket;
   atomic_uint sleeping; // and nobody has woken it; the word that it waits on
   int64_t share_ns;     // what its share of the last loop in a crowd took, whoever ran it
+  int64_t lost_count;   // how often its thread had lost its processor by the end of its last long share
+  bool has_lost;        // again, by the end of its last share
   uint32_t index;
   pthread_t thread;
 } worker_t;
@@ -103,6 +109,15 @@ static uint32_t usual_turns(void) {
   return (uint32_t)(SPIN_NS * (int64_t)TURNS / (least_ns > 0 ? least_ns : 1));
 }
 
+// Whether the calling thread has lost its processor to another one since *lost_count was the number of times.
+static bool loses_processor(int64_t *lost_count) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
+  const bool is_more = usage.ru_nivcsw > *lost_count;
+  *lost_count = usage.ru_nivcsw;
+  return is_more;
+}
+
 // The shares' sizes differ by at most one; the first are larger.
 static int64_t share_size(const job_t *job, int32_t index) {
   return job->count / job->shares + (index < job->count % job->shares);
@@ -140,6 +155,7 @@ static void help(void) {
     if (atomic_load_explicit(&pool.offered, memory_order_relaxed) == 0) return;
     if (!take(&pool.workers[i])) continue;
     run_offered(&pool.workers[i]);
+    pool.workers[i].has_lost = false;
     end_share();
   }
 }
@@ -181,6 +197,7 @@ static void *work(void *self) {
     // Only now: the ticket that this thread saw may have been another one, whose share somebody else has run.
     if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
     run_offered(worker);
+    worker->has_lost = pool.job.is_timed && worker->share_ns > LONG_SHARE_NS && loses_processor(&worker->lost_count);
     help();
     end_share();
   }
@@ -220,12 +237,17 @@ static void note_loop(byoc_crowd_t *crowd, int64_t own_ns, int64_t start_ns) {
   const job_t *job = &pool.job;
   const int64_t end_ns = now_ns();
   double quickest_ns = (double)own_ns / (double)share_size(job, 0);
+  bool has_lost = own_ns > LONG_SHARE_NS && loses_processor(&crowd->lost_count);
   for (int32_t i = 1; i < job->shares; i++) {
     const double each_ns = (double)pool.workers[i - 1].share_ns / (double)share_size(job, i);
     if (each_ns < quickest_ns) quickest_ns = each_ns;
+    has_lost = has_lost || pool.workers[i - 1].has_lost;
   }
-  const byoc_crowd_loop_t loop = {
-      .count = job->count, .shares = job->shares, .quickest_ns = quickest_ns, .taken_ns = end_ns - start_ns};
+  const byoc_crowd_loop_t loop = {.count = job->count,
+                                  .shares = job->shares,
+                                  .quickest_ns = quickest_ns,
+                                  .taken_ns = end_ns - start_ns,
+                                  .has_lost = has_lost};
   byoc_crowd_note(crowd, &loop, end_ns);
 }
 
