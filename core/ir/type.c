@@ -124,6 +124,17 @@ bool byoc_type_is_static(const byoc_type_t *type) {
   return true;
 }
 
+static bool is_not_leaf(void *self, byoc_dim_t leaf) {
+  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
+}
+
+bool byoc_type_has_leaf(const byoc_type_t *type, byoc_dim_t leaf) {
+  for (int32_t d = 0; byoc_type_is_tensor(type) && d < type->rank; ++d) {
+    if (!byoc_dim_walk(type->dims[d], is_not_leaf, &leaf)) return true;
+  }
+  return false;
+}
+
 int64_t byoc_type_element_count(const byoc_type_t *type) {
   if (!byoc_type_is_static(type)) return -1;
   int64_t count = 1;

@@ -43,6 +43,8 @@ static inline bool byoc_type_is_tensor(const byoc_type_t *type) {
 }
 // True for a ranked tensor whose dimensions are all constant.
 bool byoc_type_is_static(const byoc_type_t *type);
+// Is the symbol or unknown in one of the dimensions?
+bool byoc_type_has_leaf(const byoc_type_t *type, byoc_dim_t leaf);
 // Elements of a static tensor; -1 for any other type or on overflow.
 int64_t byoc_type_element_count(const byoc_type_t *type);
 // Bytes of a static tensor, 4-bit types packed; -1 for any other type or on overflow.

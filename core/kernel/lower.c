@@ -131,6 +131,7 @@ static bool mark_in_place(byoc_block_t *block) {
 
 static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t *function, bool fuse,
                                     byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_require_settled(function->body, diag));
   BYOC_RETURN_IF_ERROR(byoc_shapes_bind(function, diag));
   BYOC_RETURN_IF_ERROR(byoc_shapes_drop_unread(function->body, diag));
   erase_dead(function->body);

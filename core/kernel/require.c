@@ -46,7 +46,8 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
   byoc_arena_t *arena = &place->function->module->arena;
   byoc_status_t status = BYOC_OK;
   for (byoc_node_t *node = callee->body->first; node && status == BYOC_OK; node = node->next) {
-    if (!byoc_node_is_open(node)) continue;
+    const bool is_early = byoc_is_requirement(node);
+    if (!is_early && !byoc_node_is_open(node)) continue;
     if (node->callee) {
       const byoc_node_t *deeper[DEEPEST];
       memcpy(deeper, calls, depth * sizeof(*calls));
@@ -56,7 +57,7 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
     }
     byoc_relations_t relations = {.allocator = place->function->module->allocator};
     bool failed = false;
-    status = byoc_infer_relations(node, diag, &relations);
+    status = is_early ? byoc_requirement_read(node, &relations, diag) : byoc_infer_relations(node, diag, &relations);
     for (size_t i = 0; i < relations.items.count; ++i) {
       byoc_relation_t *relation = &relations.items.data[i];
       for (size_t k = depth; k > 0; --k) {
@@ -69,7 +70,8 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
     char where[256];
     byoc_node_describe(node, where, sizeof where);
     if (status == BYOC_OK && relations.items.count > 0) {
-      status = byoc_require(place, where, relations.items.data, relations.items.count, diag);
+      status = byoc_require(place, is_early ? byoc_required_by(node) : where, relations.items.data,
+                            relations.items.count, diag);
     }
     byoc_relations_deinit(&relations);
   }
@@ -78,12 +80,24 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
 
 // ---- with the names of the model ----
 
+// The results of a Require hold sizes in their types, and no values.
+static byoc_status_t check_unread(const byoc_node_t *node, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (node->results[i]->uses.count == 0) continue;
+    char where[256];
+    byoc_node_describe(node, where, sizeof where);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: nothing can read a result of this operator, it has no value",
+                           where);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);
   char where[256];
   byoc_node_describe(node, where, sizeof where);
-  if (status == BYOC_OK) status = byoc_require_given(node, node, &relations, diag);
+  if (status == BYOC_OK) status = byoc_require_given(node, &relations, diag);
   for (size_t i = 0; i < relations.limits.count && status == BYOC_OK; ++i) {
     status = byoc_check_limit(node, where, &relations.limits.data[i], diag);
   }
@@ -99,6 +113,16 @@ byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
     bool is_extern = node->callee && node->callee->kind == BYOC_FUNCTION_EXTERN;
     if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, diag));
     if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, diag));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_settled(node->blocks[b], diag));
+    if (!byoc_is_requirement(node)) continue;
+    BYOC_RETURN_IF_ERROR(check_unread(node, diag));
+    BYOC_RETURN_IF_ERROR(byoc_requirement_settle(node, diag));
   }
   return BYOC_OK;
 }
@@ -168,7 +192,8 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
     const byoc_relation_t *relation = &relations->items.data[i];
     bool is_known = byoc_dim_is_constant(relation->left) && byoc_dim_is_constant(relation->right);
     if (is_known && byoc_relation_holds(relation->kind, relation->left.constant, relation->right.constant)) continue;
-    if (is_known && !byoc_node_is_open(node)) return does_not_hold(r, node, relation);
+    const bool may_not_run = node->block->owner != NULL; // a branch fails when it is run
+    if (is_known && !byoc_node_is_open(node) && !may_not_run) return does_not_hold(r, node, relation);
     bool left = byoc_dim_walk(relation->left, r->is_bound, r->self);
     bool right = byoc_dim_walk(relation->right, r->is_bound, r->self);
     if (!(left && right) && must_be_bound) return not_computable(r, node, left ? relation->right : relation->left);
@@ -179,31 +204,13 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
   return failed ? byoc_diag_out_of_memory(r->diag) : BYOC_OK;
 }
 
-// The results of a Require hold sizes in their types, and no values.
-static byoc_status_t check_unread(const byoc_node_t *node, byoc_diag_t *diag) {
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    if (node->results[i]->uses.count == 0) continue;
-    char where[256];
-    byoc_node_describe(node, where, sizeof where);
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: nothing can read a result of this operator, it has no value",
-                           where);
-  }
-  return BYOC_OK;
-}
-
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound) {
   const byoc_op_t *op = byoc_op_of(node);
   bool is_early = byoc_is_requirement(node);
   if (!op || (!op->shape && !is_early && !byoc_node_is_open(node))) return BYOC_OK;
-  if (is_early) BYOC_RETURN_IF_ERROR(check_unread(node, r->diag));
   byoc_relations_t relations = {.allocator = r->known.allocator};
-  byoc_status_t status = BYOC_OK;
-  for (uint32_t i = 0; is_early && i < node->result_count && status == BYOC_OK; ++i) {
-    if (!byoc_vector_push(&relations.items, relations.allocator, byoc_required(node, i))) {
-      status = byoc_diag_out_of_memory(r->diag);
-    }
-  }
-  if (!is_early) status = byoc_infer_relations(node, r->diag, &relations);
+  byoc_status_t status =
+      is_early ? byoc_requirement_read(node, &relations, r->diag) : byoc_infer_relations(node, r->diag, &relations);
   if (status == BYOC_OK) status = keep_new(r, node, &relations, must_be_bound && !is_early);
   size_t count = relations.items.count;
   bool stays = is_early && count == node->result_count;

@@ -16,6 +16,10 @@ bool byoc_node_is_open(const byoc_node_t *node);
 // that a node makes itself are left to byoc_require_rest.
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
 
+// Gives the Requires that passes left in a block, nested ones included, the dimensions that their operands have now,
+// and drops these operands. Types do not change any more.
+byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag);
+
 // What is required at a place in a function that is about to be lowered, and what is known to hold there.
 typedef struct byoc_requirer_t {
   byoc_map_t known; // text map: relation → the block in which it was required

@@ -11,18 +11,11 @@
 
 // ---- extern functions ----
 
-static bool is_not_leaf(void *self, byoc_dim_t leaf) {
-  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
-}
-
 static bool is_given(void *self, byoc_dim_t leaf) {
   const byoc_node_t *call = self;
   if (!byoc_dim_is_unknown(leaf)) return true;
   for (uint32_t i = 0; i < call->operand_count; ++i) {
-    const byoc_type_t *type = byoc_operand_type(call, i);
-    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
-      if (!byoc_dim_walk(type->dims[d], is_not_leaf, &leaf)) return true;
-    }
+    if (byoc_type_has_leaf(byoc_operand_type(call, i), leaf)) return true;
   }
   return false;
 }

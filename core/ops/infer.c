@@ -131,10 +131,7 @@ static bool given_dim(const call_t *c, byoc_dim_t dim, byoc_dim_t *out) {
 
 static bool caller_has(const call_t *c, byoc_dim_t leaf) {
   for (uint32_t i = 0; i < c->call->operand_count; ++i) {
-    const byoc_type_t *given = byoc_operand_type(c->call, i);
-    for (int32_t d = 0; byoc_is_ranked(given) && d < given->rank; ++d) {
-      if (!byoc_dim_walk(given->dims[d], is_not_leaf, &leaf)) return true;
-    }
+    if (byoc_type_has_leaf(byoc_operand_type(c->call, i), leaf)) return true;
   }
   return false;
 }

@@ -207,13 +207,22 @@ byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_
 }
 
 // ---- Require ----
-byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
-                           byoc_diag_t *diag) {
+
+// Values whose types a Require keeps.
+typedef struct {
+  byoc_value_t **values;
+  uint32_t count;
+} kept_t;
+
+static byoc_status_t require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
+                             const kept_t *kept, byoc_diag_t *diag) {
   byoc_arena_t *arena = &node->function->module->arena;
   int64_t *kinds = BYOC_ARENA_ARRAY(arena, int64_t, count);
   const char **names = BYOC_ARENA_ARRAY(arena, const char *, 2 * count);
-  byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "Require", 1, NULL, 0, (uint32_t)count);
+  byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "Require", 1, kept->values, kept->count,
+                                       (uint32_t)count + kept->count);
   if (!kinds || !names || !made) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < kept->count; ++i) made->results[count + i]->type = kept->values[i]->type;
   for (size_t i = 0; i < count; ++i) {
     const byoc_dim_t dims[] = {relations[i].left, relations[i].right};
     made->results[i]->type = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 2, dims);
@@ -228,18 +237,119 @@ byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_rela
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-byoc_status_t byoc_require_given(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
-                                 byoc_diag_t *diag) {
+byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
+                           byoc_diag_t *diag) {
+  return require(node, where, relations, count, &(kept_t){0}, diag);
+}
+
+// Those of the relations of a node that need no dimension which the node makes itself.
+typedef struct {
+  byoc_relation_t *items;
+  size_t count;
+} given_t;
+
+static byoc_status_t find_given(const byoc_node_t *node, const byoc_relations_t *relations, given_t *out,
+                                byoc_diag_t *diag) {
   const size_t most = relations->items.count;
-  byoc_relation_t *given = BYOC_ARENA_ARRAY(&place->function->module->arena, byoc_relation_t, most + 1);
-  if (!given) return byoc_diag_out_of_memory(diag);
-  size_t count = 0;
+  *out = (given_t){.items = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_relation_t, most + 1)};
+  if (!out->items) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < most; ++i) {
-    if (!relations->items.data[i].is_of_result) given[count++] = relations->items.data[i];
+    if (!relations->items.data[i].is_of_result) out->items[out->count++] = relations->items.data[i];
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_require_given(byoc_node_t *node, const byoc_relations_t *relations, byoc_diag_t *diag) {
+  given_t given;
+  char where[256];
+  BYOC_RETURN_IF_ERROR(find_given(node, relations, &given, diag));
+  byoc_node_describe(node, where, sizeof where);
+  return given.count > 0 ? byoc_require(node, where, given.items, given.count, diag) : BYOC_OK;
+}
+
+// ---- Require, kept while passes work ----
+
+typedef struct {
+  const byoc_function_t *function;
+  const byoc_type_t *type;
+} changeable_t;
+
+// False for a dimension of the type that passes may learn more about: none of the function's own parameters.
+static bool stays(void *self, byoc_dim_t leaf) {
+  const changeable_t *c = self;
+  if (!byoc_type_has_leaf(c->type, leaf)) return true;
+  const byoc_block_t *body = c->function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    if (byoc_type_has_leaf(body->parameters.data[i]->type, leaf)) return true;
+  }
+  return false;
+}
+
+static bool must_be_kept(const byoc_node_t *node, const byoc_value_t *operand, const given_t *given) {
+  changeable_t c = {node->function, operand->type};
+  for (size_t i = 0; i < given->count; ++i) {
+    if (!byoc_dim_walk(given->items[i].left, stays, &c) || !byoc_dim_walk(given->items[i].right, stays, &c))
+      return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_require_kept(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
+                                byoc_diag_t *diag) {
+  given_t given;
+  BYOC_RETURN_IF_ERROR(find_given(node, relations, &given, diag));
+  if (given.count == 0) return BYOC_OK;
+  kept_t kept = {.values =
+                     BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_value_t *, (size_t)node->operand_count + 1)};
+  if (!kept.values) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    byoc_value_t *operand = node->operands[i];
+    if (operand && must_be_kept(node, operand, &given)) kept.values[kept.count++] = operand;
   }
   char where[256];
   byoc_node_describe(node, where, sizeof where);
-  return count > 0 ? byoc_require(place, where, given, count, diag) : BYOC_OK;
+  return require(place, where, given.items, given.count, &kept, diag);
+}
+
+// What a dimension is now that an operand had when the node was made.
+static byoc_dim_t present_dim(const byoc_node_t *node, byoc_dim_t dim, bool *failed) {
+  const uint32_t first = node->result_count - node->operand_count;
+  if (byoc_dim_is_constant(dim)) return dim;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *before = node->results[first + i]->type, *now = byoc_operand_type(node, i);
+    if (!byoc_is_ranked(before) || !byoc_is_ranked(now) || before->rank != now->rank) continue;
+    for (int32_t d = 0; d < now->rank; ++d) {
+      if (byoc_dim_equal(before->dims[d], dim)) return now->dims[d];
+    }
+  }
+  if (byoc_dim_is_leaf(dim)) return dim;
+  const byoc_dim_t left = present_dim(node, dim.expr->left, failed);
+  const byoc_dim_t right = present_dim(node, dim.expr->right, failed);
+  if (byoc_dim_equal(left, dim.expr->left) && byoc_dim_equal(right, dim.expr->right)) return dim;
+  return byoc_dim_binary(&node->function->module->arena, dim.expr->kind, left, right, failed);
+}
+
+byoc_status_t byoc_requirement_read(const byoc_node_t *node, byoc_relations_t *relations, byoc_diag_t *diag) {
+  bool failed = false;
+  for (uint32_t i = 0; i + node->operand_count < node->result_count && !failed; ++i) {
+    byoc_relation_t relation = byoc_required(node, i);
+    relation.left = present_dim(node, relation.left, &failed);
+    relation.right = present_dim(node, relation.right, &failed);
+    failed |= !byoc_vector_push(&relations->items, relations->allocator, relation);
+  }
+  return failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+byoc_status_t byoc_requirement_settle(byoc_node_t *node, byoc_diag_t *diag) {
+  if (node->operand_count == 0) return BYOC_OK;
+  byoc_relations_t relations = {.allocator = node->function->module->allocator};
+  byoc_status_t status = byoc_requirement_read(node, &relations, diag);
+  if (status == BYOC_OK) {
+    status = byoc_require(node, byoc_required_by(node), relations.items.data, relations.items.count, diag);
+  }
+  byoc_relations_deinit(&relations);
+  if (status == BYOC_OK) byoc_node_erase(node);
+  return status;
 }
 
 byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index) {
@@ -264,10 +374,10 @@ static byoc_status_t infer_require(byoc_infer_t *infer) {
   size_t kind_count = 0, name_count = 0;
   const int64_t *kinds = byoc_node_ints(node, KINDS, &kind_count);
   (void)byoc_node_texts(node, NAMES, &name_count);
-  if (kind_count != node->result_count || name_count != 2 * kind_count) {
+  if (kind_count < 1 || kind_count + node->operand_count != node->result_count || name_count != 2 * kind_count) {
     return byoc_infer_error(infer, "attributes '" KINDS "' and '" NAMES "': expected one and two for each relation");
   }
-  for (uint32_t i = 0; i < node->result_count; ++i) {
+  for (uint32_t i = 0; i < kind_count; ++i) {
     const byoc_type_t *type = node->results[i]->type;
     if (kinds[i] >= 0 && kinds[i] < BYOC_RELATION_COUNT && byoc_is_ranked(type) && type->rank == 2) continue;
     return byoc_infer_error(infer, "result %u: expected a kind of relation and two dimensions", i);
@@ -330,6 +440,7 @@ const byoc_op_t byoc_ops_symbolic[] = {
     {.domain = "byoc",
      .name = "Require",
      .since_version = 1,
+     .max_inputs = -1,
      .min_outputs = 1,
      .max_outputs = -1,
      .traits = BYOC_OP_HOST,

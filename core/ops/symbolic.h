@@ -6,7 +6,9 @@
 //   byoc::BindSymbols  gives symbols the elements of an i64[k] as values, for all that follows in the block
 //   byoc::CheckDims    compares the elements of an i64[k] with those of another; its errors use k texts
 //   byoc::CheckRange   elements of an i32[n] or i64[n] must lie between two i64[1]; its error uses one text
-//   byoc::Require      relations that must hold between dimensions; the type of result i has those of relation i
+//   byoc::Require      relations that must hold between dimensions; the type of result i has those of relation i.
+//                      Operands are values whose dimensions passes may still learn more about; the last results have
+//                      the types that they had when the node was made
 //   byoc::ShapeOnly    a value whose elements nobody reads
 //   byoc::View         the bytes of its operand under its result's type
 #ifndef BYOC_CORE_OPS_SYMBOLIC_H_
@@ -40,13 +42,19 @@ byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_
 // Puts Require in front of `node` for the relations (at least one) that the operator `where` needs.
 byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
                            byoc_diag_t *diag);
-// The same for those of `relations`, of `node`, that need no dimension which the node makes itself; there may be none.
-byoc_status_t byoc_require_given(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
-                                 byoc_diag_t *diag);
+// The same for those of the node's `relations` that need no dimension which it makes itself; there may be none.
+byoc_status_t byoc_require_given(byoc_node_t *node, const byoc_relations_t *relations, byoc_diag_t *diag);
+// The same in front of `place`, for the time in which passes work: the Require reads the node's operands.
+byoc_status_t byoc_require_kept(byoc_node_t *place, const byoc_node_t *node, const byoc_relations_t *relations,
+                                byoc_diag_t *diag);
 static inline bool byoc_is_requirement(const byoc_node_t *node) {
   return byoc_node_is(node, "byoc", "Require");
 }
-// Reads relation `index` of a Require node, and the operator that needs it.
+// Appends the relations of a Require node, in the dimensions that its operands have now.
+byoc_status_t byoc_requirement_read(const byoc_node_t *node, byoc_relations_t *relations, byoc_diag_t *diag);
+// Makes one without operands of a Require node, which is gone then if it had any.
+byoc_status_t byoc_requirement_settle(byoc_node_t *node, byoc_diag_t *diag);
+// Reads relation `index` of a Require node as it was made, and the operator that needs it.
 byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index);
 const char *byoc_required_by(const byoc_node_t *node);
 // A value of type `type` whose elements nobody reads, made in front of `before`. NULL if out of memory.

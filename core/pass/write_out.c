@@ -11,7 +11,7 @@
 static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);
-  if (status == BYOC_OK) status = byoc_require_given(first, node, &relations, diag);
+  if (status == BYOC_OK) status = byoc_require_kept(first, node, &relations, diag);
   byoc_relations_deinit(&relations);
   return status;
 }

@@ -274,7 +274,6 @@ static void test_17_sequences_and_optionals_are_files(void **state) {
   }
 }
 
-// Dimensions of one name: inputs give it to the others, and may not contradict each other.
 // The room of a windowed cache holds the window.
 static void test_17_a_window_fits_into_its_cache(void **state) {
   (void)state;
@@ -300,6 +299,54 @@ static void test_17_a_window_fits_into_its_cache(void **state) {
   byoc_test_printed("'local_window_size' is 4 and dimension 2 of operand 3 'pk' is 3");
 }
 
+#define TABLES                                                                                                         \
+  "constant @a : f32[2,2] = [1.0, 2.0, 3.0, 4.0]\n  constant @p : f32[4,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, "     \
+  "8.0]\n  constant @g : f32[2] = [1.0, 1.0]\n"
+#define EMBEDDED "com.microsoft::EmbedLayerNormalization@1(%w, _, @a, @p, _, @g, @g, %mask)"
+
+static void expect_length(const char *model, const char *input, int64_t length, int code, const char *said) {
+  static const int32_t zeros[8] = {0};
+  write_npy_of("w.npy", "<i4", 2, (const int64_t[]){2, length}, zeros, sizeof(zeros[0]) * 2 * (size_t)length);
+  byoc_test_shell(0, "byoc build %s.byoc -o open.so -t c", model);
+  for (int i = 0; i < 2; ++i) {
+    const char *run = i == 0 ? "open.so" : model, *evaluate = i == 0 ? "" : ".byoc --evaluate";
+    byoc_test_shell(code, "byoc run %s%s -i w=w.npy -i %s", run, evaluate, input);
+    byoc_test_printed(said);
+  }
+}
+
+// What an operator asks of a size that a pass finds out, or of one that another operator makes, too, is asked still
+// when the operator has been written as others; a branch fails when it is run.
+static void test_17_sizes_that_passes_find_are_asked_about(void **state) {
+  (void)state;
+  static const char refusal[] = "dimension 1 of operand 7 'mask' is 3 and dimension 1 of operand 0 'w' is 2";
+  write_npy_of("m.npy", "<i4", 1, (const int64_t[]){6}, (const int32_t[6]){0}, 6 * sizeof(int32_t));
+  write_text("found.byoc", "module {\n  " TABLES "  constant @shape : i64[2] = [-2, -3]\n"
+                           "  func @main(%w : i32[2,S], %m : i32[6]) -> (%y : ?) {\n    %s = Abs@13(@shape) : ?\n"
+                           "    %mask = Reshape@14(%m, %s) : ?\n    %y = " EMBEDDED " : ?\n    return %y\n  }\n}\n");
+  expect_length("found", "m=m.npy", 3, 0, "y : f32[2,3,2]");
+  expect_length("found", "m=m.npy", 2, 2, refusal);
+  write_npy("x.npy", 2, (const int64_t[]){2, 2}, (const float[]){1, 0, 1, 1});
+  write_text("merged.byoc",
+             "module {\n  " TABLES "  func @main(%w : i32[2,S], %x : f32[2,2]) -> (%y : ?, %n : ?) {\n"
+             "    %n = NonZero@13(%x) : ?\n    %same = NonZero@13(%x) : ?\n    %mask = Cast@13(%same) {to = 6} : ?\n"
+             "    %y = " EMBEDDED " : ?\n    return %y, %n\n  }\n}\n");
+  expect_length("merged", "x=x.npy", 3, 0, "y : f32[2,3,2]");
+  expect_length("merged", "x=x.npy", 2, 2, refusal);
+  write_text("branch.byoc",
+             "module {\n  " TABLES "  constant @shape : i64[2] = [-2, -3]\n"
+             "  func @main(%c : bool[], %w : i32[2,2], %m : i32[6]) -> (%y : f32[2,2,2]) {\n"
+             "    %y = If@16(%c) [then_branch () -> (%t : f32[2,2,2]) {\n      %s = Abs@13(@shape) : ?\n"
+             "      %mask = Reshape@14(%m, %s) : ?\n      %t = " EMBEDDED " : f32[2,2,2]\n      return %t\n"
+             "    }, else_branch () -> (%e : f32[2,2,2]) {\n      %e = Gather@13(@a, %w) : f32[2,2,2]\n"
+             "      return %e\n    }] : f32[2,2,2]\n    return %y\n  }\n}\n");
+  write_npy_of("no.npy", "|b1", 0, NULL, "\0", 1);
+  write_npy_of("yes.npy", "|b1", 0, NULL, "\1", 1);
+  expect_length("branch", "m=m.npy -i c=no.npy", 2, 0, "y : f32[2,2,2] = 1 2 1 2");
+  expect_length("branch", "m=m.npy -i c=yes.npy", 2, 2, "dimension 1 of operand 7 'mask' is 3, but must be 2");
+}
+
+// Dimensions of one name: inputs give it to the others, and may not contradict each other.
 static void test_17_dimensions_that_contradict_each_other(void **state) {
   (void)state;
   static const float values[12] = {0};
@@ -439,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_17_sequences_and_optionals_are_files),
       cmocka_unit_test(test_17_a_window_fits_into_its_cache),
+      cmocka_unit_test(test_17_sizes_that_passes_find_are_asked_about),
       cmocka_unit_test(test_17_dimensions_that_contradict_each_other),
       cmocka_unit_test(test_17_loops_without_end_have_a_limit),
       cmocka_unit_test(test_symbolic_dimensions),

@@ -69,10 +69,26 @@ static void bodies_of_extern_functions_are_asked(void **state) {
                   "part, MatMul (ai.onnx 13): 0 M N\n");
 }
 
+// A pass may have written an operator of the body as others, with a Require in front of them.
+static void requirements_in_bodies_are_asked(void **state) {
+  (void)state;
+  expect_required("module {\n"
+                  "  func @main(%x : f32[2,N], %y : f32[M,3]) -> (%a : ?) {\n"
+                  "    %a = call @part(%x, %y) : ?\n"
+                  "    return %a\n  }\n"
+                  "  extern func @part(%p : f32[2,K], %q : f32[L,3]) -> (%r : f32[2,K]) attributes {Extern = 1} {\n"
+                  "    %0, %1 = byoc::Require@1(%q) {kinds = [0], names = [\"a\", \"b\"], required_by = \"Sum\"} : "
+                  "bool[K,?1], f32[?1,3]\n"
+                  "    %r = Relu@14(%p) : f32[2,K]\n"
+                  "    return %r\n  }\n}\n",
+                  "part, Sum: 0 N M\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_are_asked),
       cmocka_unit_test(bodies_of_extern_functions_are_asked),
+      cmocka_unit_test(requirements_in_bodies_are_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
