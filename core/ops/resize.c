@@ -116,8 +116,7 @@ static byoc_status_t need_sources(const byoc_infer_t *infer, const byoc_resize_t
     BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, (uint32_t)lists[i], count));
   }
   for (int32_t d = 0; d < r->x->rank; ++d) {
-    bool is_open = r->place[d] >= 0 && !byoc_dim_is_constant(r->x->dims[d]);
-    if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, y->dims[d]));
+    if (r->place[d] >= 0) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, y->dims[d]));
   }
   return BYOC_OK;
 }

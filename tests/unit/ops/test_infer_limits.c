@@ -108,6 +108,8 @@ static const infer_case_t cases[] = {
     {"@s : i64[2] = [2, 2]", "%x : f32[4,5]", "Resize@18(%x, _, _, @s) {axes = [0, 2]}", 1,
      "! attribute 'axes': expected values in [-2, 1], got 2"},
     {"@s : i64[1] = [2]", "%x : f32[4,5]", "Resize@18(%x, _, _, @s)", 1, "! 1 size for 2 dimensions"},
+    {"@s : i64[2] = [2, 7]", "%x : f32[0,5]", "Resize@18(%x, _, _, @s)", 1,
+     "! dimension 0 of operand 0 'x' is 0, but must be at least 1"},
     {"@s : i64[2] = [2, 7]", "%x : f32[4,5]", "Resize@18(%x, _, _, @s)", 1, "f32[2,7]"},
     {"@s : f32[2] = [1.0, 0.0]", "%x : f32[4,5]", "Resize@18(%x, _, @s)", 1,
      "! the scale 0 of dimension 1 is out of range"},
