@@ -4,15 +4,21 @@
 
 #include "core/ops/util.h"
 
-// The product of dimensions, leaving out those that `other` also has (both lists lose them).
+static bool is_zero(byoc_dim_t dim) {
+  return byoc_dim_is_constant(dim) && dim.constant == 0;
+}
+
+// The product of dimensions, leaving out those that `other` also has (both lists lose them). Of constants, zeros are
+// left out if `without_zeros`.
 static byoc_dim_t cancelled_product(const byoc_infer_t *infer, int32_t count, const byoc_dim_t *dims, int32_t others,
-                                    const byoc_dim_t *other, bool *failed) {
+                                    const byoc_dim_t *other, bool without_zeros, bool *failed) {
   bool used[BYOC_MAX_RANK] = {false};
   byoc_dim_t product = byoc_dim_constant(1);
   for (int32_t i = 0; i < count; ++i) {
     bool found = false;
     for (int32_t j = 0; j < others && !found; ++j) {
-      if (used[j] || byoc_dim_is_constant(dims[i]) || !byoc_dim_equal(dims[i], other[j])) continue;
+      const bool may_go = !byoc_dim_is_constant(dims[i]) || (without_zeros && is_zero(dims[i]));
+      if (used[j] || !may_go || !byoc_dim_equal(dims[i], other[j])) continue;
       used[j] = found = true;
     }
     if (!found) product = byoc_infer_dim(infer, BYOC_DIM_MUL, product, dims[i], failed);
@@ -43,8 +49,8 @@ static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t 
   for (int32_t i = 0; i < count; ++i) {
     if (i != free_at) fixed[fixed_count++] = dims[i];
   }
-  byoc_dim_t have = cancelled_product(infer, x->rank, x->dims, fixed_count, fixed, &failed);
-  byoc_dim_t want = cancelled_product(infer, fixed_count, fixed, x->rank, x->dims, &failed);
+  byoc_dim_t have = cancelled_product(infer, x->rank, x->dims, fixed_count, fixed, false, &failed);
+  byoc_dim_t want = cancelled_product(infer, fixed_count, fixed, x->rank, x->dims, false, &failed);
   bool known = byoc_dim_is_constant(have) && byoc_dim_is_constant(want);
   bool fits = !known || (free_at < 0          ? have.constant == want.constant
                          : want.constant != 0 ? have.constant % want.constant == 0
@@ -61,8 +67,13 @@ static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t 
     byoc_string_deinit(&shape);
     return status;
   }
+  if (free_at >= 0 && is_zero(want)) { // any number fits; what it is for other sizes of what is empty fits best
+    have = cancelled_product(infer, x->rank, x->dims, fixed_count, fixed, true, &failed);
+    want = cancelled_product(infer, fixed_count, fixed, x->rank, x->dims, true, &failed);
+  }
   if (free_at >= 0) {
-    bool none = byoc_dim_is_constant(want) && want.constant == 0;
+    const bool none = is_zero(want) ||
+                      (byoc_dim_is_constant(have) && byoc_dim_is_constant(want) && have.constant % want.constant != 0);
     dims[free_at] = none ? byoc_dim_constant(0) : byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, have, want, &failed);
   }
   return byoc_infer_memory(infer, failed);
