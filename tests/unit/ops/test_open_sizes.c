@@ -267,7 +267,35 @@ static void test_17_open_sizes_are_refused_as_known_ones(void **state) {
   assert_int_equal(tally.wrong, 0);
 }
 
+// How many elements a TopK takes may be data: there must be so many.
+static void test_17_k_is_compared_with_what_there_is(void **state) {
+  (void)state;
+  static const char text[] = "module {\n  func @main(%x : f32[N], %k : i64[1]) -> (%v : ?) {\n"
+                             "    %v, %i = TopK@11(%x, %k) : ?, ?\n    return %v\n  }\n}\n";
+  const int64_t count = 4, one = 1;
+  for (int64_t k = 3; k <= 5; ++k) {
+    program_t p;
+    byoc_diag_t diag = {0};
+    float x[] = {1, 4, 2, 3};
+    int64_t wanted = k;
+    const byoc_argument_t inputs[] = {{.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &count, .data = x},
+                                      {.dtype = BYOC_DTYPE_I64, .rank = 1, .dims = &one, .data = &wanted}};
+    byoc_argument_t out[1];
+    byoc_test_ok(program_open(text, "simplify", &p, &diag), &diag);
+    const byoc_status_t status = byoc_evaluator_run_arguments(p.evaluator, inputs, out, &diag);
+    if (k <= count) {
+      byoc_test_ok(status, &diag);
+      assert_int_equal(out[0].dims[0], k);
+      assert_true(((const float *)out[0].data)[0] == 4 && ((const float *)out[0].data)[2] == 2);
+    } else {
+      assert_non_null(strstr(diag.message, "k is 5 and dimension 0 of operand 0 'x' is 4, but the first must not be"));
+    }
+    program_close(&p);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_17_open_sizes_are_refused_as_known_ones)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_17_open_sizes_are_refused_as_known_ones),
+                                     cmocka_unit_test(test_17_k_is_compared_with_what_there_is)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
