@@ -278,9 +278,9 @@ def build(
     `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
     may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
     percent of a plan's time that a MiB of the artifact is worth. `threads`: of a context by default; several numbers
-    make a plan by measured costs for each, and a context takes the one for its threads. `progress` is called as the build goes on, on
-    another thread; if it returns False or raises, the build ends. The other options are those of byoc build. Raises
-    BuildError.
+    make a plan by measured costs for each, and a context takes the one for its threads. `progress` is called as the
+    build goes on, on another thread; if it returns False or raises, the build ends. The other options are those of
+    byoc build. Raises BuildError.
     """
     library = _load_library()
     keep: List[Any] = []
