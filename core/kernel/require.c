@@ -22,6 +22,20 @@ bool byoc_node_is_open(const byoc_node_t *node) {
   return false;
 }
 
+// A Require comes from a pass, or from a text that may say anything. Its results hold sizes in their types, and no
+// values.
+static byoc_status_t check_requirement(byoc_node_t *node, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (node->results[i]->uses.count == 0) continue;
+    char where[256];
+    byoc_node_describe(node, where, sizeof where);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: nothing can read a result of this operator, it has no value",
+                           where);
+  }
+  return BYOC_OK;
+}
+
 // ---- bodies of extern functions ----
 
 static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
@@ -57,6 +71,7 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
     }
     byoc_relations_t relations = {.allocator = place->function->module->allocator};
     bool failed = false;
+    if (is_early) BYOC_RETURN_IF_ERROR(check_requirement(node, diag));
     status = is_early ? byoc_requirement_read(node, &relations, diag) : byoc_infer_relations(node, diag, &relations);
     for (size_t i = 0; i < relations.items.count; ++i) {
       byoc_relation_t *relation = &relations.items.data[i];
@@ -79,18 +94,6 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
 }
 
 // ---- with the names of the model ----
-
-// The results of a Require hold sizes in their types, and no values.
-static byoc_status_t check_unread(const byoc_node_t *node, byoc_diag_t *diag) {
-  for (uint32_t i = 0; i < node->result_count; ++i) {
-    if (node->results[i]->uses.count == 0) continue;
-    char where[256];
-    byoc_node_describe(node, where, sizeof where);
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: nothing can read a result of this operator, it has no value",
-                           where);
-  }
-  return BYOC_OK;
-}
 
 static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
@@ -121,7 +124,7 @@ byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_settled(node->blocks[b], diag));
     if (!byoc_is_requirement(node)) continue;
-    BYOC_RETURN_IF_ERROR(check_unread(node, diag));
+    BYOC_RETURN_IF_ERROR(check_requirement(node, diag));
     BYOC_RETURN_IF_ERROR(byoc_requirement_settle(node, diag));
   }
   return BYOC_OK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node, or the body of a backend's function, relies on between open dimensions stands in front of it as Require.
 #include "core/ir/text.h"
+#include "core/kernel/lower.h"
 #include "core/kernel/require.h"
 #include "core/ops/op.h"
 #include "core/ops/symbolic.h"
@@ -84,11 +85,39 @@ static void requirements_in_bodies_are_asked(void **state) {
                   "part, Sum: 0 N M\n");
 }
 
+// A text may say anything of a Require: "...@1(operands) {...} : types" of the node, and what main returns.
+static void expect_refused(const char *require, const char *result, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "module {\n  func @main(%%x : f32[N,3]) -> (%%y : %s) {\n    %%0 = byoc::Require%s\n"
+           "    %%1 = Relu@14(%%x) : f32[N,3]\n    return %%%s\n  }\n}\n",
+           strcmp(result, "1") == 0 ? "f32[N,3]" : "bool[N,3]", require, result);
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  assert_int_equal(byoc_kernel_lower_module(module, NULL, &diag), BYOC_INVALID_DATA);
+  assert_non_null(strstr(diag.message, expected));
+  byoc_graph_module_destroy(module);
+}
+
+static void damaged_requirements_are_refused(void **state) {
+  (void)state;
+  expect_refused("@1() {names = [\"a\", \"b\"], required_by = \"Sum\"} : bool[N,3]", "1", "'kinds'");
+  expect_refused("@1(%x, %x) {kinds = [0], names = [\"a\", \"b\"], required_by = \"Sum\"} : bool[N,3]", "1",
+                 "expected one and two for each relation");
+  expect_refused("@1() {kinds = [0], names = [\"a\", \"b\"]} : bool[N,3]", "1", "'required_by'");
+  expect_refused("@1() {kinds = [99], names = [\"a\", \"b\"], required_by = \"Sum\"} : bool[N,3]", "1",
+                 "expected a kind of relation");
+  expect_refused("@1() {kinds = [0], names = [\"a\", \"b\"], required_by = \"Sum\"} : bool[N,3]", "0",
+                 "nothing can read a result of this operator");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_are_asked),
       cmocka_unit_test(bodies_of_extern_functions_are_asked),
       cmocka_unit_test(requirements_in_bodies_are_asked),
+      cmocka_unit_test(damaged_requirements_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
