@@ -9,7 +9,8 @@
 bool byoc_standard_streams_open(void) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    if (open("/dev/null", O_RDWR) != fd) return false; // the lowest free number: those below are open
+    const int access = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (open("/dev/null", access) != fd) return false; // the lowest free number: those below are open
   }
   return true;
 }
