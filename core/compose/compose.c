@@ -368,6 +368,7 @@ static byoc_status_t link_and_install(byoc_composing_t *composing, bool has_name
     status = byoc_composing_link(composing, linked);
   }
   if (status == BYOC_OK && options->keep_header) status = emit_header(composing, &header);
+  if (status == BYOC_OK && options->keep_header) status = byoc_compose_note_header(options->output, diag);
   if (status == BYOC_OK) status = add_weights(composing, has_named_weights, files);
   if (status == BYOC_OK) {
     status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, files,

@@ -136,6 +136,8 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
 uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator);
 // Where the header goes: model.so, model.a or model.o → model.h; C source has it in its folder. NULL if out of memory.
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
+// Warns if that header is there and belongs to an artifact of another form: one of the two is loaded, the other linked.
+byoc_status_t byoc_compose_note_header(const char *output, byoc_diag_t *diag);
 // Where the weights file goes if nobody names it: model.so → model.weights. NULL if out of memory.
 char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator);
 // Appends the generated header, with functions for each entry; those of one level are enough.

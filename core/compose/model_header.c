@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "core/base/hash.h"
+#include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/compose/compose.h"
 #include "core/compose/tool.h"
@@ -244,6 +246,22 @@ static const char matches_end_text[] =
     "}\n"
     "\n";
 
+static const char explain_text[] =
+    "// Why dlopen failed. Of a file for another kind of processor it says that there is none.\n"
+    "static inline int32_t $_explain(const char *path, const char *reason, $_model_t *model) {\n"
+    "  const size_t length = strlen(path);\n"
+    "  FILE *file = NULL;\n"
+    "  if (strchr(path, '/') != NULL && strncmp(reason, path, length) == 0 && strstr(reason + length, \"No such "
+    "file\")) {\n"
+    "    file = fopen(path, \"rb\");\n"
+    "  }\n"
+    "  if (file == NULL) return $_refuse(model, BYOC_IO, \"cannot be loaded: \", reason);\n"
+    "  (void)fclose(file);\n"
+    "  return $_refuse(model, BYOC_UNSUPPORTED, path,\n"
+    "                  \" was made for another kind of processor than this one: byoc inspect tells which\");\n"
+    "}\n"
+    "\n";
+
 static const char load_text[] =
     "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
     "model\n"
@@ -255,12 +273,17 @@ static const char load_text[] =
     "  void *symbol;\n"
     "  int32_t status;\n"
     "  memset(model, 0, sizeof(*model));\n"
+    "  if (path == NULL) {\n"
+    "    return $_refuse(model, BYOC_INVALID_ARGUMENT, \"this header is that of a shared object, which has to be "
+    "named: \"\n"
+    "                    \"the header that byoc writes beside a .a or .o is another one\", \"\");\n"
+    "  }\n"
     "  if (verify != NULL && strcmp(verify, \"1\") == 0 && strchr(path, '/') != NULL) {\n"
     "    status = byoc_verify_file(path, model->message, sizeof(model->message));\n"
     "    if (status != BYOC_OK) return status;\n"
     "  }\n"
     "  model->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);\n"
-    "  if (model->library == NULL) return $_refuse(model, BYOC_IO, \"cannot be loaded: \", dlerror());\n"
+    "  if (model->library == NULL) return $_explain(path, dlerror(), model);\n"
     "  symbol = dlsym(model->library, BYOC_ARTIFACT_ENTRY);\n"
     "  if (symbol == NULL) return $_refuse(model, BYOC_INVALID_DATA, path, \" is not an artifact\");\n"
     "  memcpy(&entry, &symbol, sizeof(entry));\n"
@@ -414,7 +437,8 @@ static void emit_run(const byoc_host_program_t *program, const names_t *names, b
 }
 
 // `artifact` is the path of the file that it loads, which lies beside the program; NULL: named after the functions.
-static void emit_example(const names_t *names, const char *artifact, byoc_string_t *out) {
+// `is_static`: the program holds the model, and loads no file.
+static void emit_example(const names_t *names, const char *artifact, bool is_static, byoc_string_t *out) {
   const char *slash = artifact != NULL ? strrchr(artifact, '/') : NULL;
   emit_template("//   $_model_t model;\n"
                 "//   $_context_t context;\n"
@@ -427,7 +451,8 @@ static void emit_example(const names_t *names, const char *artifact, byoc_string
                       : slash != NULL  ? slash + 1
                                        : artifact,
                       artifact == NULL ? ".so" : "");
-  byoc_string_append_c_quoted(out, file.data);
+  if (is_static) byoc_string_append(out, "NULL");
+  if (!is_static) byoc_string_append_c_quoted(out, file.data);
   out->failed |= file.failed;
   byoc_string_deinit(&file);
   emit_template(", &model) != BYOC_OK) ... model.message ...\n"
@@ -457,6 +482,32 @@ char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator) 
   return path_beside(output, ".weights", allocator);
 }
 
+// In the comment at the top of headers of shared objects, and of no others.
+static const char linked_by_dl[] = "-ldl";
+
+byoc_status_t byoc_compose_note_header(const char *output, byoc_diag_t *diag) {
+  byoc_file_view_t view;
+  char *path = byoc_compose_header_path(output, byoc_allocator_system());
+  if (path == NULL) return byoc_diag_out_of_memory(diag);
+  if (!byoc_file_is_special(output) && byoc_file_view_open(path, NULL, &view) == BYOC_OK) {
+    static const char words[] = "link with ";
+    const char *at = memmem(view.data, view.size_bytes, words, strlen(words));
+    const size_t left = at != NULL ? view.size_bytes - (size_t)(at - (const char *)view.data) - strlen(words) : 0;
+    const bool was_shared =
+        left > strlen(linked_by_dl) && memcmp(at + strlen(words), linked_by_dl, strlen(linked_by_dl)) == 0;
+    const bool is_shared = byoc_compose_form(output) == BYOC_COMPOSE_SHARED;
+    if (at != NULL && was_shared != is_shared) {
+      byoc_log(BYOC_LOG_WARNING,
+               "'%s' was the header of %s and becomes that of '%s': programs with the other one need theirs back; "
+               "give one of the two another name or folder",
+               path, was_shared ? "a shared object" : "a static library or object", output);
+    }
+    byoc_file_view_close(&view);
+  }
+  byoc_free(byoc_allocator_system(), path);
+  return BYOC_OK;
+}
+
 // What a user of an artifact needs of byoc, each header after those that it includes.
 static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h", "byoc/verify.h"};
 
@@ -484,8 +535,8 @@ static void emit_top(const byoc_compose_options_t *options, const names_t *names
                       "// C99 or later, or C++; link with %s.\n//\n",
                       byoc_compose_is_source(options->output) ? "the library that the Makefile beside it builds and -lm"
                       : is_static                             ? "the artifact, -lm and -lpthread"
-                                                              : "-ldl");
-  emit_example(names, options->output, out);
+                                                              : linked_by_dl);
+  emit_example(names, options->output, is_static, out);
 }
 
 static void emit_includes(bool is_static, byoc_string_t *out) {
@@ -522,6 +573,7 @@ static byoc_status_t emit_functions(const byoc_compose_entry_t *entry, const nam
   emit_template(matches_begin_text, names, out);
   if (names->entry != NULL) emit_template(matches_choose_text, names, out);
   emit_template(matches_end_text, names, out);
+  if (!is_static) emit_template(explain_text, names, out);
   emit_template(is_static ? static_load_text : load_text, names, out);
   emit_template(context_text, names, out);
   if (program->is_dynamic) {

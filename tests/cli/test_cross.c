@@ -171,6 +171,12 @@ static void test_18_6_shared_aarch64(void **state) {
   byoc_test_printed("machine aarch64-linux-gnu");
   byoc_test_shell(1, "byoc run model.so --random");
   byoc_test_printed("'model.so' was made for aarch64, and this machine is");
+  byoc_test_shell(0, "printf '#include \"model.h\"\nint main(int argc, char **argv) {\n  model_model_t model;\n"
+                     "  if (argc < 2 || model_load(argv[1], &model) == BYOC_OK) return 1;\n  puts(model.message);\n"
+                     "  return 0;\n}\n' > here.c && cc " CC_FLAGS " here.c -ldl -o here && ./here ./model.so");
+  byoc_test_printed("./model.so was made for another kind of processor than this one");
+  byoc_test_shell(0, "./here ./absent.so");
+  byoc_test_printed("cannot be loaded: ./absent.so: ");
   byoc_test_shell(
       0, "mkdir -p again && byoc build vision.onnx --name model --triple aarch64-linux-gnu -o again/model.so && "
          "cmp model.so again/model.so");

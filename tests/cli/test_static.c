@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Static artifacts: models that are linked into a program.
+#include <string.h>
+
 #include "models.h"
 #include "tests/support/command.h"
 
@@ -40,6 +42,29 @@ static void test_18_5_names_and_bytes(void **state) {
                      "c++ -std=c++17 -Wall -Wextra -Werror -c header.cc");
 }
 
+// A header beside a .so loads it, one beside a .a or .o does not: a build that replaces one by the other says so, and a
+// program with the wrong one gets a sentence.
+static void test_18_5_header_of_the_other_form(void **state) {
+  (void)state;
+  static const char warned[] = "warning: 'form.h' was the header of ";
+  byoc_test_shell(0, "byoc build tiny.onnx -o form.a && grep 'form_load(NULL, &model)' form.h");
+  byoc_test_shell(0, "byoc build tiny.onnx -o form.o");
+  assert_null(strstr(byoc_test_output(), warned));
+  byoc_test_shell(0, "byoc build tiny.onnx -o form.so");
+  byoc_test_printed(warned);
+  byoc_test_printed("a static library or object and becomes that of 'form.so'");
+  byoc_test_shell(0, "byoc build tiny.onnx -o form.so");
+  assert_null(strstr(byoc_test_output(), warned));
+  byoc_test_shell(
+      0, "printf '#include \"form.h\"\nint main(void) {\n  form_model_t model;\n"
+         "  if (form_load(NULL, &model) == BYOC_OK) return 1;\n  puts(model.message);\n  return 0;\n}\n' > form.c && "
+         "cc " CC_FLAGS " form.c form.a -lm -lpthread -ldl -o form && ./form");
+  byoc_test_printed("this header is that of a shared object, which has to be named");
+  byoc_test_shell(0, "byoc build tiny.onnx -o form.a");
+  byoc_test_printed(warned);
+  byoc_test_printed("a shared object and becomes that of 'form.a'");
+}
+
 static void test_18_5_refusals(void **state) {
   (void)state;
   byoc_test_shell(1, "byoc build tiny.onnx -t dnnl -o refused.a; code=$?; ls refused*; exit $code");
@@ -57,6 +82,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_18_5_two_models_in_a_static_program),
       cmocka_unit_test(test_18_5_names_and_bytes),
+      cmocka_unit_test(test_18_5_header_of_the_other_form),
       cmocka_unit_test(test_18_5_refusals),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
