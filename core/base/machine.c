@@ -105,6 +105,9 @@ byoc_status_t byoc_machine_of_triple(const char *triple, byoc_diag_t *diag, byoc
       "'%.64s' is not the triple of a machine that byoc knows; those of Linux look like %s, and there are %s", triple,
       byoc_machine_host_triple(), all);
   const char *nearest = byoc_nearest_match(first, names, BYOC_MACHINE_COUNT);
-  if (nearest != NULL && strcmp(nearest, first) != 0) byoc_diag_hint(diag, "did you mean '%s-linux-gnu'?", nearest);
+  const bool is_machine = nearest != NULL && strcmp(nearest, first) == 0;
+  if (nearest != NULL && (!is_machine || strchr(triple, '-') == NULL)) {
+    byoc_diag_hint(diag, "did you mean '%s-linux-gnu%s'?", nearest, strcmp(nearest, "arm") == 0 ? "eabihf" : "");
+  }
   return status;
 }

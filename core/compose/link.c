@@ -43,6 +43,20 @@ static void add_files(byoc_command_t *command, const byoc_link_job_t *job) {
   }
 }
 
+// clang compiles for every machine, and links for those whose linker and C library are there.
+static byoc_status_t link_by(byoc_command_t *command, const char *compiler, byoc_diag_t *diag) {
+  static const char option[] = "clang --target=";
+  const byoc_status_t status = byoc_command_run(command, "linking", NULL, diag);
+  if (status != BYOC_OK && diag != NULL && diag->hint[0] == '\0' && byoc_starts_with(compiler, option)) {
+    const char *triple = compiler + strlen(option);
+    byoc_diag_hint(diag,
+                   "clang needs the linker and the C library of that machine: install the Debian package gcc-%s (for "
+                   "musl: musl-tools), or name a compiler with the target \"c -cc=PROGRAM\"",
+                   triple);
+  }
+  return status;
+}
+
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   const char *compiler = NULL;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_c_compiler_find(job->compiler, diag, &compiler), "linking");
@@ -79,7 +93,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
     byoc_command_add(&command, parts[i]);
   }
   byoc_command_work_in(&command, folder);
-  status = byoc_command_run(&command, "linking", NULL, diag);
+  status = link_by(&command, compiler, diag);
 
 cleanup:
   byoc_free(allocator, folder);
@@ -101,7 +115,7 @@ byoc_status_t byoc_link_relocatable(const byoc_link_job_t *job, byoc_diag_t *dia
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) byoc_command_add(&command, flags[i]);
     add_files(&command, job);
     byoc_command_work_in(&command, folder);
-    status = byoc_command_run(&command, "linking", NULL, diag);
+    status = link_by(&command, compiler, diag);
   }
   byoc_free(allocator, folder);
   byoc_command_deinit(&command);

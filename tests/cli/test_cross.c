@@ -232,6 +232,23 @@ static void test_18_6_what_other_machines_do_without(void **state) {
   byoc_test_printed("is code for x86_64, and the artifact is for aarch64");
 }
 
+// clang compiles for another machine, whose linker is not installed.
+static void test_18_6_no_linker(void **state) {
+  (void)state;
+  need("aarch64-linux-gnu-gcc");
+  byoc_test_shell(0, "mkdir -p fake && printf '#!/bin/sh\nshift\ncase \" $* \" in *\" -shared \"* | *\" -r \"*)\n"
+                     "  echo \"ld: unrecognised emulation mode\" >&2\n  exit 1\nesac\n"
+                     "exec aarch64-linux-gnu-gcc \"$@\"\n' > fake/clang && chmod +x fake/clang");
+  static const char *const forms[] = {"so", "o"};
+  for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+    byoc_test_shell(1, "PATH=$PWD/fake:$PATH byoc build vision.onnx -t c --triple aarch64-linux-uclibc -o model.%s",
+                    forms[i]);
+    byoc_test_printed("linking failed");
+    byoc_test_printed("hint: clang needs the linker and the C library of that machine: install the Debian package "
+                      "gcc-aarch64-linux-uclibc");
+  }
+}
+
 static void test_18_6_wrong_triples(void **state) {
   (void)state;
   byoc_test_shell(2, "byoc build vision.onnx --triple sparc-linux-gnu -o model.so");
@@ -259,6 +276,7 @@ int main(void) {
       cmocka_unit_test(test_18_6_old_libc),
       cmocka_unit_test(test_18_6_missing_feature),
       cmocka_unit_test(test_18_6_what_other_machines_do_without),
+      cmocka_unit_test(test_18_6_no_linker),
       cmocka_unit_test(test_18_6_wrong_triples),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);

@@ -53,6 +53,14 @@ static void test_wrong_triples(void **state) {
   byoc_machine_t machine;
   assert_int_equal(byoc_machine_of_triple("aarch46-linux-gnu", &diag, &machine), BYOC_INVALID_ARGUMENT);
   assert_string_equal(diag.hint, "did you mean 'aarch64-linux-gnu'?");
+  static const char *const bare[][2] = {{"aarch64", "did you mean 'aarch64-linux-gnu'?"},
+                                        {"arm", "did you mean 'arm-linux-gnueabihf'?"},
+                                        {"x86_64-w64-mingw32", ""}};
+  for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); ++i) {
+    byoc_diag_clear(&diag);
+    assert_int_equal(byoc_machine_of_triple(bare[i][0], &diag, &machine), BYOC_INVALID_ARGUMENT);
+    assert_string_equal(diag.hint, bare[i][1]);
+  }
 }
 
 static void test_numbers(void **state) {
