@@ -150,10 +150,26 @@ static void test_18_9_npz(void **state) {
   byoc_test_printed("f32[2,4] = 1 5 -2 5 0.5 3 ...");
   byoc_test_shell(1, RUN "vector.byoc -i stranger.npz");
   byoc_test_printed("stranger.npz holds no array that is called as an input of the model");
+  byoc_test_printed("hint: it has 'x'");
   byoc_test_shell(1, "cp p.png fake.npz; " RUN "vector.byoc -i fake.npz");
   byoc_test_printed("'fake.npz' is not a .npz file that can be read");
   byoc_test_shell(2, RUN "vector.byoc -i stored.npz -i x.npy");
   byoc_test_printed("--input gives 'x' twice");
+}
+
+// The only input and the only output need no name; of several, the hint lists the names.
+static void test_18_9_names_left_out(void **state) {
+  (void)state;
+  byoc_test_shell(0, RUN "vector.byoc -i x.npy -e x.npy");
+  byoc_test_printed("y: as expected");
+  byoc_test_shell(1, RUN "vector.byoc -i x.npy -e absent.npy");
+  byoc_test_printed("cannot open 'absent.npy'");
+  byoc_test_shell(2, RUN "two.byoc -i x.npy");
+  byoc_test_printed("--input takes NAME=FILE, not 'x.npy': the model has several inputs");
+  byoc_test_printed("hint: it has 'a', 'b'");
+  byoc_test_shell(2, RUN "vector.byoc -i x.npy -e z=x.npy");
+  byoc_test_printed("the model has no output 'z'");
+  byoc_test_shell(0, "byoc build vector.byoc -o vector.so -t c && byoc bench vector.so --runs 1 -i x.npy");
 }
 
 static void test_18_9_top(void **state) {
@@ -171,11 +187,9 @@ static void test_18_9_top(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_9_pictures),
-      cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
-      cmocka_unit_test(test_18_9_files_of_all_forms),
-      cmocka_unit_test(test_18_9_npz),
-      cmocka_unit_test(test_18_9_top),
+      cmocka_unit_test(test_18_9_pictures),           cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
+      cmocka_unit_test(test_18_9_files_of_all_forms), cmocka_unit_test(test_18_9_npz),
+      cmocka_unit_test(test_18_9_names_left_out),     cmocka_unit_test(test_18_9_top),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -306,7 +306,7 @@ int byoc_main_run(int argc, char **argv) {
       {"labels", 0, BYOC_OPT_TEXT, &options.labels, "FILE", "with --top: their names, one in each line"},
       {"random", 0, BYOC_OPT_FLAG, &options.random, "", "draw the inputs that are not given"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of --random (default 0)"},
-      {"expect", 'e', BYOC_OPT_LIST, &options.expected, "NAME=FILE.npy", "what an output must be"},
+      {"expect", 'e', BYOC_OPT_LIST, &options.expected, "[NAME=]FILE.npy", "what an output must be"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
@@ -333,7 +333,7 @@ int byoc_main_run(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc run",
-      .synopsis = "ARTIFACT|MODEL ... [--input [NAME=]FILE] [--expect NAME=FILE.npy] [options]",
+      .synopsis = "ARTIFACT|MODEL ... [--input [NAME=]FILE] [--expect [NAME=]FILE.npy] [options]",
       .summary = "run an artifact or a model once, and compare its results",
       .operands = operands,
       .more_operands = is_for_ranks(argc, argv) ? &options.files : NULL,

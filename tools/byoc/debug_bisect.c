@@ -313,7 +313,8 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       {"layout", 0, BYOC_OPT_TEXT, &session->layout, "HOW", "as for byoc build"},
       {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "leave this pass out"},
       BYOC_DIM_ROW(*session),
-      {"input", 'i', BYOC_OPT_LIST, &options.model.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
+      {"input", 'i', BYOC_OPT_LIST, &options.model.inputs, "[NAME=]FILE",
+       "an input's values, as byoc run takes them (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.model.seed, "N", "seed of the random inputs (default 0)"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.tolerance.rtol, "X", "relative tolerance (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.tolerance.atol, "X", "absolute tolerance (default 1e-4)"},
@@ -324,7 +325,7 @@ int byoc_main_debug_bisect(int argc, char **argv) {
   static const char *const operands[] = {"a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc debug bisect",
-      .synopsis = "MODEL --target TARGETS [--input NAME=FILE.npy] [options]",
+      .synopsis = "MODEL --target TARGETS [--input [NAME=]FILE] [options]",
       .summary = "find the region that makes the outputs differ from those of a reference",
       .operands = operands,
       .rows = rows,

@@ -94,9 +94,24 @@ void byoc_ports_deinit(byoc_ports_t *ports) {
 
 // ---- names and types ----
 
+void byoc_ports_hint(const byoc_ports_t *ports, byoc_diag_t *diag) {
+  char names[400] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < ports->count && used < sizeof(names); ++i) {
+    used += (size_t)snprintf(names + used, sizeof(names) - used, "%s'%s'", i ? ", " : "", ports->items[i].name);
+  }
+  byoc_diag_hint(diag, "it has %s", names);
+}
+
 // Splits NAME=FILE at the last '=' before a file, so that a name may contain one.
 byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const char *option, const char *kind,
                               byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path) {
+  const char *equals = strchr(item, '=');
+  if (ports->count == 1 && (equals == NULL || byoc_file_exists(item))) {
+    *out_port = &ports->items[0];
+    *out_path = item;
+    return BYOC_OK;
+  }
   for (size_t i = 0; i < ports->count; ++i) {
     size_t size = strlen(ports->items[i].name);
     if (strncmp(ports->items[i].name, item, size) == 0 && item[size] == '=') {
@@ -105,18 +120,12 @@ byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const
       return BYOC_OK;
     }
   }
-  const char *equals = strchr(item, '=');
-  if (equals == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes NAME=FILE, not '%s'", option, item);
-  }
   byoc_status_t status =
-      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the model has no %s '%.*s'", kind, (int)(equals - item), item);
-  char names[400] = "";
-  size_t used = 0;
-  for (size_t i = 0; i < ports->count && used < sizeof(names); ++i) {
-    used += (size_t)snprintf(names + used, sizeof(names) - used, "%s'%s'", i ? ", " : "", ports->items[i].name);
-  }
-  byoc_diag_hint(diag, "it has %s", names);
+      equals == NULL ? byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                                       "--%s takes NAME=FILE, not '%s': the model has several %ss", option, item, kind)
+                     : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the model has no %s '%.*s'", kind,
+                                       (int)(equals - item), item);
+  byoc_ports_hint(ports, diag);
   return status;
 }
 

@@ -64,7 +64,7 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
 byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, naming the first input that is not filled.
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);
-// Compares outputs with NAME=FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line per comparison;
+// Compares outputs with [NAME=]FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line per comparison;
 // BYOC_MISMATCH with the first and the worst element if they differ.
 byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
                                  byoc_diag_t *diag);
@@ -75,9 +75,11 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
 void byoc_ports_print(const byoc_ports_t *ports);
 
 // ---- what the parts of this room share ----
-// The port that an item NAME=FILE of --option names, and the file.
+// The port that an item NAME=FILE of --option names, and the file. A FILE alone is that of the only port there is.
 byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const char *option, const char *kind,
                               byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path);
+// A hint with the names of all.
+void byoc_ports_hint(const byoc_ports_t *ports, byoc_diag_t *diag);
 // "f32[N,4]"
 void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size);
 // Reads a tensor of the port's type, or of the items that it holds: BYOC_INVALID_DATA if the file has another type or

@@ -53,20 +53,19 @@ static byoc_status_t read_npz(byoc_ports_t *inputs, const char *path, byoc_diag_
   npz_reader_t reader = {.inputs = inputs, .path = path};
   BYOC_RETURN_IF_ERROR(byoc_npz_visit(path, byoc_allocator_system(), read_npz_array, &reader, diag));
   if (reader.count > 0) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s holds no array that is called as an input of the model", path);
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_DATA, "%s holds no array that is called as an input of the model", path);
+  byoc_ports_hint(inputs, diag);
+  return status;
 }
 
-// The input of an item: the one that it names, or the only one there is.
+// The input of an item; none if it is of several arrays.
 static byoc_status_t find_input(const byoc_ports_t *inputs, const char *item, byoc_diag_t *diag, byoc_port_t **out_port,
                                 const char **out_path) {
   const bool may_be_path = strchr(item, '=') == NULL || byoc_file_exists(item);
   *out_path = item;
   *out_port = NULL;
   if (may_be_path && byoc_ends_with(item, ".npz")) return BYOC_OK; // names its inputs itself
-  if (may_be_path && inputs->count == 1) {
-    *out_port = &inputs->items[0];
-    return BYOC_OK;
-  }
   return byoc_ports_find(inputs, item, "input", "input", diag, out_port, out_path);
 }
 
