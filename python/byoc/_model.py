@@ -65,6 +65,26 @@ def _close(handle: int, path: str, identity: Tuple[int, int, int]) -> None:
         _ctypes.dlclose(handle)
 
 
+_MACHINES = {40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}  # e_machine of ELF
+
+
+def _reason(path: str, error: OSError) -> str:
+    """Why the loader refused a file. Of one for another machine it says that there is none."""
+    try:
+        with open(path, "rb") as file, open("/proc/self/exe", "rb") as program:
+            head, own = file.read(20), program.read(20)
+    except OSError:
+        return f"'{path}' cannot be loaded: {error}"
+    if head.startswith(b"!<arch>\n"):
+        return f"'{path}' is a static library, which is linked into programs: build a .so to load"
+    if not head.startswith(b"\x7fELF"):
+        return f"'{path}' is not an artifact: byoc.build makes one of a model"
+    if len(head) == 20 and head[18:] != own[18:]:
+        mine, its = (_MACHINES.get(text[18] + 256 * text[19], "another machine") for text in (own, head))
+        return f"'{path}' was made for {its}, and this machine is {mine}"
+    return f"'{path}' cannot be loaded: {error}"
+
+
 class _Library:
     """An open artifact. It is closed when its model and all contexts are gone; at the end of the process it stays open,
     because threads of contexts may be in it."""
@@ -82,7 +102,7 @@ class _Library:
             try:
                 library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
             except OSError as error:
-                raise Error(f"'{path}' cannot be loaded: {error}", 5) from None
+                raise Error(_reason(path, error), 5) from None
             _open.setdefault(path, []).append(identity)
         weakref.finalize(self, _close, library._handle, path, identity).atexit = False
         self.path = path
@@ -223,7 +243,8 @@ class Context:
         if len(args) == 1 and isinstance(args[0], Mapping):
             named, args = {**args[0], **named}, ()
         if len(args) > len(infos):
-            raise TypeError(f"'{self.model.name}' takes {len(infos)} inputs, not {len(args)}")
+            plural = "" if len(infos) == 1 else "s"
+            raise TypeError(f"'{self.model.name}' takes {len(infos)} input{plural}, not {len(args)}")
         values = dict(zip((info.name for info in infos), args))
         for name, value in named.items():
             if name in values:

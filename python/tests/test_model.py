@@ -134,7 +134,7 @@ class Static(InFolder):
             (ValueError, r"shape \[2, 4\], not \[3, 4\]", lambda: self.model(array(3, 4))),
             (TypeError, "'x' is not given", lambda: self.model()),
             (TypeError, "no input 'z'", lambda: self.model(z=x)),
-            (TypeError, "takes 1 inputs, not 2", lambda: self.model(x, x)),
+            (TypeError, "takes 1 input, not 2", lambda: self.model(x, x)),
             (TypeError, "given twice", lambda: self.model(x, x=x)),
             (TypeError, "no output 'z'", lambda: self.model.run(x, outputs={"z": x})),
             (ValueError, "output 'y' has shape", lambda: self.model.run(x, outputs={"y": x})),
@@ -219,10 +219,22 @@ class Static(InFolder):
         self.assertFalse(is_open())
 
     def test_no_artifact(self):
-        with open(self.path("text.so"), "w") as file:
-            file.write("text")
-        with self.assertRaisesRegex(byoc.Error, "cannot be loaded"):
-            byoc.load(self.path("text.so"))
+        with open(self.model.path, "rb") as file:
+            whole = file.read()
+        other = b"\x02\x01" if whole[18:20] != b"\x02\x01" else b"\x03\x01"  # no machine that byoc is built for
+        for content, reason in (
+            (b"text", "is not an artifact: byoc.build makes one"),
+            (b"!<arch>\n", "is a static library, which is linked into programs"),
+            (whole[:64], "cannot be loaded"),
+            (whole[:18] + other + whole[20:], "was made for another machine, and this machine is "),
+            (whole[:18] + b"\xb7\x00" + whole[20:], "was made for aarch64, and"),
+        ):
+            if content == whole:
+                continue
+            with open(self.path("text.so"), "wb") as file:
+                file.write(content)
+            with self.assertRaisesRegex(byoc.Error, reason):
+                byoc.load(self.path("text.so"))
         with self.assertRaises(FileNotFoundError):
             byoc.load(self.path("nowhere.so"))
 
