@@ -356,6 +356,26 @@ static void test_c10_page_is_used(void **state) {
   byoc_test_printed("<title>seen 2 1 Conv 1 0 0 true true true 1 true</title>");
 }
 
+// A tall graph is first seen from its top, also where another node than the first one stands there.
+static void test_18_page_begins_at_the_top(void **state) {
+  (void)state;
+  if (byoc_test_try_shell("command -v chromium") != 0) {
+    print_message("skipped: there is no chromium\n");
+    skip();
+  }
+  byoc_test_shell(
+      0, "(printf 'module {opset_import. = 17} {\\n  func @main(%%%%x : f32[4], %%%%v0 : f32[4]) -> (%%%%y : f32[4]) {"
+         "\\n    %%%%late = Exp@13(%%%%x) : f32[4]\\n'; for i in $(seq 40); do printf "
+         "'    %%%%v%%d = Tanh@13(%%%%v%%d) : f32[4]\\n' $i $((i - 1)); done; printf "
+         "'    %%%%y = Add@14(%%%%v40, %%%%late) : f32[4]\\n    return %%%%y\\n  }\\n}\\n') > tall.byoc && "
+         "byoc explain tall.byoc --plan=greedy --target c --html page.html");
+  byoc_test_shell(0, "printf '<script>document.title = `top ${Math.round(Math.min(...drawn.map((e) => e.y * view.k + "
+                     "view.y)))}`</script>' >> page.html && chromium --headless --no-sandbox --disable-gpu "
+                     "--user-data-dir=\"$PWD/profile\" --dump-dom \"file://$PWD/page.html\" 2> messages.txt | "
+                     "grep '<title>top'");
+  byoc_test_printed("<title>top 20</title>");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c10_tables),
@@ -373,6 +393,7 @@ int main(void) {
       cmocka_unit_test(test_c10_page_is_one_file),
       cmocka_unit_test(test_c10_page_in_a_browser),
       cmocka_unit_test(test_c10_page_is_used),
+      cmocka_unit_test(test_18_page_begins_at_the_top),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -55,6 +55,9 @@ static void test_18_totals_cover_all(void **state) {
   byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass; c' --profile");
   byoc_test_shell(0, "byoc profile vision.so --runs 5 --json v.json --html v.html > v.txt && "
                      "grep '^operators  *target ' v.txt && ! grep -ohE '[0-9]{3,}%%' v.txt v.html | grep -v '^100%%$'");
+  // No label of the time line is cut off.
+  byoc_test_shell(0, "grep -oE 'x=\"[0-9.]+\" y=\"[0-9]+\">[0-9.e+-]+ ms<' v.html | "
+                     "awk -F'\"' '$2 > 1102 { cut = 1 } END { exit cut || NR == 0 }'");
   json_t *root = read_json("v.json"), *entry;
   size_t index, count = 0, steps = 0;
   double total_us = 0, step_us = 0;

@@ -8,7 +8,7 @@
 #include "core/base/visible.h"
 #include "profile.h"
 
-enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420 };
+enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420, TICK_LABEL = 60 };
 
 extern const unsigned char byoc_embed_page_colours_css[], byoc_embed_page_profile_css[];
 
@@ -113,10 +113,12 @@ static void append_timeline(const byoc_profile_t *profile, byoc_string_t *out) {
                       span / 1e6, has_nodes ? "; nodes of engines below their instruction" : "", WIDTH, bottom + 24);
   double tick = tick_of(span);
   for (double at = 0; at <= span; at += tick) {
-    byoc_string_appendf(out,
-                        "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>"
-                        "<text class=\"small\" x=\"%.1f\" y=\"%d\">%g ms</text>\n",
-                        at * scale, at * scale, bottom + 4, at * scale + 2, bottom + 18, at / 1e6);
+    const double x = at * scale;
+    byoc_string_appendf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>", x, x, bottom + 4);
+    if (x + TICK_LABEL <= WIDTH) { // the last one may not fit
+      byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%g ms</text>", x + 2, bottom + 18, at / 1e6);
+    }
+    byoc_string_append(out, "\n");
   }
   for (size_t i = 0; i < profile->events.count; ++i) {
     const byoc_profile_event_t *event = &profile->events.data[i];

@@ -94,7 +94,7 @@ function firstView() {
   const seen = drawn.filter((entry) => entry.y < canvas.clientHeight / view.k);
   const middle = seen.reduce((sum, entry) => sum + entry.x, 0) / Math.max(seen.length, 1);
   view.x = canvas.clientWidth / 2 - (middle + NODE_W / 2) * view.k;
-  view.y = 20 - Math.min(drawn[0].y, 40) * view.k;
+  view.y = 20 - [...drawn, ...frames].reduce((top, { y }) => Math.min(top, y), Infinity) * view.k;
   show();
 }
 

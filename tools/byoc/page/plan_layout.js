@@ -284,7 +284,7 @@ function layoutBlock(block) {
     }));
     // From the frame to where the inner layout begins, and back.
     for (const [source, i] of inner.inputs) {
-      scene.edges.push({ d: `M${inside.middles[i]},${-top}V0`, dx: x + indent, dy: y + top, source, readers: [...group.nodes.filter((n) => block.nodes[n].edges.some((e) => e.from === source))] });
+      scene.edges.push({ d: `M${inside.middles[i]},${-top}V${inside.placed[i].y}`, dx: x + indent, dy: y + top, source, readers: [...group.nodes.filter((n) => block.nodes[n].edges.some((e) => e.from === source))] });
     }
     for (const [source, i] of inner.outputs) {
       scene.edges.push({ d: `M${inside.middles[i]},${inside.height}V${items[g].h - top}`, dx: x + indent, dy: y + top, source, readers: [...group.leaving.get(source)] });

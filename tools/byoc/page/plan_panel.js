@@ -138,7 +138,7 @@ function rivals() {
       html("div", { class: row.isThis ? "chosen" : "", style: "display:flex;gap:8px" }, html("span", { style: "flex:1;overflow-wrap:anywhere" }, row.name), html("span", {}, Number.isNaN(value(row)) ? "not known" : costText(value(row))),
         !isWhole && typeof row.whole_ns === "number" ? html("span", { class: "faint" }, `whole ${costText(row.whole_ns)}`) : null,
         typeof row.whole_mib === "number" ? html("span", { class: "faint" }, `${row.whole_mib.toFixed(1)} MiB`) : null),
-      bar(value(row) / most || 0, row.isThis)])];
+      Number.isNaN(value(row)) ? html("div", { class: "gap" }) : bar(value(row) / most || 0, row.isThis)])];
 }
 
 function dearest() {
