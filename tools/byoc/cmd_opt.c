@@ -84,10 +84,6 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
                                       .switches = &session->setup.switches,
                                       .more = more,
                                       .more_count = more_count};
-  // Passes and placement rely on operands and attributes that fit; a text may say anything.
-  if (options->passes != NULL || options->session.targets.count > 0) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_module(session->setup.build.module, diag));
-  }
   if (options->passes != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->setup.build.module, &passes, diag));
   }
