@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ops/axes.h"
+#include "core/ops/tile.h"
 #include "core/ops/util.h"
 #include "core/ops/window.h"
 
@@ -115,60 +116,125 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// y[n, m, o] = bias[m] + sum over c, tap with o + pad - tap * dilation = i * stride of x[n, c, i] * w[c, m, tap]
-static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_type_t *x = node->operands[0]->type, *w = node->operands[1]->type, *y = node->results[0]->type;
-  const byoc_loop_buffer_t *x_buffer = byoc_lower_operand_buffer(lower, node, 0);
-  const byoc_loop_buffer_t *w_buffer = byoc_lower_operand_buffer(lower, node, 1);
-  byoc_graph_module_t *module = node->function->module;
-  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
+// What the loops over one plane of the result share.
+typedef struct {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
+  const byoc_node_t *node;
+  const byoc_type_t *x, *w, *y;
+  const byoc_loop_buffer_t *x_buffer, *w_buffer, *sums;
+  byoc_dtype_t dtype; // of the sums
   transposed_t t;
-  BYOC_RETURN_IF_ERROR(read_transposed(&infer, x, w, &t));
-  byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *group_rows = byoc_emit_dim(b, w, 1);
-  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_node_int(node, "group"));
-  const byoc_loop_expr_t *group_channels = BYOC_LDIV(b, byoc_emit_dim(b, x, 1), groups);
+  int32_t last; // spatial axis
+  const byoc_loop_expr_t *zero, *first, *group_channels;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *in[BYOC_MAX_RANK], *weight[BYOC_MAX_RANK];
-  const byoc_loop_expr_t *p = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "p", zero, byoc_emit_extent(b, y, 0, 2));
-  byoc_emit_unravel(b, y, 0, 2, p, at);
-  at[0] = byoc_loop_let(b, "n", at[0]), at[1] = byoc_loop_let(b, "m", at[1]);
-  const byoc_loop_expr_t *first =
-      byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LDIV(b, at[1], group_rows), group_channels));
-  for (int32_t d = 0; d < t.spatial; ++d) {
-    at[2 + d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "at", zero, byoc_emit_dim(b, y, 2 + d));
-  }
-  const byoc_loop_expr_t *start = byoc_has_operand(node, 2)
-                                      ? byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 2, &at[1]))
-                                      : byoc_loop_const(b, dtype, 0.0);
-  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", start);
-  in[0] = at[0], weight[1] = BYOC_LMOD(b, at[1], group_rows);
+} plane_t;
+
+// at + pad - tap * dilation along an axis: stride times what the tap reads, if that is whole.
+static const byoc_loop_expr_t *far_of(plane_t *p, int32_t d, const byoc_loop_expr_t *at, const byoc_loop_expr_t *tap) {
+  const byoc_loop_expr_t *far = BYOC_LADD(p->b, at, byoc_loop_dim(p->b, p->t.pad[d]));
+  return byoc_loop_let(p->b, "far", BYOC_LSUB(p->b, far, BYOC_LMUL(p->b, tap, byoc_loop_int(p->b, p->t.dilation[d]))));
+}
+
+// Opens loops over the taps of all axes but the last one, and a block for those that read something.
+static int32_t open_outer_taps(plane_t *p) {
+  byoc_loop_builder_t *b = p->b;
   const byoc_loop_expr_t *fits = NULL;
-  for (int32_t d = 0; d < t.spatial; ++d) {
-    const byoc_loop_expr_t *tap = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", zero, byoc_loop_int(b, t.kernel[d]));
-    const byoc_loop_expr_t *stride = byoc_loop_int(b, t.stride[d]);
-    const byoc_loop_expr_t *far = BYOC_LADD(b, at[2 + d], byoc_loop_dim(b, t.pad[d]));
-    far = byoc_loop_let(b, "far", BYOC_LSUB(b, far, BYOC_LMUL(b, tap, byoc_loop_int(b, t.dilation[d]))));
-    weight[2 + d] = tap;
-    in[2 + d] = byoc_loop_let(b, "in", BYOC_LDIV(b, far, stride));
-    const byoc_loop_expr_t *whole = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, BYOC_LMUL(b, in[2 + d], stride), far);
-    whole =
-        byoc_loop_binary(b, BYOC_LOOP_OP_AND, whole, byoc_emit_within(b, in[2 + d], zero, byoc_emit_dim(b, x, 2 + d)));
+  for (int32_t d = 0; d < p->last; ++d) {
+    const byoc_loop_expr_t *stride = byoc_loop_int(b, p->t.stride[d]), *size = byoc_emit_dim(b, p->x, 2 + d);
+    p->weight[2 + d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", p->zero, byoc_loop_int(b, p->t.kernel[d]));
+    const byoc_loop_expr_t *far = far_of(p, d, p->at[2 + d], p->weight[2 + d]);
+    p->in[2 + d] = byoc_loop_let(b, "in", BYOC_LDIV(b, far, stride));
+    const byoc_loop_expr_t *whole = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, BYOC_LMUL(b, p->in[2 + d], stride), far);
+    whole = byoc_loop_binary(b, BYOC_LOOP_OP_AND, whole, byoc_emit_within(b, p->in[2 + d], p->zero, size));
     fits = fits ? byoc_loop_binary(b, BYOC_LOOP_OP_AND, fits, whole) : whole;
   }
-  byoc_loop_if(b, fits);
-  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "c", zero, group_channels);
-  in[1] = weight[0] = BYOC_LADD(b, first, channel);
-  const byoc_loop_expr_t *value = byoc_loop_load(b, x_buffer, byoc_loop_linear_index(b, x->rank, x->dims, in));
-  const byoc_loop_expr_t *factor = byoc_loop_load(b, w_buffer, byoc_loop_linear_index(b, w->rank, w->dims, weight));
-  value = BYOC_LMUL(b, byoc_emit_as(b, dtype, value), byoc_emit_as(b, dtype, factor));
-  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, value));
+  if (fits) byoc_loop_if(b, fits);
+  return p->last + (fits != NULL);
+}
+
+// Adds what one tap of the last axis contributes to the sums of the elements q * stride + phase, q from low to high:
+// x at q + shift. Only taps of this phase contribute.
+static void add_tap(plane_t *p, const byoc_loop_expr_t *phase, const byoc_loop_expr_t *low,
+                    const byoc_loop_expr_t *high) {
+  byoc_loop_builder_t *b = p->b;
+  const int32_t axis = 2 + p->last;
+  const byoc_loop_expr_t *stride = byoc_loop_int(b, p->t.stride[p->last]);
+  p->weight[axis] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", p->zero, byoc_loop_int(b, p->t.kernel[p->last]));
+  const byoc_loop_expr_t *far = far_of(p, p->last, phase, p->weight[axis]);
+  byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, BYOC_LMOD(b, far, stride), p->zero));
+  const byoc_loop_expr_t *shift = byoc_loop_let(b, "shift", BYOC_LDIV(b, far, stride));
+  const byoc_loop_expr_t *begin = BYOC_LMAX(b, low, BYOC_LSUB(b, p->zero, shift));
+  const byoc_loop_expr_t *end = BYOC_LMIN(b, high, BYOC_LSUB(b, byoc_emit_dim(b, p->x, axis), shift));
+  begin = byoc_loop_let(b, "begin", BYOC_LMIN(b, begin, high));
+  end = byoc_loop_let(b, "end", BYOC_LMAX(b, end, begin));
+
+  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "c", p->zero, p->group_channels);
+  p->in[1] = p->weight[0] = byoc_loop_let(b, "source", BYOC_LADD(b, p->first, channel));
+  p->in[axis] = shift;
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_loop_linear_index(b, p->x->rank, p->x->dims, p->in));
+  const byoc_loop_expr_t *factor =
+      byoc_loop_load(b, p->w_buffer, byoc_loop_linear_index(b, p->w->rank, p->w->dims, p->weight));
+  factor = byoc_loop_let(b, "a", byoc_emit_as(b, p->dtype, factor));
+  const byoc_loop_expr_t *q = byoc_loop_for(b, BYOC_LOOP_VECTOR, "q", begin, end);
+  const byoc_loop_expr_t *value = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->x_buffer, BYOC_LADD(b, from, q)));
+  const byoc_loop_expr_t *slot = BYOC_LSUB(b, q, low);
+  value = BYOC_LADD(b, byoc_loop_load(b, p->sums, slot), BYOC_LMUL(b, value, factor));
+  byoc_loop_store(b, p->sums, slot, value);
+  byoc_emit_close(b, 4);
+}
+
+// y[n, m, o] = bias[m] + sum over c, tap with o + pad - tap * dilation = i * stride of x[n, c, i] * w[c, m, tap]
+//
+// A line of the result is computed phase by phase of the stride, in stretches: a tap belongs to one phase, and what it
+// reads for the elements of a phase lies side by side.
+static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t *node) {
+  enum { STRETCH = 64 };
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  plane_t plane = {.lower = lower, .b = b, .node = node, .zero = byoc_loop_int(b, 0)}, *p = &plane;
+  p->x = node->operands[0]->type, p->w = node->operands[1]->type, p->y = node->results[0]->type;
+  p->x_buffer = byoc_lower_operand_buffer(lower, node, 0), p->w_buffer = byoc_lower_operand_buffer(lower, node, 1);
+  byoc_graph_module_t *module = node->function->module;
+  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
+  BYOC_RETURN_IF_ERROR(read_transposed(&infer, p->x, p->w, &p->t));
+  p->dtype = byoc_compute_dtype(p->x->dtype);
+  p->last = p->t.spatial - 1;
+  const int32_t axis = 2 + p->last;
+  const byoc_loop_expr_t *group_rows = byoc_emit_dim(b, p->w, 1);
+  p->group_channels = BYOC_LDIV(b, byoc_emit_dim(b, p->x, 1), byoc_loop_int(b, byoc_node_int(node, "group")));
+
+  const byoc_loop_expr_t *all = byoc_emit_extent(b, p->y, 0, 2);
+  byoc_emit_unravel(b, p->y, 0, 2, byoc_loop_for(b, BYOC_LOOP_PARALLEL, "p", p->zero, all), p->at);
+  p->at[0] = p->in[0] = byoc_loop_let(b, "n", p->at[0]), p->at[1] = byoc_loop_let(b, "m", p->at[1]);
+  p->weight[1] = byoc_loop_let(b, "row", BYOC_LMOD(b, p->at[1], group_rows));
+  p->first = byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LDIV(b, p->at[1], group_rows), p->group_channels));
+  const byoc_loop_expr_t *start = byoc_loop_const(b, p->dtype, 0.0);
+  if (byoc_has_operand(node, 2)) {
+    start = byoc_loop_let(b, "bias", byoc_emit_as(b, p->dtype, byoc_emit_load(lower, node, 2, &p->at[1])));
+  }
+  p->sums = byoc_loop_allocate(b, "sums", p->dtype, STRETCH);
+  for (int32_t d = 0; d < p->last; ++d) {
+    p->at[2 + d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "at", p->zero, byoc_emit_dim(b, p->y, 2 + d));
+  }
+  const byoc_loop_expr_t *width = byoc_emit_dim(b, p->y, axis), *stride = byoc_loop_int(b, p->t.stride[p->last]);
+  const byoc_loop_expr_t *stretch = byoc_loop_int(b, STRETCH);
+  const byoc_loop_expr_t *phase = byoc_loop_for(b, BYOC_LOOP_SERIAL, "phase", p->zero, BYOC_LMIN(b, stride, width));
+  const byoc_loop_expr_t *count = BYOC_LADD(b, BYOC_LSUB(b, width, phase), BYOC_LSUB(b, stride, byoc_loop_int(b, 1)));
+  count = byoc_loop_let(b, "count", BYOC_LDIV(b, count, stride));
+  const byoc_loop_expr_t *parts = byoc_tile_count(b, count, STRETCH);
+  const byoc_loop_expr_t *part = byoc_loop_for(b, BYOC_LOOP_SERIAL, "part", p->zero, parts);
+  const byoc_loop_expr_t *low = byoc_loop_let(b, "low", BYOC_LMUL(b, part, stretch));
+  const byoc_loop_expr_t *high = byoc_loop_let(b, "high", BYOC_LMIN(b, count, BYOC_LADD(b, low, stretch)));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", p->zero, stretch);
+  byoc_loop_store(b, p->sums, i, start);
   byoc_loop_end(b);
-  byoc_loop_end(b);
-  for (int32_t d = 0; d < t.spatial; ++d) byoc_loop_end(b);
-  byoc_emit_store(lower, node, 0, at, sum);
-  for (int32_t d = 0; d < t.spatial; ++d) byoc_loop_end(b);
-  byoc_loop_end(b);
+  const int32_t opened = open_outer_taps(p);
+  add_tap(p, phase, low, high);
+  byoc_emit_close(b, opened);
+  const byoc_loop_expr_t *q = byoc_loop_for(b, BYOC_LOOP_VECTOR, "q", low, high);
+  p->at[axis] = BYOC_LADD(b, BYOC_LMUL(b, q, stride), phase);
+  byoc_emit_store(lower, node, 0, p->at, byoc_loop_load(b, p->sums, BYOC_LSUB(b, q, low)));
+  byoc_emit_close(b, p->last + 4);
   return BYOC_OK;
 }
 
