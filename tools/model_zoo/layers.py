@@ -66,7 +66,10 @@ IMAGE_LAYERS = {
     "conv_transpose_blocks": lambda: nn.ConvTranspose2d(4, 3, 2, stride=2),
     "conv_transpose_odd": lambda: nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1),
     "conv_transpose_uneven": lambda: nn.ConvTranspose2d(4, 3, (5, 4), stride=3, padding=(2, 1), bias=False),
-    "conv_transpose_gaps": lambda: nn.ConvTranspose2d(4, 3, (2, 1), stride=3), "batch_norm": lambda: nn.BatchNorm2d(4),
+    "conv_transpose_gaps": lambda: nn.ConvTranspose2d(4, 3, (2, 1), stride=3),
+    "conv_transpose_plain": lambda: nn.ConvTranspose2d(4, 3, 3, padding=2, dilation=2),
+    "conv_transpose_groups": lambda: nn.ConvTranspose2d(4, 8, 4, stride=2, padding=1, groups=4),
+    "batch_norm": lambda: nn.BatchNorm2d(4),
     "group_norm": lambda: nn.GroupNorm(2, 4), "instance_norm": lambda: nn.InstanceNorm2d(4, affine=True),
     "local_response_norm": lambda: nn.LocalResponseNorm(3), "max_pool": lambda: nn.MaxPool2d(3, 2, padding=1),
     "max_pool_ceil": lambda: nn.MaxPool2d(3, 2, ceil_mode=True), "avg_pool": lambda: nn.AvgPool2d(3, 2, padding=1),
@@ -109,6 +112,7 @@ ROW_LAYERS = {
 }
 SERIES_LAYERS = {
     "conv1d": lambda: nn.Conv1d(6, 8, 3), "conv1d_transpose": lambda: nn.ConvTranspose1d(6, 8, 3, stride=2),
+    "conv1d_transpose_plain": lambda: nn.ConvTranspose1d(6, 8, 3, padding=1),
     "max_pool1d": lambda: nn.MaxPool1d(2), "batch_norm1d": lambda: nn.BatchNorm1d(6),
     "avg_pool1d": lambda: nn.AvgPool1d(3, 1),
 }
