@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // split-transposed: a transposed convolution becomes a convolution that computes the phases of its result, as many as
 // the product of the strides, as channels, and the rearrangement of these: backends that multiply matrices take the
-// former. Without strides there is one phase, and nothing to rearrange.
+// former. Without strides there is one phase, and nothing to rearrange. Where phases have different numbers of taps, so
+// that many weights would be zeros, each phase has a convolution of its own.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
@@ -36,6 +37,8 @@ typedef struct {
 
 // With strides far above the kernel, almost all of the weights that would be made are zeros.
 enum { MOST_GROWTH = 9 };
+
+enum { MOST_PHASES_APART = 16 };
 
 static int64_t entry(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
   size_t count = 0;
@@ -95,15 +98,56 @@ static bool read_split(const byoc_node_t *node, split_t *s) {
   return true;
 }
 
-// Finds what the linear tap and phase of the convolution's weights read: an offset into a kernel. False: a zero.
-static bool find_tap(const split_t *s, int64_t tap, int64_t phase, int64_t *out_offset) {
+// The phases that one convolution computes: all of them, or one, with the taps that it has.
+typedef struct {
+  int64_t first, count;
+  int64_t taps[MOST_AXES], all_taps;
+} part_t;
+
+static part_t whole_part(const split_t *s) {
+  part_t part = {.count = s->phases, .all_taps = s->taps};
+  for (int32_t d = 0; d < s->spatial; ++d) part.taps[d] = s->axes[d].taps;
+  return part;
+}
+
+// At least one tap, which is a zero where the kernel has none for the phase.
+static part_t part_of_phase(const split_t *s, int64_t phase) {
+  part_t part = {.first = phase, .count = 1, .all_taps = 1};
+  for (int32_t d = s->spatial; d-- > 0; phase /= s->axes[d].stride) {
+    const axis_t *a = &s->axes[d];
+    const int64_t reach = a->stride == 1 ? a->kernel : (a->kernel - 1) * a->dilation + 1, i = phase % a->stride;
+    part.taps[d] = reach > i ? (reach - i + a->stride - 1) / a->stride : 1;
+    part.all_taps *= part.taps[d];
+  }
+  return part;
+}
+
+// Is a convolution for each phase better than one for all? It reads the same input again, and wants channels to fill
+// vectors with.
+static bool is_better_apart(const split_t *s) {
+  enum { FEWEST_ROWS = 16 };
+  if (s->phases == 1 || s->phases > MOST_PHASES_APART || s->rows < FEWEST_ROWS) return false;
+  int64_t taps = 0;
+  for (int64_t phase = 0; phase < s->phases; ++phase) {
+    const part_t part = part_of_phase(s, phase);
+    taps += part.all_taps;
+    for (int32_t d = 0; d < s->spatial; ++d) {
+      const int64_t fewer = s->axes[d].taps - part.taps[d];
+      if (fewer > s->axes[d].before) return false; // the convolution would begin within x
+    }
+  }
+  return 2 * s->taps * s->phases >= 3 * taps;
+}
+
+// Finds what the linear tap and phase of a convolution's weights read: an offset into a kernel. False: a zero.
+static bool find_tap(const split_t *s, const part_t *part, int64_t tap, int64_t phase, int64_t *out_offset) {
   int64_t offset = 0, scale = 1;
   for (int32_t d = s->spatial; d-- > 0;) {
     const axis_t *a = &s->axes[d];
     // A convolution reads its kernel the other way round.
-    int64_t at = (a->taps - 1 - tap % a->taps) * a->stride + phase % a->stride;
+    int64_t at = (part->taps[d] - 1 - tap % part->taps[d]) * a->stride + phase % a->stride;
     const int64_t dilation = a->stride == 1 ? 1 : a->dilation;
-    tap /= a->taps, phase /= a->stride;
+    tap /= part->taps[d], phase /= a->stride;
     if (at % dilation != 0 || at / dilation >= a->kernel) return false;
     offset += at / dilation * scale;
     scale *= a->kernel;
@@ -113,11 +157,11 @@ static bool find_tap(const split_t *s, int64_t tap, int64_t phase, int64_t *out_
 }
 
 // w[group, c, m, a * stride + i, ...] → [group, m, i, ..., c, taps - 1 - a, ...]
-static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s) {
+static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s, const part_t *part) {
   const byoc_value_t *weights = node->operands[1];
-  const int64_t all = s->groups * s->rows * s->phases;
+  const int64_t all = s->groups * s->rows * part->count;
   int64_t sizes[MOST_AXES + 2] = {all, s->channels};
-  for (int32_t d = 0; d < s->spatial; ++d) sizes[2 + d] = s->axes[d].taps;
+  for (int32_t d = 0; d < s->spatial; ++d) sizes[2 + d] = part->taps[d];
   const size_t size = (size_t)byoc_dtype_bits(weights->type->dtype) / 8;
   const char *from = weights->constant->data;
   void *data = NULL;
@@ -125,11 +169,12 @@ static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s) {
   if (made == NULL) return NULL;
   char *to = data;
   for (int64_t row = 0; row < all; ++row) {
-    const int64_t phase = row % s->phases, m = row / s->phases % s->rows, group = row / s->phases / s->rows;
+    const int64_t phase = part->first + row % part->count;
+    const int64_t m = row / part->count % s->rows, group = row / part->count / s->rows;
     for (int64_t c = 0; c < s->channels; ++c) {
-      for (int64_t tap = 0; tap < s->taps; ++tap, to += size) {
+      for (int64_t tap = 0; tap < part->all_taps; ++tap, to += size) {
         int64_t offset = 0;
-        const bool inside = find_tap(s, tap, phase, &offset);
+        const bool inside = find_tap(s, part, tap, phase, &offset);
         const int64_t at = ((group * s->channels + c) * s->rows + m) * s->kernel + offset;
         if (inside) memcpy(to, from + (size_t)at * size, size);
         if (!inside) memset(to, 0, size);
@@ -139,8 +184,9 @@ static byoc_value_t *phase_weights(const byoc_node_t *node, const split_t *s) {
   return made;
 }
 
-static byoc_value_t *phase_bias(const byoc_node_t *node, const split_t *s) {
-  const byoc_value_t *bias = node->operands[2];
+static byoc_value_t *phase_bias(const byoc_node_t *node, const split_t *s, const part_t *part) {
+  byoc_value_t *bias = node->operands[2];
+  if (part->count == 1) return bias;
   const int64_t count = s->groups * s->rows * s->phases;
   const size_t size = (size_t)byoc_dtype_bits(bias->type->dtype) / 8;
   void *data = NULL;
@@ -196,17 +242,21 @@ static byoc_value_t *reshape(byoc_node_t *node, byoc_value_t *value, int32_t ran
 }
 
 // [n, m * phases, q...] → [n, m, i..., q...] → [n, m, q, i, ...] → [n, m, q * stride + i, ...]
-static byoc_value_t *spread(byoc_node_t *node, const split_t *s, byoc_value_t *phases, byoc_diag_t *diag) {
+// With phases first, it begins as [n, phases * m, q...] → [n, i..., m, q...].
+static byoc_value_t *spread(byoc_node_t *node, const split_t *s, bool phases_first, byoc_value_t *phases,
+                            byoc_diag_t *diag) {
   enum { COPIED = 0, FOLLOWS = -1 }; // sizes, as Reshape means them
-  int64_t apart[2 * MOST_AXES + 2] = {COPIED, s->groups * s->rows}, order[2 * MOST_AXES + 2] = {0, 1};
+  const int32_t rows_at = phases_first ? 1 + s->spatial : 1, phases_at = phases_first ? 1 : 2;
+  int64_t apart[2 * MOST_AXES + 2] = {COPIED}, order[2 * MOST_AXES + 2] = {0, rows_at};
+  apart[rows_at] = s->groups * s->rows;
   int64_t together[MOST_AXES + 2] = {COPIED, s->groups * s->rows};
   for (int32_t d = 0; d < s->spatial; ++d) {
     const byoc_dim_t blocks = phases->type->dims[2 + d];
     const bool known = byoc_dim_is_constant(blocks);
-    apart[2 + d] = s->axes[d].stride;
+    apart[phases_at + d] = s->axes[d].stride;
     apart[2 + s->spatial + d] = known ? blocks.constant : FOLLOWS;
     order[2 + 2 * d] = 2 + s->spatial + d;
-    order[3 + 2 * d] = 2 + d;
+    order[3 + 2 * d] = phases_at + d;
     together[2 + d] = known ? blocks.constant * s->axes[d].stride : FOLLOWS;
   }
   const size_t rank = 2 * (size_t)s->spatial + 2;
@@ -217,32 +267,35 @@ static byoc_value_t *spread(byoc_node_t *node, const split_t *s, byoc_value_t *p
   return turned ? reshape(node, turned->results[0], s->spatial + 2, together, diag) : NULL;
 }
 
-static byoc_value_t *rearrange(byoc_node_t *node, const split_t *s, byoc_value_t *phases, byoc_diag_t *diag) {
+static byoc_value_t *rearrange(byoc_node_t *node, const split_t *s, bool phases_first, byoc_value_t *phases,
+                               byoc_diag_t *diag) {
   if (s->phases == 1) return phases;
-  if (!is_depth_to_space(s)) return spread(node, s, phases, diag);
-  const byoc_attribute_t order[] = {{.name = "blocksize", .kind = BYOC_ATTRIBUTE_INT, .i = s->axes[0].stride},
-                                    {.name = "mode", .kind = BYOC_ATTRIBUTE_STRING, .s = "CRD", .count = 3}};
+  if (!is_depth_to_space(s)) return spread(node, s, phases_first, phases, diag);
+  const byoc_attribute_t order[] = {
+      {.name = "blocksize", .kind = BYOC_ATTRIBUTE_INT, .i = s->axes[0].stride},
+      {.name = "mode", .kind = BYOC_ATTRIBUTE_STRING, .s = phases_first ? "DCR" : "CRD", .count = 3}};
   byoc_node_t *space = byoc_op_create_with(node->block, node, "", "DepthToSpace", &phases, 1, 1, order, 2, diag);
   return space && byoc_node_set_name(space, node->name) ? space->results[0] : NULL;
 }
 
-// ConvTranspose(x, w, strides) → Slice(DepthToSpace(Conv(x, w')))
-static byoc_status_t split(byoc_node_t *node, const split_t *s, byoc_diag_t *diag, size_t *changes) {
+// The convolution that computes a part of the phases; NULL: `diag` says why, or memory ran out.
+static byoc_value_t *convolve(byoc_node_t *node, const split_t *s, const part_t *part, byoc_diag_t *diag) {
   const bool has_bias = byoc_has_operand(node, 2);
-  byoc_value_t *operands[] = {node->operands[0], phase_weights(node, s), has_bias ? phase_bias(node, s) : NULL};
-  if (operands[1] == NULL || (has_bias && operands[2] == NULL)) return byoc_diag_out_of_memory(diag);
-  int64_t taps[MOST_AXES], pads[2 * MOST_AXES], steps[MOST_AXES];
+  byoc_value_t *operands[] = {node->operands[0], phase_weights(node, s, part),
+                              has_bias ? phase_bias(node, s, part) : NULL};
+  if (operands[1] == NULL || (has_bias && operands[2] == NULL)) return NULL;
+  int64_t pads[2 * MOST_AXES], steps[MOST_AXES];
   const size_t axes = (size_t)s->spatial;
   bool dilated = false;
   for (size_t d = 0; d < axes; ++d) {
-    taps[d] = s->axes[d].taps;
-    pads[d] = s->axes[d].before;
+    pads[d] = s->axes[d].before - (s->axes[d].taps - part->taps[d]);
     pads[axes + d] = s->axes[d].after;
     steps[d] = s->axes[d].step;
     dilated |= steps[d] > 1;
   }
-  byoc_attribute_t window[4] = {{.name = "kernel_shape", .kind = BYOC_ATTRIBUTE_INTS, .ints = taps, .count = axes},
-                                {.name = "pads", .kind = BYOC_ATTRIBUTE_INTS, .ints = pads, .count = 2 * axes}};
+  byoc_attribute_t window[4] = {
+      {.name = "kernel_shape", .kind = BYOC_ATTRIBUTE_INTS, .ints = part->taps, .count = axes},
+      {.name = "pads", .kind = BYOC_ATTRIBUTE_INTS, .ints = pads, .count = 2 * axes}};
   size_t count = 2;
   if (dilated) {
     window[count++] =
@@ -253,8 +306,29 @@ static byoc_status_t split(byoc_node_t *node, const split_t *s, byoc_diag_t *dia
   }
   byoc_node_t *conv =
       byoc_op_create_with(node->block, node, "", "Conv", operands, has_bias ? 3 : 2, 1, window, count, diag);
-  if (conv == NULL || !byoc_node_set_name(conv, node->name)) return byoc_diag_failure(diag);
-  byoc_value_t *result = rearrange(node, s, conv->results[0], diag);
+  return conv && byoc_node_set_name(conv, node->name) ? conv->results[0] : NULL;
+}
+
+// The phases one after the other, as channels.
+static byoc_value_t *convolve_apart(byoc_node_t *node, const split_t *s, byoc_diag_t *diag) {
+  byoc_value_t *phases[MOST_PHASES_APART];
+  for (int64_t phase = 0; phase < s->phases; ++phase) {
+    const part_t part = part_of_phase(s, phase);
+    phases[phase] = convolve(node, s, &part, diag);
+    if (phases[phase] == NULL) return NULL;
+  }
+  const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
+  byoc_node_t *joined =
+      byoc_op_create_with(node->block, node, "", "Concat", phases, (uint32_t)s->phases, 1, &axis, 1, diag);
+  return joined ? joined->results[0] : NULL;
+}
+
+// ConvTranspose(x, w, strides) → Slice(DepthToSpace(Conv(x, w')))
+static byoc_status_t split(byoc_node_t *node, const split_t *s, byoc_diag_t *diag, size_t *changes) {
+  const bool apart = is_better_apart(s);
+  const part_t whole = whole_part(s);
+  byoc_value_t *result = apart ? convolve_apart(node, s, diag) : convolve(node, s, &whole, diag);
+  if (result != NULL) result = rearrange(node, s, apart, result, diag);
   if (result != NULL && s->cuts) result = cut(node, s, result, diag);
   return byoc_pass_replace(node, result, diag, changes);
 }
