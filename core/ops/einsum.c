@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: a loop for each label of the result, then one for each label that is summed over.
+// Einsum: a loop for each label of the result, then one for each label that is summed over. What is a product of
+// matrices becomes MatMul.
 #include <ctype.h>
 #include <string.h>
 
 #include "core/ops/util.h"
+#include "core/ops/write.h"
 
 // Labels are letters. The dimensions of "..." get labels of their own after the letters, aligned at their ends.
 enum { LETTERS = 52, MOST_LABELS = LETTERS + BYOC_MAX_RANK, MOST_OPERANDS = 16 };
@@ -169,6 +171,106 @@ static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+// Two operands whose product is one of matrices: both have the labels `shared` and the one that is summed over, each
+// has one of its own, and the first may have more, which are rows of the same matrix.
+typedef struct {
+  term_t left, right, product; // in the order of MatMul
+} product_t;
+
+static int32_t place_of(const term_t *term, int32_t label) {
+  for (int32_t i = 0; i < term->count; ++i) {
+    if (term->labels[i] == label) return i;
+  }
+  return -1;
+}
+
+static void put_label(term_t *term, int32_t label) {
+  term->labels[term->count++] = label;
+}
+
+// Are the sizes of a label the same in both, and is it there once?
+static bool is_plain(const einsum_t *e, const byoc_node_t *node, uint32_t operand) {
+  const term_t *term = &e->operands[operand], *other = &e->operands[1 - operand];
+  for (int32_t d = 0; d < term->count; ++d) {
+    if (place_of(term, term->labels[d]) != d) return false;
+    const int32_t there = place_of(other, term->labels[d]);
+    const byoc_dim_t size = byoc_operand_type(node, operand)->dims[d];
+    if (there >= 0 && !byoc_dim_equal(size, byoc_operand_type(node, 1 - operand)->dims[there])) return false;
+  }
+  return true;
+}
+
+static bool read_product(const einsum_t *e, const byoc_node_t *node, uint32_t first, product_t *p) {
+  const term_t *left = &e->operands[first], *right = &e->operands[1 - first];
+  if (!is_plain(e, node, first) || !is_plain(e, node, 1 - first)) return false;
+  int32_t summed = -1, column = -1, rows = 0, columns = 0, sums = 0;
+  *p = (product_t){0};
+  for (int32_t d = 0; d < e->result.count; ++d) {
+    const int32_t label = e->result.labels[d];
+    const bool in_left = place_of(left, label) >= 0, in_right = place_of(right, label) >= 0;
+    if (place_of(&e->result, label) != d) return false;
+    if (in_left && in_right) put_label(&p->left, label);
+    if (!in_left) column = label, ++columns;
+    if (!in_right) ++rows;
+  }
+  const int32_t shared = p->left.count;
+  for (int32_t d = 0; d < left->count; ++d) {
+    const int32_t label = left->labels[d];
+    if (place_of(&e->result, label) >= 0) continue;
+    if (place_of(right, label) < 0) return false;
+    summed = label, ++sums;
+  }
+  if (sums != 1 || columns != 1 || rows < 1 || (rows > 1 && shared > 0)) return false;
+  if (right->count != shared + 2) return false; // it sums over a label of its own
+  p->right = p->left;
+  for (int32_t d = 0; d < e->result.count; ++d) { // in the order of the result
+    const int32_t label = e->result.labels[d];
+    if (place_of(left, label) >= 0 && place_of(right, label) < 0) put_label(&p->left, label);
+  }
+  p->product = p->left;
+  put_label(&p->left, summed);
+  put_label(&p->right, summed);
+  put_label(&p->right, column);
+  put_label(&p->product, column);
+  return true;
+}
+
+// A value with the dimensions `from`, in the order of `to`.
+static byoc_value_t *ordered(byoc_writer_t *w, byoc_value_t *value, const term_t *from, const term_t *to) {
+  int64_t order[BYOC_MAX_RANK];
+  bool changes = false;
+  for (int32_t d = 0; d < to->count; ++d) {
+    order[d] = place_of(from, to->labels[d]);
+    changes |= order[d] != d;
+  }
+  return changes ? byoc_write_transpose(w, value, order, (size_t)to->count) : value;
+}
+
+// Einsum(a, b) → Transpose(MatMul(Transpose(a), Transpose(b)))
+static byoc_status_t expand_einsum(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  if (node->operand_count != 2 || !byoc_has_operand(node, 0) || !byoc_has_operand(node, 1)) return BYOC_OK;
+  if (!byoc_dtype_is_float(byoc_operand_type(node, 0)->dtype)) return BYOC_OK;
+  byoc_graph_module_t *module = node->function->module;
+  const byoc_infer_t infer = {node, &module->arena, node->since_version, diag, &module->next_id, NULL};
+  einsum_t e;
+  BYOC_RETURN_IF_ERROR(read_einsum(&infer, &e));
+  // The operand whose label comes last in the result brings the columns.
+  product_t p;
+  uint32_t first = 0;
+  if (e.result.count == 0) return BYOC_OK;
+  if (place_of(&e.operands[1], e.result.labels[e.result.count - 1]) < 0) first = 1;
+  if (!read_product(&e, node, first, &p)) {
+    first = 1 - first;
+    if (!read_product(&e, node, first, &p)) return BYOC_OK;
+  }
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *left = ordered(&w, node->operands[first], &e.operands[first], &p.left);
+  byoc_value_t *right = ordered(&w, node->operands[1 - first], &e.operands[1 - first], &p.right);
+  byoc_value_t *product = byoc_write_plain(&w, "MatMul", left, right);
+  return byoc_write_end(&w, ordered(&w, product, &p.product, &e.result), out_changed);
+}
+
 static const byoc_op_attribute_t einsum_attributes[] = {
     {BYOC_ATTR_REQUIRED(STRING, "equation")},
     BYOC_ATTR_END,
@@ -182,9 +284,10 @@ const byoc_op_t byoc_ops_einsum[] = {
      .max_inputs = -1,
      .min_outputs = 1,
      .max_outputs = 1,
-     .traits = BYOC_OP_HEAVY,
+     .traits = BYOC_OP_HEAVY | BYOC_OP_FUSED,
      .attributes = einsum_attributes,
      .infer = infer_einsum,
-     .loops = loops_einsum},
+     .loops = loops_einsum,
+     .expand = expand_einsum},
 };
 const size_t byoc_ops_einsum_count = sizeof byoc_ops_einsum / sizeof *byoc_ops_einsum;
