@@ -406,6 +406,7 @@ static void emit_float_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr,
     snprintf(name, sizeof(name), "byoc_%s_%s", byoc_loop_op_name(op), is_double ? "f64" : "f32");
     break;
   case BYOC_LOOP_OP_EXP:
+  case BYOC_LOOP_OP_EXPM1:
   case BYOC_LOOP_OP_ERF:
   case BYOC_LOOP_OP_TANH:
     snprintf(name, sizeof(name), is_double ? "%s" : "byoc_%s_f32", byoc_loop_op_name(op));

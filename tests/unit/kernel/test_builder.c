@@ -389,6 +389,31 @@ static void common_parts_are_named(void **state) {
   end(&f);
 }
 
+// What a compiler can make vectors of, instead of a call of libm for each number.
+static void exponentials_are_inlined(void **state) {
+  (void)state;
+  static const struct {
+    byoc_loop_op_t op;
+    const char *call;
+  } calls[] = {{BYOC_LOOP_OP_EXP, "y[j2] = byoc_exp_f32(x[j2]);"},
+               {BYOC_LOOP_OP_EXPM1, "y[j2] = byoc_expm1_f32(x[j2]);"}};
+  for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
+    fixture_t f;
+    begin(&f);
+    byoc_loop_builder_t *b = &f.b;
+    byoc_loop_store(b, f.y, f.j, byoc_loop_unary(b, calls[i].op, byoc_loop_load(b, f.x, f.j)));
+    byoc_loop_end(b);
+    byoc_loop_end(b);
+    assert_false(b->failed);
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    assert_int_equal(byoc_kernel_emit_c((const byoc_loop_kernel_t *const *)&b->kernel, 1, &text), BYOC_OK);
+    if (strstr(text.data, calls[i].call) == NULL) fail_msg("%s", text.data);
+    byoc_string_deinit(&text);
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(index_arithmetic_is_simplified),
@@ -402,6 +427,7 @@ int main(void) {
       cmocka_unit_test(mistakes_are_refused),
       cmocka_unit_test(common_parts_are_named),
       cmocka_unit_test(kernels_are_indented),
+      cmocka_unit_test(exponentials_are_inlined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,25 @@ static void test_unary(void **state) {
   }
 }
 
+// e^x - 1 of small numbers keeps their digits, and its ends are those of the function.
+static void test_elu_of_all_magnitudes(void **state) {
+  (void)state;
+  enum { COUNT = 400 };
+  float x[COUNT] = {-INFINITY, NAN, -0.0f, -1e-30f, -0.5f, -0.499999f, -87.0f, -104.0f, -1000.0f};
+  for (int i = 9; i < COUNT; ++i) x[i] = -1e-9f * powf(1.06f, (float)i);
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[400]) -> (%y : ?) {\n    %y = Elu@6(%x) : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  const float *y = ops_result(&run, 0);
+  assert_true(isnan(y[1]));
+  for (int i = 0; i < COUNT; ++i) {
+    const double expected = expm1(x[i]);
+    if (i != 1 && fabs((double)y[i] - expected) > 5e-7 * fabs(expected))
+      fail_msg("Elu(%.9g) is %.9g, expected %.9g", (double)x[i], (double)y[i], expected);
+  }
+  ops_done(&run);
+}
+
 // ---- results written down ----
 // Runs `body` (nodes that make %y) on %a : f32[2,3] = 1 .. 6 and %b : f32[3] = 10, 20, 30 and compares.
 static void check(const char *constants, const char *body, const float *expected, size_t count) {
@@ -363,6 +382,7 @@ static void test_random_numbers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unary),
+      cmocka_unit_test(test_elu_of_all_magnitudes),
       cmocka_unit_test(test_binary),
       cmocka_unit_test(test_integers_and_bools),
       cmocka_unit_test(test_movement),
