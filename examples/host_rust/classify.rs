@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs an artifact of byoc with Rust's standard library alone.
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::{c_char, c_int, c_void};
 
 #[link(name = "dl")]
 extern "C" {

@@ -209,9 +209,13 @@ static void test_read_only_folder(void **state) {
     print_message("skipped: root may write everywhere, and setpriv is missing\n");
     skip();
   }
+  const char *as = geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups" : "";
+  if (byoc_test_try_shell("%s byoc --version", as) != 0) {
+    print_message("skipped: other users do not reach the folder in which byoc was built\n");
+    skip();
+  }
   byoc_test_shell(0, "mkdir -p locked && echo old > locked/t.so && chmod 555 locked && chmod 755 . && mkdir -p -m 777 "
                      "other");
-  const char *as = geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups" : "";
   byoc_test_shell(1, "%s env BYOC_CACHE_DIR=$PWD/other/cache TMPDIR=$PWD/other byoc build tiny.onnx -o locked/t.so",
                   as);
   byoc_test_printed("locked");

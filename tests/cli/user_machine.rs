@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What user_machine.c does, in Rust: the model is linked in under the name `model` and has one input and one output.
-use std::ffi::{c_char, c_void};
+use std::os::raw::{c_char, c_void};
 
 // byoc/artifact.h, as far as it is used here.
 #[repr(C)]
