@@ -2,6 +2,7 @@
 // ai.onnx.ml: support vector machines, written as operators of ai.onnx: the kernel function of each row and each
 // support vector, then products with the coefficients. Probabilities of more than one pair of classes are coupled by an
 // iteration, byoc::CouplePairs.
+#include <math.h>
 #include <string.h>
 
 #include "core/ops/ml.h"
@@ -9,6 +10,17 @@
 // ---- kernel functions ----
 
 enum { LINEAR, POLY, RBF, SIGMOID }; // as in kernel_type
+
+// The usual degrees are products: pow of libm is called for each number.
+static byoc_value_t *write_power(byoc_writer_t *w, byoc_value_t *x, double degree) {
+  enum { MOST_FACTORS = 5 };
+  if (degree < 1 || degree > MOST_FACTORS || degree != floor(degree)) {
+    return byoc_write_plain(w, "Pow", x, byoc_ml_number(w, BYOC_DTYPE_F32, degree));
+  }
+  byoc_value_t *power = x;
+  for (int factors = 1; factors < (int)degree; ++factors) power = byoc_write_plain(w, "Mul", power, x);
+  return power;
+}
 
 // f32[N, vectors] from the features f32[N, F] and `vectors` support vectors.
 static byoc_value_t *write_kernel(byoc_writer_t *w, byoc_value_t *x, int64_t vectors, int kind) {
@@ -34,7 +46,7 @@ static byoc_value_t *write_kernel(byoc_writer_t *w, byoc_value_t *x, int64_t vec
   products = byoc_write_plain(w, "Mul", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[0]));
   products = byoc_write_plain(w, "Add", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[1]));
   if (kind == SIGMOID) return byoc_write_plain(w, "Tanh", products, NULL);
-  return byoc_write_plain(w, "Pow", products, byoc_ml_number(w, BYOC_DTYPE_F32, parameters[2]));
+  return write_power(w, products, parameters[2]);
 }
 
 // x times the rows of a constant [count, width], plus `added`, which may be NULL.
