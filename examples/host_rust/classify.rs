@@ -67,7 +67,7 @@ impl Model {
             if library.is_null() {
                 return Err(text(dlerror()));
             }
-            let symbol = dlsym(library, c"byoc_artifact_entry".as_ptr());
+            let symbol = dlsym(library, b"byoc_artifact_entry\0".as_ptr().cast());
             if symbol.is_null() {
                 dlclose(library);
                 return Err("the file is not an artifact".into());
