@@ -79,7 +79,7 @@ static void test_18_same_numbers_in_python(void **state) {
 static void test_18_same_numbers_in_rust(void **state) {
   (void)state;
   need("rustc");
-  byoc_test_shell(0, "rustc -O --edition 2021 -C link-arg=host.a -C link-arg=-lm " SOURCE
+  byoc_test_shell(0, "rustc -O --edition 2021 -C link-arg=host.a -C link-arg=-lm -C link-arg=-lc " SOURCE
                      "/tests/cli/user_machine.rs -o program && ./program > other.txt");
   expect_numbers("other.txt", 0);
 }
