@@ -128,12 +128,13 @@ static double least_flops(const byoc_node_t *node, double flops) {
 }
 
 // One operation per element read or per element written, whichever are more: reductions and pools read more than they
-// write.
+// write. Operators that only move elements read those that they write: of a table, a few rows.
 static double other_flops(const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (op != NULL && op->is_view) return 0;
+  const bool moves = byoc_node_has_trait(node, BYOC_OP_MOVES);
   double read = 0, written = 0;
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
+  for (uint32_t i = 0; i < node->operand_count && !moves; ++i) {
     if (byoc_has_operand(node, i)) read += elements_of(byoc_operand_type(node, i));
   }
   for (uint32_t i = 0; i < node->result_count; ++i) written += elements_of(node->results[i]->type);

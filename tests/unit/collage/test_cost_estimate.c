@@ -44,6 +44,10 @@ static const char graph_text[] = "module {opset_import. = 17} {\n"
                                  "    %y = MaxPool@12(%x) {kernel_shape = [2, 2], strides = [2, 2]} : f32[1,4,3,3]\n"
                                  "    return %y\n"
                                  "  }\n"
+                                 "  func @rows(%i : i64[3]) -> (%y : f32[3,32]) {\n"
+                                 "    %y = Gather@13(@m, %i) : f32[3,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
                                  "  func @calls(%x : f32[5,64]) -> (%y : f32[5,32]) {\n"
                                  "    %0 = call @product(%x) : f32[5,32]\n"
                                  "    %y = Tanh@13(%0) : f32[5,32]\n"
@@ -70,6 +74,7 @@ static void test_c4_work(void **state) {
       {"attend", 2.0 * 5 * (48 + 24), 0, 4.0 * (48 + 80 + 40 + 24)},
       {"up", 2.0 * 8 * 36 * 4 * 4, 0, 4.0 * (288 + 576 + 128)},
       {"pool", 0, 36 * 4, 4.0 * (144 + 36)},
+      {"rows", 0, 96, 4.0 * (96 + 2048) + 8 * 3}, // not an operation for each element of the table
       {"calls", 2.0 * 5 * 32 * 64, 160 * 10, 4.0 * (320 + 160 + 2048)},
       {"symbolic", 2.0 * BYOC_ESTIMATE_DIM * 32 * 64, 0, 4.0 * (BYOC_ESTIMATE_DIM * 96 + 2048)},
   };
