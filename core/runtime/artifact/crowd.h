@@ -34,7 +34,7 @@ typedef struct byoc_crowd_t {
   int64_t left_ns;     // of that time
   int64_t seen_ns;     // when the last loop of it began
   int32_t left_out;    // the number of threads
-  int64_t lost_count;  // the caller's, of how often the thread of this context had lost its processor
+  int64_t lost_count;  // kept for the caller: how often the thread of this context had lost its processor
 } byoc_crowd_t;
 
 // A loop that has ended.

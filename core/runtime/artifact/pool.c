@@ -34,7 +34,7 @@ typedef struct worker_t {
   atomic_uint sleeping; // and nobody has woken it; the word that it waits on
   int64_t share_ns;     // what its share of the last loop in a crowd took, whoever ran it
   int64_t lost_count;   // how often its thread had lost its processor by the end of its last long share
-  bool has_lost;        // again, by the end of its last share
+  bool has_lost;        // whether that number rose during its last share
   uint32_t index;
   pthread_t thread;
 } worker_t;
@@ -113,7 +113,7 @@ static uint32_t usual_turns(void) {
 static bool loses_processor(int64_t *lost_count) {
   struct rusage usage;
   if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
-  const bool is_more = usage.ru_nivcsw > *lost_count;
+  const bool is_more = usage.ru_nivcsw > *lost_count; // switches that the thread did not ask for
   *lost_count = usage.ru_nivcsw;
   return is_more;
 }
