@@ -52,7 +52,7 @@
     }                                                                                                                  \
     return;
 
-#define FLOAT_OPS(T, f, t, exp_, expm1_, tanh_, erf_)                                                                  \
+#define FLOAT_OPS(T, f, t, exp_, expm1_, log_, log1p_, tanh_, erf_)                                                    \
   static void op_##t(const byoc_code_t *code, T *restrict d, const T *a, const T *b, int64_t count) {                  \
     switch (code->op) {                                                                                                \
       BINARY(ADD, T, x + y)                                                                                            \
@@ -75,8 +75,8 @@
       UNARY(TRUNC, T, trunc##f(x))                                                                                     \
       UNARY(SQRT, T, sqrt##f(x))                                                                                       \
       UNARY(EXP, T, exp_(x))                                                                                           \
-      UNARY(LOG, T, log##f(x))                                                                                         \
-      UNARY(LOG1P, T, log1p##f(x))                                                                                     \
+      UNARY(LOG, T, log_(x))                                                                                           \
+      UNARY(LOG1P, T, log1p_(x))                                                                                       \
       UNARY(EXPM1, T, expm1_(x))                                                                                       \
       UNARY(SIN, T, sin##f(x))                                                                                         \
       UNARY(COS, T, cos##f(x))                                                                                         \
@@ -103,8 +103,8 @@
       UNARY(ISINF, T, isinf(x) != 0)                                                                                   \
     }                                                                                                                  \
   }
-FLOAT_OPS(float, f, f32, byoc_exp_f32, byoc_expm1_f32, byoc_tanh_f32, byoc_erf_f32)
-FLOAT_OPS(double, , f64, exp, expm1, tanh, erf)
+FLOAT_OPS(float, f, f32, byoc_exp_f32, byoc_expm1_f32, byoc_log_f32, byoc_log1p_f32, byoc_tanh_f32, byoc_erf_f32)
+FLOAT_OPS(double, , f64, exp, expm1, log, log1p, tanh, erf)
 
 #define U(x) ((uint64_t)(x))
 #define I(x) ((int64_t)(x))

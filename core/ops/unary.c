@@ -96,7 +96,13 @@ static const byoc_loop_expr_t *softplus(byoc_loop_builder_t *b, const byoc_loop_
   return BIN(ADD, BIN(MAX, x, NUM(0.0)), UN(LOG1P, UN(EXP, UN(NEG, UN(ABS, x)))));
 }
 FORMULA(softplus, return softplus(b, x);)
-FORMULA(mish, return BIN(MUL, x, UN(TANH, softplus(b, x)));)
+// x tanh(softplus(x)) = x n / (n + 2) with n = e^x (e^x + 2), as tanh(log(u)) = (u^2 - 1) / (u^2 + 1). From x = 20 on,
+// the quotient is 1 in every format.
+FORMULA(mish, {
+  const byoc_loop_expr_t *power = UN(EXP, BIN(MIN, x, NUM(20.0)));
+  const byoc_loop_expr_t *n = BIN(MUL, power, BIN(ADD, power, NUM(2.0)));
+  return BIN(MUL, x, BIN(DIV, n, BIN(ADD, n, NUM(2.0))));
+})
 // x / (1 + exp(-alpha * x))
 FORMULA(swish, {
   const byoc_loop_expr_t *power = UN(EXP, UN(NEG, BIN(MUL, ATTRIBUTE("alpha"), x)));

@@ -10,7 +10,7 @@ static double f_sigmoid(double x) {
   return 1 / (1 + exp(-x));
 }
 static double f_softplus(double x) {
-  return log(1 + exp(x));
+  return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 static double f_gelu(double x) {
   return 0.5 * x * (1 + erf(x / sqrt(2)));
@@ -132,23 +132,46 @@ static void test_unary(void **state) {
   }
 }
 
-// e^x - 1 of small numbers keeps their digits, and its ends are those of the function.
-static void test_elu_of_all_magnitudes(void **state) {
+static double f_elu_by_1(double x) {
+  return x < 0 ? expm1(x) : x;
+}
+
+// Numbers from the smallest to the largest, of both signs, and those at which a formula changes.
+static void test_all_magnitudes(void **state) {
   (void)state;
-  enum { COUNT = 400 };
-  float x[COUNT] = {-INFINITY, NAN, -0.0f, -1e-30f, -0.5f, -0.499999f, -87.0f, -104.0f, -1000.0f};
-  for (int i = 9; i < COUNT; ++i) x[i] = -1e-9f * powf(1.06f, (float)i);
-  ops_run_t run;
-  ops_run("module {\n  func @main(%x : f32[400]) -> (%y : ?) {\n    %y = Elu@6(%x) : ?\n    return %y\n  }\n}\n",
-          (const void *const[]){x}, &run);
-  const float *y = ops_result(&run, 0);
-  assert_true(isnan(y[1]));
-  for (int i = 0; i < COUNT; ++i) {
-    const double expected = expm1(x[i]);
-    if (i != 1 && fabs((double)y[i] - expected) > 5e-7 * fabs(expected))
-      fail_msg("Elu(%.9g) is %.9g, expected %.9g", (double)x[i], (double)y[i], expected);
+  enum { COUNT = 3000, SPECIAL = 20 };
+  static const struct {
+    const char *node;
+    double (*function)(double);
+    double most; // relative error
+  } cases[] = {{"Elu@6(%x)", f_elu_by_1, 6e-7},
+               {"Log@13(%x)", log, 1e-7},
+               {"Softplus@1(%x)", f_softplus, 5e-7},
+               {"Mish@18(%x)", f_mish, 7e-7}};
+  static float x[COUNT] = {INFINITY,    -INFINITY,       NAN,   -0.0f,       0.0f,     1.0f,       0.707106781f,
+                           1.41421356f, 1.17549435e-38f, -0.5f, -0.4999999f, -87.0f,   -104.0f,    -1e3f,
+                           19.99f,      20.0f,           89.0f, 3.4e38f,     -3.4e38f, 0.99999994f};
+  for (int i = SPECIAL; i < COUNT; ++i) {
+    const double exponent = -149.0 + 277.0 * (i - SPECIAL) / (COUNT - SPECIAL);
+    x[i] = (float)((i % 2 ? -1 : 1) * exp2(exponent));
   }
-  ops_done(&run);
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "module {\n  func @main(%%x : f32[%d]) -> (%%y : ?) {\n    %%y = %s : ?\n    return %%y\n  }\n}\n", COUNT,
+             cases[c].node);
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x}, &run);
+    const float *y = ops_result(&run, 0);
+    for (int i = 0; i < COUNT; ++i) {
+      const double expected = cases[c].function(x[i]);
+      const bool is_same = isnan(expected) ? isnan(y[i]) : (double)y[i] == expected;
+      // What is smaller than a normal number has fewer digits.
+      if (!is_same && !(fabs((double)y[i] - expected) <= cases[c].most * fmax(fabs(expected), 1e-36)))
+        fail_msg("%s of %.9g is %.9g, expected %.9g", cases[c].node, (double)x[i], (double)y[i], expected);
+    }
+    ops_done(&run);
+  }
 }
 
 // ---- results written down ----
@@ -382,7 +405,7 @@ static void test_random_numbers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unary),
-      cmocka_unit_test(test_elu_of_all_magnitudes),
+      cmocka_unit_test(test_all_magnitudes),
       cmocka_unit_test(test_binary),
       cmocka_unit_test(test_integers_and_bools),
       cmocka_unit_test(test_movement),
