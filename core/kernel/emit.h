@@ -3,6 +3,7 @@
 #ifndef BYOC_CORE_KERNEL_EMIT_H_
 #define BYOC_CORE_KERNEL_EMIT_H_
 
+#include "core/base/arena.h"
 #include "core/base/map.h"
 #include "core/base/string.h"
 #include "core/ir/loop.h"
@@ -25,6 +26,8 @@ typedef struct byoc_emitter_t {
   byoc_string_t *out;      // where statements are appended
   byoc_map_t helpers;      // text map: names of helpers in use
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
+  byoc_map_t invariant;    // the same, in the current vector loop, of what each iteration needs
+  byoc_arena_t names;      // of these
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
   bool is_packed; // results hold two elements per byte, which neighbouring iterations share
@@ -41,6 +44,8 @@ void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
 // Emits a value in the form that a buffer of this type stores.
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// The local that holds the expression's value; NULL if there is none.
+const char *byoc_emit_name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 // Emits statements at this depth of indentation.
 void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
 // Emits the clauses of a reducing loop on a line before it, with the flags of its folds; its assignments; what follows
@@ -48,6 +53,9 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
 void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
 void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+// In front of a vector loop, emits locals with what is the same in each iteration and slow to compute. Until they are
+// cleared from emitter->invariant, they are emitted in the place of their expressions.
+void byoc_emit_invariants(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 // If the loop copies a run of elements of known length, emits it as one copy and returns true. Emits what such copies
 // need.
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);

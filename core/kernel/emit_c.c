@@ -198,6 +198,8 @@ byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_
   byoc_string_init(&emitter.functions, out->allocator);
   byoc_text_map_init(&emitter.helpers, out->allocator);
   byoc_pointer_map_init(&emitter.shared, out->allocator);
+  byoc_pointer_map_init(&emitter.invariant, out->allocator);
+  byoc_arena_init(&emitter.names, out->allocator);
   for (size_t i = 0; i < count && status == BYOC_OK; ++i) status = emit_kernel(&emitter, kernels[i], &text);
   if (status == BYOC_OK) {
     emit_prelude(&emitter, out);
@@ -205,6 +207,8 @@ byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_
     byoc_string_append_bytes(out, text.data, text.size);
     if (emitter.failed || text.failed || out->failed) status = BYOC_OUT_OF_MEMORY;
   }
+  byoc_arena_deinit(&emitter.names);
+  byoc_map_deinit(&emitter.invariant);
   byoc_map_deinit(&emitter.shared);
   byoc_map_deinit(&emitter.helpers);
   byoc_string_deinit(&emitter.functions);

@@ -20,6 +20,7 @@ typedef struct share_t {
 
 static void count_places(share_t *share, const byoc_loop_expr_t *expr, bool always) {
   if (expr->kind == BYOC_LOOP_CONST || expr->kind == BYOC_LOOP_VARIABLE || expr->kind == BYOC_LOOP_DIM) return;
+  if (byoc_pointer_map_find(&share->emitter->invariant, expr)) return;
   sharing_t *sharing = byoc_pointer_map_get(&share->seen, expr);
   if (!sharing) {
     sharing = BYOC_ARENA_NEW(&share->arena, sharing_t);
@@ -150,6 +151,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
     return;
   }
   bool reduces = stmt->loop.kind == BYOC_LOOP_REDUCE;
+  byoc_emit_invariants(emitter, stmt, indent);
   if (reduces) byoc_emit_reduce_begin(emitter, stmt, indent);
   emit_hint(emitter, stmt, indent);
   byoc_string_indent(out, indent);
@@ -163,6 +165,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
     if (!reduces || !byoc_emit_reduce_fold(emitter, inner, indent + 2)) byoc_emit_stmt(emitter, inner, indent + 2);
   }
   line(emitter, indent, "}");
+  byoc_map_clear(&emitter->invariant);
   if (reduces) byoc_emit_reduce_end(emitter, stmt, indent);
 }
 

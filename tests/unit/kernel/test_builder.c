@@ -416,6 +416,42 @@ static void exponentials_are_inlined(void **state) {
   }
 }
 
+// What is slow to compute and the same in each iteration of a vector loop stands in front of the loop.
+static void expect_loop(const char *body, const char *expected) {
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_diag_t diag = {0};
+  byoc_loop_kernel_t *kernel;
+  byoc_string_t source, text;
+  byoc_string_init(&source, byoc_allocator_system());
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_appendf(&source, "{ name \"k\" input x : f32[8] input n : i64[4] output y : f32[4] %s }", body);
+  byoc_test_ok(parse(&arena, source.data, &diag, &kernel), &diag);
+  assert_int_equal(byoc_kernel_emit_c((const byoc_loop_kernel_t *const *)&kernel, 1, &text), BYOC_OK);
+  if (strstr(text.data, expected) == NULL) fail_msg("no '%s' in:\n%s", expected, text.data);
+  byoc_string_deinit(&text);
+  byoc_string_deinit(&source);
+  byoc_arena_deinit(&arena);
+}
+
+static void invariants_leave_vector_loops(void **state) {
+  (void)state;
+  expect_loop("serial i in 0 .. 4 { vector j in 0 .. 4 { y[j] = x[j] * div(1.0, sqrt(x[i] + 1.0)) } }",
+              "    const float t_0 = 1.0f / sqrtf(x[i] + 1.0f);\n"
+              "    BYOC_VECTOR\n"
+              "    for (int64_t j = 0; j < 4; ++j) {\n"
+              "      y[j] = x[j] * t_0;\n");
+  // A part of a part has no name of its own, a second place has the first one's.
+  expect_loop(
+      "vector j in 0 .. 4 { let a : f32 = div(x[j], exp(x[4])) y[j] = a - exp(sqrt(x[5])) }",
+      "  const float t_0 = byoc_exp_f32(x[4]);\n  const float t_1 = byoc_exp_f32(sqrtf(x[5]));\n  BYOC_VECTOR\n");
+  // It stays where the loop may not run, where a branch guards it, and where the loop may change what it loads.
+  expect_loop("vector j in 0 .. n[0] { y[j] = div(x[j], sqrt(x[4])) }", "    y[j] = x[j] / sqrtf(x[4]);\n");
+  expect_loop("vector j in 0 .. 4 { y[j] = select(lt(x[j], 0.0), sqrt(x[4]), x[j]) }", " ? sqrtf(x[4]) : x[j];\n");
+  expect_loop("vector j in 0 .. 4 { y[j] = div(x[j], sqrt(x[j])) }", "    y[j] = x[j] / sqrtf(x[j]);\n");
+  expect_loop("vector j in 0 .. 4 { let a : f32 = x[j] y[j] = sqrt(a) }", "    y[j] = sqrtf(a);\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(index_arithmetic_is_simplified),
@@ -430,6 +466,7 @@ int main(void) {
       cmocka_unit_test(common_parts_are_named),
       cmocka_unit_test(kernels_are_indented),
       cmocka_unit_test(exponentials_are_inlined),
+      cmocka_unit_test(invariants_leave_vector_loops),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
