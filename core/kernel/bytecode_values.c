@@ -52,7 +52,7 @@
     }                                                                                                                  \
     return;
 
-#define FLOAT_OPS(T, f, t, exp_, expm1_, log_, log1p_, tanh_, erf_)                                                    \
+#define FLOAT_OPS(T, f, t, INLINE)                                                                                     \
   static void op_##t(const byoc_code_t *code, T *restrict d, const T *a, const T *b, int64_t count) {                  \
     switch (code->op) {                                                                                                \
       BINARY(ADD, T, x + y)                                                                                            \
@@ -74,23 +74,23 @@
       UNARY(ROUND, T, rint##f(x))                                                                                      \
       UNARY(TRUNC, T, trunc##f(x))                                                                                     \
       UNARY(SQRT, T, sqrt##f(x))                                                                                       \
-      UNARY(EXP, T, exp_(x))                                                                                           \
-      UNARY(LOG, T, log_(x))                                                                                           \
-      UNARY(LOG1P, T, log1p_(x))                                                                                       \
-      UNARY(EXPM1, T, expm1_(x))                                                                                       \
-      UNARY(SIN, T, sin##f(x))                                                                                         \
-      UNARY(COS, T, cos##f(x))                                                                                         \
+      UNARY(EXP, T, INLINE(exp)(x))                                                                                    \
+      UNARY(LOG, T, INLINE(log)(x))                                                                                    \
+      UNARY(LOG1P, T, INLINE(log1p)(x))                                                                                \
+      UNARY(EXPM1, T, INLINE(expm1)(x))                                                                                \
+      UNARY(SIN, T, INLINE(sin)(x))                                                                                    \
+      UNARY(COS, T, INLINE(cos)(x))                                                                                    \
       UNARY(TAN, T, tan##f(x))                                                                                         \
       UNARY(ASIN, T, asin##f(x))                                                                                       \
       UNARY(ACOS, T, acos##f(x))                                                                                       \
       UNARY(ATAN, T, atan##f(x))                                                                                       \
       UNARY(SINH, T, sinh##f(x))                                                                                       \
       UNARY(COSH, T, cosh##f(x))                                                                                       \
-      UNARY(TANH, T, tanh_(x))                                                                                         \
+      UNARY(TANH, T, INLINE(tanh)(x))                                                                                  \
       UNARY(ASINH, T, asinh##f(x))                                                                                     \
       UNARY(ACOSH, T, acosh##f(x))                                                                                     \
       UNARY(ATANH, T, atanh##f(x))                                                                                     \
-      UNARY(ERF, T, erf_(x))                                                                                           \
+      UNARY(ERF, T, INLINE(erf)(x))                                                                                    \
     }                                                                                                                  \
   }                                                                                                                    \
   static void test_##t(const byoc_code_t *code, int64_t *restrict d, const T *a, const T *b, int64_t count) {          \
@@ -103,8 +103,11 @@
       UNARY(ISINF, T, isinf(x) != 0)                                                                                   \
     }                                                                                                                  \
   }
-FLOAT_OPS(float, f, f32, byoc_exp_f32, byoc_expm1_f32, byoc_log_f32, byoc_log1p_f32, byoc_tanh_f32, byoc_erf_f32)
-FLOAT_OPS(double, , f64, exp, expm1, log, log1p, tanh, erf)
+// Those of f32 are vectors of arithmetic (helpers.def), those of f64 the C library's.
+#define INLINE_F32(name) byoc_##name##_f32
+#define INLINE_F64(name) name
+FLOAT_OPS(float, f, f32, INLINE_F32)
+FLOAT_OPS(double, , f64, INLINE_F64)
 
 #define U(x) ((uint64_t)(x))
 #define I(x) ((int64_t)(x))

@@ -409,6 +409,8 @@ static void emit_float_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr,
   case BYOC_LOOP_OP_EXPM1:
   case BYOC_LOOP_OP_LOG:
   case BYOC_LOOP_OP_LOG1P:
+  case BYOC_LOOP_OP_SIN:
+  case BYOC_LOOP_OP_COS:
   case BYOC_LOOP_OP_ERF:
   case BYOC_LOOP_OP_TANH:
     snprintf(name, sizeof(name), is_double ? "%s" : "byoc_%s_f32", byoc_loop_op_name(op));

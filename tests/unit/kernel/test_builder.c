@@ -395,10 +395,10 @@ static void exponentials_are_inlined(void **state) {
   static const struct {
     byoc_loop_op_t op;
     const char *call;
-  } calls[] = {{BYOC_LOOP_OP_EXP, "y[j2] = byoc_exp_f32(x[j2]);"},
-               {BYOC_LOOP_OP_EXPM1, "y[j2] = byoc_expm1_f32(x[j2]);"},
-               {BYOC_LOOP_OP_LOG, "y[j2] = byoc_log_f32(x[j2]);"},
-               {BYOC_LOOP_OP_LOG1P, "y[j2] = byoc_log1p_f32(x[j2]);"}};
+  } calls[] = {
+      {BYOC_LOOP_OP_EXP, "y[j2] = byoc_exp_f32(x[j2]);"}, {BYOC_LOOP_OP_EXPM1, "y[j2] = byoc_expm1_f32(x[j2]);"},
+      {BYOC_LOOP_OP_LOG, "y[j2] = byoc_log_f32(x[j2]);"}, {BYOC_LOOP_OP_LOG1P, "y[j2] = byoc_log1p_f32(x[j2]);"},
+      {BYOC_LOOP_OP_SIN, "y[j2] = byoc_sin_f32(x[j2]);"}, {BYOC_LOOP_OP_COS, "y[j2] = byoc_cos_f32(x[j2]);"}};
   for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
     fixture_t f;
     begin(&f);

@@ -146,6 +146,8 @@ static void test_all_magnitudes(void **state) {
     double most; // relative error
   } cases[] = {{"Elu@6(%x)", f_elu_by_1, 6e-7},
                {"Log@13(%x)", log, 1e-7},
+               {"Sin@7(%x)", sin, 2e-7},
+               {"Cos@7(%x)", cos, 2e-7},
                {"Softplus@1(%x)", f_softplus, 5e-7},
                {"Mish@18(%x)", f_mish, 7e-7}};
   static float x[COUNT] = {INFINITY,    -INFINITY,       NAN,   -0.0f,       0.0f,     1.0f,       0.707106781f,
