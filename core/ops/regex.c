@@ -13,26 +13,39 @@
 #define WIDE "[\302-\364][\200-\277][\200-\277]?[\200-\277]?"
 
 // RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
-// writes repetitions out, and its work grows with the square of the characters that there are then, and faster yet with
-// the loops inside of one another: "((a*)*)*" has three. Fastest it grows with assertions (^, $, \b, \B), of
-// which it makes copies, if there are some in a loop: those of "((\B|)*(\B|)*)*" take minutes.
-enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32 };
+// writes repetitions out, X+ as XX*, and its work grows with the square of the characters that there are then, and
+// faster yet with the loops inside of one another. Loops over groups that may be empty, as in "(((a|)+|)+|)+", and
+// assertions (^, $, \b, \B) in loops, as in "((\B|)*(\B|)*)*", of which it makes copies, take minutes. So X+ becomes X*
+// where X may be empty, and (X*)* becomes (X*), which mean the same; more than eight loops that may be empty inside of
+// another one are refused; and a loop with assertions contains no other loop of a group, and stands in none.
+enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32, MAX_EMPTY_LOOPS = 8 };
 enum { MAX_ASSERTIONS = 32, MAX_LOOPED_ASSERTIONS = 8, MAX_ASSERTIONS_OF_LOOP = 4 };
+
+// What counts of a character, a group, or what a group has so far.
+typedef struct {
+  int64_t characters;  // with repetitions written out
+  int64_t assertions;  // with repetitions written out, twice for each loop
+  int64_t empty_loops; // loops over groups that may be empty, with repetitions written out
+  int loops;           // inside of one another
+  bool loops_groups;   // a group, or an assertion, is repeated without end
+  bool is_empty;       // it may be: it matches the empty text everywhere
+  bool is_star;        // it is X*; of a group, its last part is
+  int parts;           // of a group: characters, groups, and bars between alternatives
+} part_t;
 
 typedef struct {
   const char *at;
   byoc_string_t *out;
   char *reason;
-  int depth;                         // of open groups
-  int64_t characters[MAX_DEPTH + 1]; // with repetitions written out, in each open group so far
-  int64_t last;                      // and in the last character or group, which a repetition repeats
-  const char *counted;               // the end of the last repetition
-  int loops[MAX_DEPTH + 1];          // inside of one another, in each open group so far
-  int last_loops;                    // and in the last character or group
-  int64_t assertions[MAX_DEPTH + 1]; // with repetitions written out, twice for each loop, in each open group so far
-  int64_t last_assertions;           // and in the last character or group
-  bool loops_assertions;             // some of them are repeated without end
-  bool is_repeated;                  // a repetition was the last
+  int depth;                            // of open groups
+  part_t open[MAX_DEPTH + 1];           // what each has so far; what of it may be empty is its last alternative
+  bool earlier_is_empty[MAX_DEPTH + 1]; // one of the alternatives before may be
+  part_t last, before;   // the last character or group, which a repetition repeats, and what is before it
+  bool last_is_group;    // or an assertion
+  const char *counted;   // the end of the last repetition
+  const char *becomes;   // what is written instead of it, because it means the same; NULL: it stays
+  bool loops_assertions; // some assertions are repeated without end
+  bool is_repeated;      // a repetition was the last
 } translator_t;
 
 static bool refuse(translator_t *t, const char *what) {
@@ -154,47 +167,98 @@ static bool is_lazy(const char *at) {
   return (*at == '*' || *at == '+' || *at == '?' || *at == '}') && (at[1] == '?' || at[1] == '+');
 }
 
+// Nothing stands in it yet that could be repeated.
+static void begin_alternative(translator_t *t) {
+  t->open[t->depth].is_empty = true;
+  t->before = t->open[t->depth];
+  t->last = (part_t){.is_empty = true};
+  t->last_is_group = t->is_repeated = false;
+}
+
 static bool open_group(translator_t *t) {
   const bool plain = t->at[1] != '?';
   if (!plain && t->at[2] != ':') return refuse(t, "this group is");
   if (t->depth == MAX_DEPTH) return refuse(t, "a group inside of 1000 others is");
-  t->characters[++t->depth] = 0;
-  t->loops[t->depth] = 0;
-  t->assertions[t->depth] = 0;
+  t->open[++t->depth] = (part_t){.is_empty = true};
+  t->earlier_is_empty[t->depth] = false;
+  begin_alternative(t);
   byoc_string_append(t->out, "(");
   t->at += plain ? 1 : 3;
   return true;
 }
 
-// What stood last is repeated, perhaps without end, which takes `times` copies of it. RE2 refuses a repetition right
-// behind another.
-static bool count_copies(translator_t *t, int64_t times, bool is_endless) {
+// The last part stands behind what was before it in the innermost open group.
+static void put_last(translator_t *t) {
+  part_t *open = &t->open[t->depth];
+  const part_t *last = &t->last;
+  *open = t->before;
+  open->characters += last->characters;
+  open->assertions += last->assertions;
+  open->empty_loops += last->empty_loops;
+  open->loops = last->loops > open->loops ? last->loops : open->loops;
+  open->loops_groups |= last->loops_groups;
+  open->is_empty &= last->is_empty;
+  open->is_star = last->is_star;
+  open->parts++;
+}
+
+// The last part, which is a group or an assertion, is repeated without end.
+static bool check_loop(translator_t *t) {
+  const part_t *last = &t->last;
+  if (last->empty_loops > MAX_EMPTY_LOOPS) {
+    return refuse(t, "a repetition of more than eight others that may be empty is");
+  }
+  if (last->assertions == 0) return true;
+  t->loops_assertions = true;
+  if (last->assertions > MAX_ASSERTIONS_OF_LOOP) {
+    return refuse(t, "a repetition of more than two of ^, $, \\b and \\B is");
+  }
+  return !last->loops_groups || refuse(t, "a repetition of a repetition with ^, $, \\b or \\B is");
+}
+
+// What stood last is repeated at least so often, perhaps without end, which takes `times` copies of it. RE2 refuses a
+// repetition right behind another.
+static bool count_copies(translator_t *t, int64_t least, int64_t times, bool is_endless) {
   if (t->is_repeated) return refuse(t, "a repetition of a repetition is");
   t->is_repeated = true;
-  t->characters[t->depth] += t->last * (times - 1);
-  t->last *= times;
-  const int64_t copies = is_endless && times < 2 ? 2 : times;
-  t->assertions[t->depth] += t->last_assertions * (copies - 1);
-  t->last_assertions *= copies;
-  if (is_endless && t->last_assertions > 0) {
-    t->loops_assertions = true;
-    if (t->last_assertions > MAX_ASSERTIONS_OF_LOOP) {
-      return refuse(t, "a repetition of more than two of ^, $, \\b and \\B is");
-    }
+  part_t *last = &t->last;
+  const bool loops_group = is_endless && t->last_is_group;
+  last->characters *= times;
+  last->assertions *= is_endless && times < 2 ? 2 : times;
+  last->empty_loops *= times;
+  if (loops_group && !check_loop(t)) return false;
+  if (loops_group && (last->is_empty || last->assertions > 0)) last->empty_loops += times;
+  last->loops += is_endless;
+  last->loops_groups |= loops_group;
+  last->is_empty |= least == 0;
+  last->is_star = is_endless && least == 0;
+  put_last(t);
+  return last->loops <= MAX_LOOPS || refuse(t, "a repetition of 32 others inside of one another is");
+}
+
+// The same for *, + and {least,}.
+static bool count_loop(translator_t *t, int64_t least) {
+  if (t->last.is_star && !t->is_repeated) { // it stays what it is
+    t->is_repeated = true;
+    t->becomes = "";
+    return true;
   }
-  t->last_loops += is_endless;
-  if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
-  return t->last_loops <= MAX_LOOPS || refuse(t, "a repetition of 32 others inside of one another is");
+  if (t->last.is_empty && least > 0) {
+    t->becomes = "*";
+    least = 0;
+  }
+  return count_copies(t, least, least + 1, true);
 }
 
 static bool count_braces(translator_t *t) {
   char *end;
   const long long least = strtoll(t->at + 1, &end, 10);
   const bool is_endless = *end == ',' && !isdigit((unsigned char)end[1]);
-  const long long most = *end == ',' && !is_endless ? strtoll(end + 1, &end, 10) : least;
+  const long long most = *end == ',' ? strtoll(end + 1, &end, 10) : least;
   if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
   t->counted = end;
-  return count_copies(t, most + is_endless > 1 ? most + is_endless : 1, is_endless);
+  if (is_endless && *end == '}') return count_loop(t, least);
+  return count_copies(t, least, most > 1 ? most : 1, false);
 }
 
 static bool is_assertion(const char *at) {
@@ -206,31 +270,40 @@ static bool count(translator_t *t) {
   const char at = *t->at;
   if (t->counted != NULL && t->at <= t->counted) return true;
   if (is_lazy(t->at)) return true; // refused soon
-  if (at == '*' || at == '+' || at == '?') {
-    if (!count_copies(t, at == '+' ? 2 : 1, at != '?')) return false;
+  if (at == '?') {
+    if (!count_copies(t, 0, 1, false)) return false;
+  } else if (at == '*' || at == '+') {
+    if (!count_loop(t, at == '+')) return false;
   } else if (at == '{' && (isdigit((unsigned char)t->at[1]) || t->at[1] == ',')) {
     if (!count_braces(t)) return false;
-  } else if (at == '(' || at == '|') {
-    t->is_repeated = false;
-    return true;
-  } else {
+  } else if (at == '|') {
+    t->earlier_is_empty[t->depth] |= t->open[t->depth].is_empty;
+    t->open[t->depth].parts++;
+    begin_alternative(t);
+  } else if (at != '(') {
     const bool is_end = at == ')';
     if (is_end && t->depth == 0) return refuse(t, "a parenthesis that closes no group is");
-    t->last = is_end ? t->characters[t->depth] : 1;
-    t->last_loops = is_end ? t->loops[t->depth] : 0;
-    t->last_assertions = is_end ? t->assertions[t->depth] : is_assertion(t->at);
+    t->last = is_end ? t->open[t->depth] : (part_t){.characters = 1, .assertions = is_assertion(t->at)};
+    t->last.is_empty |= is_end && t->earlier_is_empty[t->depth];
+    t->last.is_star &= t->last.parts == 1;
+    t->last_is_group = is_end || t->last.assertions > 0;
     t->depth -= is_end;
     t->is_repeated = false;
-    t->characters[t->depth] += t->last;
-    t->assertions[t->depth] += t->last_assertions;
-    if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
+    t->before = t->open[t->depth];
+    put_last(t);
   }
-  return t->characters[t->depth] <= MAX_CHARACTERS ||
+  return t->open[t->depth].characters <= MAX_CHARACTERS ||
          refuse(t, "more than 2000 characters, repetitions written out, are");
 }
 
 static bool translate_one(translator_t *t) {
   if (is_lazy(t->at)) return refuse(t, "lazy or possessive repetition is");
+  if (t->becomes != NULL) {
+    byoc_string_append(t->out, t->becomes);
+    t->at = t->counted != NULL && t->counted > t->at ? t->counted + 1 : t->at + 1;
+    t->becomes = NULL;
+    return true;
+  }
   if (*t->at == '\\') return translate_escape(t);
   if (*t->at == '[') return translate_set(t);
   if (*t->at == '(') return open_group(t);
@@ -260,13 +333,14 @@ static bool compiles(translator_t *t) {
 }
 
 bool byoc_regex_translate(const char *pattern, byoc_string_t *out, char reason[BYOC_REGEX_REASON_SIZE]) {
-  translator_t t = {.at = pattern, .out = out, .reason = reason};
+  translator_t t = {.at = pattern, .out = out, .reason = reason, .open = {{.is_empty = true}}};
+  begin_alternative(&t);
   byoc_string_append(out, "^(");
   while (*t.at != '\0') {
     if (!count(&t) || !translate_one(&t)) return false;
   }
   byoc_string_append(out, ")$");
-  if (t.depth == 0 && t.assertions[0] > (t.loops_assertions ? MAX_LOOPED_ASSERTIONS : MAX_ASSERTIONS)) {
+  if (t.depth == 0 && t.open[0].assertions > (t.loops_assertions ? MAX_LOOPED_ASSERTIONS : MAX_ASSERTIONS)) {
     t.at = pattern;
     return refuse(&t, "so many of ^, $, \\b and \\B are");
   }

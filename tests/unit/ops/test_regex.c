@@ -100,6 +100,8 @@ static void repeated_assertions_are_refused(void **state) {
   (void)state;
   expect_refused("(((|(((|)'?\\B\\B\\B)+))'?\\B\\B\\B)+)", "a repetition of more than two of ^, $, \\b and \\B");
   expect_refused("((\\B|)*(\\B|)*)*", "a repetition of more than two");
+  expect_refused("(((|(((|)'?)+|)'?)+\\B\\B)+)+", "a repetition of a repetition with ^, $, \\b or \\B");
+  expect_refused("((a|)*\\b(b|)*)*", "a repetition of a repetition with ^, $, \\b or \\B is not supported at '*'");
   expect_refused("(\\ba)*(\\bb)*(\\bc)*(\\bd)*(\\be)*", "so many of ^, $, \\b and \\B are not supported");
   char many[33 * 4 + 1] = "";
   for (int i = 0; i < 33; ++i) strcat(many, "a\\b ");
@@ -113,19 +115,38 @@ static void repeated_assertions_are_refused(void **state) {
 // Found by tests/fuzz: the C library takes time without bound for loops around loops.
 static void repetitions_of_repetitions_are_refused(void **state) {
   (void)state;
-  char nested[3 * 33 + 2] = "";
+  char nested[4 * 33 + 2] = "";
   for (int i = 0; i < 33; ++i) nested[i] = '(';
   nested[33] = 'a';
-  for (int i = 0; i < 33; ++i) memcpy(nested + 34 + 2 * i, ")*", 3);
+  for (int i = 0; i < 33; ++i) memcpy(nested + 34 + 3 * i, "b)*", 4);
   expect_refused(nested, "a repetition of 32 others inside of one another is not supported at '*'");
   nested[strlen(nested) - 1] = '\0'; // one loop less
-  assert_true(matches(nested, "aaa"));
+  assert_true(matches(nested, "abbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"));
   expect_refused("((((((((((((a)+)+)+)+)+)+)+)+)+)+)+)+", "more than 2000 characters");
   expect_refused("a**", "a repetition of a repetition is not supported at '*'");
   expect_refused("(a|b?*)", "a repetition of a repetition is not supported at '*)'");
   expect_refused("a{2}{3}", "a repetition of a repetition is not supported at '{3}'");
   expect_refused("a+{2,}", "a repetition of a repetition is not supported at '{2,}'");
   assert_true(matches("((((a*)*b+)*)?)*[*]*\\**", "aab***"));
+}
+
+// Found by tests/fuzz: the C library takes time without bound for loops over what may be empty.
+static void repetitions_of_what_may_be_empty_are_simplified(void **state) {
+  (void)state;
+  assert_true(matches("((((((a|)+|)+|)+|)+|)+|)+", "aa"));
+  assert_true(matches("((((((((((((a)*)*)+)+){0,})?)*)*)*){2,})*)+", "aaa"));
+  assert_true(matches("((((((((((((a)*)*)+)+){0,})?)*)*)*){2,})*)+", ""));
+  assert_false(matches("(((a|)+|b)+|){3,}c", "aba"));
+  assert_true(matches("(((a|)+|b)+|){3,}c", "abac"));
+  assert_true(matches("(((a|)+|b)+|){3,}c", "c"));
+  assert_true(matches("(a*|b)*(a*b)+(|(a|b)*)+", "baab"));
+  assert_false(matches("(a*b)+", ""));
+  assert_false(matches("(a*b|c){2,}", "ab"));
+  assert_true(matches("((a|)(b|)(c|)){2}", "cab"));
+  expect_refused("((a|)*(b|)*(c|)*(d|)*(e|)*(f|)*(g|)*(h|)*(i|)*)*",
+                 "a repetition of more than eight others that may be");
+  expect_refused("(((a|)*){9}|)*", "a repetition of more than eight others that may be empty");
+  expect_refused("(a{2,}){3,2}", "nvalid");
 }
 
 static void what_does_not_compile_is_refused(void **state) {
@@ -141,6 +162,7 @@ int main(void) {
       cmocka_unit_test(the_rest_is_refused),
       cmocka_unit_test(large_patterns_are_refused),
       cmocka_unit_test(repetitions_of_repetitions_are_refused),
+      cmocka_unit_test(repetitions_of_what_may_be_empty_are_simplified),
       cmocka_unit_test(parentheses_without_group_are_refused),
       cmocka_unit_test(repeated_assertions_are_refused),
       cmocka_unit_test(what_does_not_compile_is_refused),
