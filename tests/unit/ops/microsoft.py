@@ -359,6 +359,11 @@ def recurrent():
     case("DynamicQuantizeLSTM", [Input(3, 1, 4), Input(2, 4, 20, dtype="uint8"), Input(2, 5, 20, dtype="uint8"), None, None, None,
                                  None, None, floats(0.005, 0.003), np.array([128, 100], "uint8"), floats(0.004, 0.002),
                                  np.array([120, 128], "uint8")], hidden_size=5, direction="bidirectional", rows_only=True)
+    for cell in (2, -2):  # states of one sign: the range of what is rounded holds 0 all the same
+        one_sign = np.zeros((1, 40), "float32")
+        one_sign[0, 15:20] = cell
+        case("DynamicQuantizeLSTM", [Input(3, 1, 4), w, r, one_sign, None, None, None, None, floats(0.001), zero, floats(0.004), zero],
+             hidden_size=5, rows_only=True)
 
 
 def channels_last():
