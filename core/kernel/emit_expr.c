@@ -492,6 +492,27 @@ void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_lo
   if (narrow.from_f32 != NULL) byoc_string_appendf(emitter->out, "%s)", narrow.arguments);
 }
 
+// The constant that a selection keeps its value above, or below: c < x ? x : c, x < c ? x : c. NaN becomes the
+// constant. NULL for other expressions.
+static const byoc_loop_expr_t *limit_of(const byoc_loop_expr_t *expr, bool is_least) {
+  if (expr->kind != BYOC_LOOP_SELECT || expr->select.condition->kind != BYOC_LOOP_OP ||
+      expr->select.condition->op.op != BYOC_LOOP_OP_LT || expr->select.no->kind != BYOC_LOOP_CONST) {
+    return NULL;
+  }
+  const byoc_loop_expr_t *const *compared = expr->select.condition->op.operands;
+  const byoc_loop_expr_t *value = compared[is_least], *limit = compared[!is_least];
+  const bool is_limit = limit->kind == BYOC_LOOP_CONST && limit->number.f == expr->select.no->number.f;
+  return is_limit && value == expr->select.yes ? limit : NULL;
+}
+
+// Is the float a number that i32 holds, whatever it is computed from?
+static bool fits_i32(const byoc_loop_expr_t *expr) {
+  const byoc_loop_expr_t *most = limit_of(expr, false);
+  const byoc_loop_expr_t *least = most != NULL ? limit_of(expr->select.yes, true) : NULL;
+  return least != NULL && least->number.f >= INT32_MIN && least->number.f <= most->number.f &&
+         most->number.f < INT32_MAX - 128.0; // the next f32 below
+}
+
 static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   byoc_dtype_t from = expr->cast->dtype, to = expr->dtype;
   byoc_string_t *out = emitter->out;
@@ -522,7 +543,9 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
     text(emitter, ")");
     return;
   }
-  if (byoc_loop_is_float(from) && byoc_loop_is_integer(to)) {
+  // Compilers make branches of the cases of a cast that saturates.
+  const bool is_within = to == BYOC_DTYPE_I32 && byoc_loop_is_float(from) && fits_i32(expr->cast);
+  if (byoc_loop_is_float(from) && byoc_loop_is_integer(to) && !is_within) {
     char name[48];
     snprintf(name, sizeof(name), "byoc_%s_from_%s", byoc_dtype_name(to), from == BYOC_DTYPE_F64 ? "f64" : "f32");
     byoc_emit_helper(emitter, name);

@@ -53,6 +53,13 @@ const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *no
   return BYOC_LMAX(b, low, BYOC_LMIN(b, element, high));
 }
 
+const byoc_loop_expr_t *byoc_emit_between(byoc_loop_builder_t *b, const byoc_loop_expr_t *value, double low,
+                                          double high) {
+  const byoc_loop_expr_t *least = byoc_loop_const(b, value->dtype, low), *most = byoc_loop_const(b, value->dtype, high);
+  value = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, least, value), value, least);
+  return byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, value, most), value, most);
+}
+
 void byoc_emit_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                      const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);

@@ -111,7 +111,7 @@ static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype
   if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
   double low = 0.0, high = 0.0;
   range_of(dtype, &low, &high);
-  x = BYOC_LMIN(b, BYOC_LMAX(b, x, byoc_loop_const(b, x->dtype, low)), byoc_loop_const(b, x->dtype, high));
+  x = byoc_emit_between(b, x, low, high);
   // Goes through i32, for which compilers have vector instructions; the value is already within the range.
   if (byoc_dtype_bits(dtype) <= 16) x = byoc_emit_as(b, BYOC_DTYPE_I32, x);
   return byoc_emit_as(b, dtype, x);

@@ -146,6 +146,9 @@ static inline byoc_status_t byoc_infer_memory(const byoc_infer_t *infer, bool fa
 byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype);
 // The value converted to that type; no cast if it has the type already.
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// The float, `low` or `high` where it is below or above; `low` for NaN.
+const byoc_loop_expr_t *byoc_emit_between(byoc_loop_builder_t *b, const byoc_loop_expr_t *value, double low,
+                                          double high);
 // byoc_lower_load in the compute type.
 const byoc_loop_expr_t *byoc_emit_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
                                        const byoc_loop_expr_t *const *indices);

@@ -452,6 +452,40 @@ static void invariants_leave_vector_loops(void **state) {
   expect_loop("vector j in 0 .. 4 { let a : f32 = x[j] y[j] = sqrt(a) }", "    y[j] = sqrtf(a);\n");
 }
 
+// A float that is known to be in the range of i32 is cast without a look at it.
+static void casts_of_limited_floats_are_plain(void **state) {
+  (void)state;
+  static const struct {
+    double low, high; // INFINITY: none
+    const char *cast;
+  } cases[] = {{0, 255, "(float)(int32_t)("},
+               {-2147483648.0, 2147483000.0, "(float)(int32_t)("},
+               {-2147483648.0, 2147483647.0, "byoc_i32_from_f32("}, // 2^31 as f32
+               {-2147484000.0, 0, "byoc_i32_from_f32("},
+               {5, -5, "byoc_i32_from_f32("},
+               {-INFINITY, 255, "byoc_i32_from_f32("},
+               {0, INFINITY, "byoc_i32_from_f32("}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    fixture_t f;
+    begin(&f);
+    byoc_loop_builder_t *b = &f.b;
+    const byoc_loop_expr_t *x = byoc_loop_load(b, f.x, f.j), *low = byoc_loop_const(b, BYOC_DTYPE_F32, cases[i].low),
+                           *high = byoc_loop_const(b, BYOC_DTYPE_F32, cases[i].high);
+    if (!isinf(cases[i].low)) x = byoc_loop_select(b, OP(LT, low, x), x, low);
+    if (!isinf(cases[i].high)) x = byoc_loop_select(b, OP(LT, x, high), x, high);
+    byoc_loop_store(b, f.y, f.j, byoc_loop_cast(b, BYOC_DTYPE_F32, byoc_loop_cast(b, BYOC_DTYPE_I32, x)));
+    byoc_loop_end(b);
+    byoc_loop_end(b);
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    assert_int_equal(byoc_kernel_emit_c((const byoc_loop_kernel_t *const *)&b->kernel, 1, &text), BYOC_OK);
+    const char *store = strstr(text.data, "y[j2] = ");
+    if (store == NULL || strstr(store, cases[i].cast) == NULL) fail_msg("no '%s' in:\n%s", cases[i].cast, text.data);
+    byoc_string_deinit(&text);
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(index_arithmetic_is_simplified),
@@ -467,6 +501,7 @@ int main(void) {
       cmocka_unit_test(kernels_are_indented),
       cmocka_unit_test(exponentials_are_inlined),
       cmocka_unit_test(invariants_leave_vector_loops),
+      cmocka_unit_test(casts_of_limited_floats_are_plain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

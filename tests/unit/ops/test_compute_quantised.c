@@ -175,6 +175,35 @@ static void test_rounding_of_tiny_blocks(void **state) {
   ops_done(&run);
 }
 
+// The nearest number, the even one of two, within the range; NaN becomes the least.
+static void test_quantised_limits(void **state) {
+  (void)state;
+  enum { COUNT = 19 };
+  static const float x[COUNT] = {NAN,    INFINITY, -INFINITY, 3.4e38f, -3.4e38f, 2.5f,    3.5f,  -0.5f, 0.0f,  117.4f,
+                                 117.6f, 122.4f,   122.6f,    123.0f,  -133.4f,  -133.6f, -5.0f, -5.6f, 250.4f};
+  static const struct {
+    const char *dtype;
+    int32_t expected[COUNT];
+  } cases[] = {
+      {"u8", {0, 255, 0, 255, 0, 7, 9, 5, 5, 122, 123, 127, 128, 128, 0, 0, 0, 0, 255}},
+      {"i8", {-128, 127, -128, 127, -128, 7, 9, 5, 5, 122, 123, 127, 127, 127, -128, -128, 0, -1, 127}},
+      {"i16", {-32768, 32767, -32768, 32767, -32768, 7, 9, 5, 5, 122, 123, 127, 128, 128, -128, -129, 0, -1, 255}},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "module {\n  constant @s : f32[] = [1.0]\n  constant @z : %s[] = [5]\n  func @main(%%x : f32[19]) -> (%%y : ?) "
+        "{\n    %%q = QuantizeLinear@21(%%x, @s, @z) : ?\n    %%y = Cast@21(%%q) {to = 6} : ?\n    return %%y\n  "
+        "}\n}\n",
+        cases[c].dtype);
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x}, &run);
+    same(ops_result(&run, 0), cases[c].expected, COUNT, cases[c].dtype);
+    ops_done(&run);
+  }
+}
+
 // One scale for all of an axis is the first one even where only the run knows that there is one.
 static void test_look_up_with_one_open_scale(void **state) {
   (void)state;
@@ -197,6 +226,7 @@ int main(void) {
       cmocka_unit_test(test_conv_integer),
       cmocka_unit_test(test_qlinear_conv),
       cmocka_unit_test(test_rounding_of_tiny_blocks),
+      cmocka_unit_test(test_quantised_limits),
       cmocka_unit_test(test_look_up_with_one_open_scale),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
