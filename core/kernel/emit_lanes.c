@@ -9,7 +9,7 @@
 enum { MOST_LANES = 16, MOST_ELEMENTS = 64 };
 
 static bool is_lane_type(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64 || dtype == BYOC_DTYPE_I32;
 }
 
 // Does the value differ from lane to lane?
@@ -48,6 +48,7 @@ static bool fits_value(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *exp
   case BYOC_LOOP_CAST:
     return dtype == BYOC_DTYPE_F32 && is_field(loop, expr->cast);
   case BYOC_LOOP_OP:
+    if (expr->op.op == BYOC_LOOP_OP_DIV && dtype == BYOC_DTYPE_I32) return false;
     switch (expr->op.op) {
     case BYOC_LOOP_OP_ADD:
     case BYOC_LOOP_OP_SUB:
@@ -96,12 +97,13 @@ static byoc_dtype_t lane_type(const byoc_loop_stmt_t *loop) {
 typedef struct {
   byoc_emitter_t *emitter;
   const byoc_loop_stmt_t *loop;
-  const char *type; // of a vector
+  byoc_dtype_t dtype;
+  const char *type; // of a vector: integers wrap around, as unsigned ones
 } lanes_t;
 
 static void emit_place(const lanes_t *lanes, const char *prefix, const byoc_loop_buffer_t *buffer,
                        const byoc_loop_expr_t *index) {
-  const char *type = buffer->dtype == BYOC_DTYPE_I32 ? "byoc_lanes_i32_t" : lanes->type;
+  const char *type = buffer->dtype == lanes->dtype ? lanes->type : "byoc_lanes_i32_t";
   byoc_string_appendf(lanes->emitter->out, "*(%s%s *)&%s[", prefix, type, buffer->name);
   byoc_emit_expr(lanes->emitter, index, BYOC_C_CONDITIONAL);
   byoc_string_append(lanes->emitter->out, "]");
@@ -113,7 +115,10 @@ static void emit_value(const lanes_t *lanes, const byoc_loop_expr_t *expr) {
       [BYOC_LOOP_OP_ADD] = " + ", [BYOC_LOOP_OP_SUB] = " - ",  [BYOC_LOOP_OP_MUL] = " * ",
       [BYOC_LOOP_OP_DIV] = " / ", [BYOC_LOOP_OP_SHR] = " >> ", [BYOC_LOOP_OP_AND] = " & "};
   byoc_string_t *out = lanes->emitter->out;
-  if (expr->kind == BYOC_LOOP_VARIABLE || !varies(lanes->loop, expr)) {
+  const bool is_scalar = !varies(lanes->loop, expr);
+  if (is_scalar && expr->dtype == BYOC_DTYPE_I32 && lanes->dtype == BYOC_DTYPE_I32)
+    byoc_string_append(out, "(uint32_t)");
+  if (expr->kind == BYOC_LOOP_VARIABLE || is_scalar) {
     byoc_emit_expr(lanes->emitter, expr, BYOC_C_PRIMARY);
   } else if (expr->kind == BYOC_LOOP_LOAD) {
     emit_place(lanes, "const ", expr->load.buffer, expr->load.index);
@@ -162,15 +167,17 @@ bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, 
   if (dtype == BYOC_DTYPE_NONE) return false;
   int64_t end = 0;
   byoc_loop_is_int(loop->loop.end, &end);
-  bool is_double = dtype == BYOC_DTYPE_F64;
-  const lanes_t lanes = {emitter, loop, is_double ? "byoc_lanes_f64_t" : "byoc_lanes_f32_t"};
+  const lanes_t lanes = {emitter, loop, dtype,
+                         dtype == BYOC_DTYPE_F64   ? "byoc_lanes_f64_t"
+                         : dtype == BYOC_DTYPE_I32 ? "byoc_lanes_u32_t"
+                                                   : "byoc_lanes_f32_t"};
   const char *name = loop->loop.variable->name;
   emitter->uses_lanes = emitter->uses_unroll = true;
   byoc_string_indent(emitter->out, indent);
   byoc_string_appendf(emitter->out, "BYOC_UNROLL(%d)\n", MOST_ELEMENTS);
   byoc_string_indent(emitter->out, indent);
   byoc_string_appendf(emitter->out, "for (int64_t %s = 0; %s < %lld; %s += BYOC_LANES(%s)) {\n", name, name,
-                      (long long)end, name, is_double ? "double" : "float");
+                      (long long)end, name, byoc_c_value_type(dtype));
   const byoc_loop_stmt_t *body = loop->loop.body;
   for (size_t i = 0; i < body->block.statements.count; ++i) {
     emit_statement(&lanes, body->block.statements.data[i], indent + 2);
@@ -206,12 +213,15 @@ void byoc_emit_lanes_prelude(byoc_string_t *out) {
                           "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(double)), may_alias));\n"
                           "typedef int32_t byoc_lanes_i32_t\n"
                           "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(float)), may_alias));\n"
+                          "typedef uint32_t byoc_lanes_u32_t\n"
+                          "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(float)), may_alias));\n"
                           "#define BYOC_LANES(type) (int64_t)(BYOC_REGISTER_BYTES / sizeof(type))\n"
                           "#define BYOC_LANES_OF_I32(words) __builtin_convertvector(words, byoc_lanes_f32_t)\n"
                           "#else\n"
                           "typedef float byoc_lanes_f32_t;\n"
                           "typedef double byoc_lanes_f64_t;\n"
                           "typedef int32_t byoc_lanes_i32_t;\n"
+                          "typedef uint32_t byoc_lanes_u32_t;\n"
                           "#define BYOC_LANES(type) 1\n"
                           "#define BYOC_LANES_OF_I32(words) (float)(words)\n"
                           "#endif\n"
