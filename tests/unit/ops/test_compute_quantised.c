@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of quantised tensors against their definition, which subtracts zero points before it multiplies.
+#include "core/ops/util.h"
 #include "tests/unit/ops/ops_support.h"
 
 typedef struct {
@@ -219,6 +220,26 @@ static void test_look_up_with_one_open_scale(void **state) {
   ops_done(&run);
 }
 
+// Zero points are those of the constant, whatever lies behind them in memory.
+static void test_zero_points_that_are_all_the_same(void **state) {
+  (void)state;
+  static const uint8_t zeros[3] = {128, 128, 7};
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse("module {\n  func @main(%x : u8[2]) -> (%y : u8[2]) {\n"
+                                "    %y = Identity@13(%x) : u8[2]\n    return %y\n  }\n}\n",
+                                "test", byoc_allocator_system(), &diag, &module),
+               &diag);
+  for (int64_t count = 0; count <= 3; ++count) {
+    const byoc_type_t *type = byoc_type_tensor_static(&module->arena, BYOC_DTYPE_U8, 1, &count);
+    byoc_constant_t *constant = byoc_constant_wrap(module, "zeros", type, zeros);
+    assert_non_null(constant);
+    const byoc_value_t *value = byoc_function_constant(byoc_graph_module_main(module), constant);
+    assert_int_equal(byoc_all_are(value, 128), count < 3);
+  }
+  byoc_graph_module_destroy(module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_matmul_integer),
@@ -228,6 +249,7 @@ int main(void) {
       cmocka_unit_test(test_rounding_of_tiny_blocks),
       cmocka_unit_test(test_quantised_limits),
       cmocka_unit_test(test_look_up_with_one_open_scale),
+      cmocka_unit_test(test_zero_points_that_are_all_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
