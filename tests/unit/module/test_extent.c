@@ -136,6 +136,29 @@ static void test_dimensions(void **state) {
   assert_string_equal(byoc_extent_dimension("r1.0", call).expr->symbol, "N");
 }
 
+// Numbers of operands and axes are decimal.
+static void test_dimensions_from_ten_on(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *many = NULL;
+  const char *text = "module {\n"
+                     "  func @main(%v : f32[1], %x : f32[1,2,3,4,5,6,7,8,9,10,11,12]) -> (%r : f32[1]) {\n"
+                     "    %r = call @f(%v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %x) : f32[1]\n"
+                     "    return %r\n"
+                     "  }\n"
+                     "  func @f(%a : f32[1], %b : f32[1], %c : f32[1], %d : f32[1], %e : f32[1], %f : f32[1],"
+                     " %g : f32[1], %h : f32[1], %i : f32[1], %j : f32[1],"
+                     " %k : f32[1,2,3,4,5,6,7,8,9,10,11,12]) -> (%r : f32[1]) {\n"
+                     "    %r = Relu@14(%a) : f32[1]\n"
+                     "    return %r\n"
+                     "  }\n"
+                     "}\n";
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &many), &diag);
+  const byoc_node_t *call = byoc_graph_module_find(many, "main")->body->first;
+  assert_int_equal(byoc_extent_dimension("p10.10", call).constant, 11);
+  byoc_graph_module_destroy(many);
+}
+
 static void test_refused(void **state) {
   (void)state;
   static const struct {
@@ -178,8 +201,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_read),        cmocka_unit_test(test_dimensions), cmocka_unit_test(test_printed),
-      cmocka_unit_test(test_not_printed), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_read),    cmocka_unit_test(test_dimensions),  cmocka_unit_test(test_dimensions_from_ten_on),
+      cmocka_unit_test(test_printed), cmocka_unit_test(test_not_printed), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
