@@ -304,6 +304,9 @@ static const infer_case_t cases[] = {
     {"", "%x : f32[N,3,12,13]", "GlobalAveragePool@1(%x)", 1, "f32[N,3,1,1]"},
     {"", "%x : f32[1,4,9,9]", "byoc::Im2Col@1(%x) {kernel_shape = [3, 3], group = 2}", 1, "f32[1,2,18,49]"},
     {"", "%x : f32[1]", "byoc::CallC@1(%x) {symbol = \"f\"}", 1, "! the type of result 0 must be given"},
+    // Collectives
+    {"", "%x : f32[N,3]", "byoc::AllReduce@1(%x) {members = 1}", 1, "f32[N,3]"},
+    {"", "%x : f32[N,3]", "byoc::AllReduce@1(%x) {members = 0}", 1, "! attribute 'members': there are no ranks"},
 };
 
 static void test_cases(void **state) {
