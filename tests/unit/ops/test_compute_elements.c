@@ -404,6 +404,23 @@ static void test_random_numbers(void **state) {
   ops_done(&run);
 }
 
+// Of a thousand numbers, all lie between both ends, and some near each.
+static void test_random_numbers_of_a_range(void **state) {
+  (void)state;
+  float least = INFINITY, most = -INFINITY;
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1]) -> (%y : ?) {\n"
+          "    %y = RandomUniform@1() {seed = 1.0, shape = [1000], low = 2.0, high = 5.0} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){(const float[1]){0}}, &run);
+  for (int i = 0; i < 1000; ++i) {
+    least = fminf(least, ((const float *)ops_result(&run, 0))[i]);
+    most = fmaxf(most, ((const float *)ops_result(&run, 0))[i]);
+  }
+  assert_true(least >= 2.0f && least < 2.1f);
+  assert_true(most > 4.9f && most <= 5.0f);
+  ops_done(&run);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unary),
@@ -418,6 +435,7 @@ int main(void) {
       cmocka_unit_test(test_dropout_mask),
       cmocka_unit_test(test_dropout_in_training),
       cmocka_unit_test(test_random_numbers),
+      cmocka_unit_test(test_random_numbers_of_a_range),
       cmocka_unit_test(test_large_unsigned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
