@@ -270,6 +270,16 @@ static void test_h15_ports_and_blocks(void **state) {
            "      return %0\n    }] : f32[4,8]\n"
            "    return %y\n  }\n}\n",
         2);
+  // What the branch takes is computed in parts, whose softmax is not a part of the whole one.
+  check(TP "  constant @yes : bool[] = [true]\n"
+           "  func @main(%x : f32[4,8]) -> (%y : f32[4,8]) {\n"
+           "    %0 = Neg@13(%x) : f32[4,8] on {ranks = \"tp: 0\"}\n"
+           "    %1 = Exp@13(%0) : f32[4,8]\n"
+           "    %y = If@13(@yes) [then_branch () -> (f32[4,8]) {\n"
+           "      %a = Softmax@13(%1) {axis = 0} : f32[4,8]\n      return %a\n    }, else_branch () -> (f32[4,8]) {\n"
+           "      return %1\n    }] : f32[4,8]\n"
+           "    return %y\n  }\n}\n",
+        2);
 }
 
 // Weights are found: columns, rows, a look-up, three matrices in one; the batch is known only when it runs.
