@@ -9,6 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/machine.h"
 #include "core/build/build.h"
 #include "core/build/placed.h"
 #include "core/ir/text.h"
@@ -199,6 +200,20 @@ static void test_12_features_are_listed_once(void **state) {
   close_build(&fixture);
 }
 
+// A program says what the backends' code needs, because it may be finished for another processor later.
+static void test_features_of_the_program(void **state) {
+  (void)state;
+  if (byoc_machine_host() != BYOC_MACHINE_X86_64) skip();
+  fixture_t fixture;
+  byoc_diag_t diag = {0};
+  open_build(&fixture, "cutlass -mcpu=avx2; c -mcpu=x86-64-v3", (byoc_build_watcher_t){0});
+  byoc_test_ok(byoc_build_read(&fixture.build, fixture.model, NULL, &diag), &diag);
+  byoc_test_ok(byoc_build_compile(&fixture.build, BYOC_BUILD_ALL, &diag), &diag);
+  assert_true(fixture.build.result.placement.regions.count > 0);
+  assert_non_null(strstr(fixture.build.result.program->cpu_features, "avx2"));
+  close_build(&fixture);
+}
+
 // A change of layout is no operator of the model.
 static void test_layout_changes_do_not_count(void **state) {
   (void)state;
@@ -233,6 +248,7 @@ int main(void) {
       cmocka_unit_test(test_lent),
       cmocka_unit_test(test_dimensions_are_for_onnx),
       cmocka_unit_test(test_12_features_are_listed_once),
+      cmocka_unit_test(test_features_of_the_program),
       cmocka_unit_test(test_layout_changes_do_not_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
