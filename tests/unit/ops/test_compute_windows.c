@@ -402,14 +402,10 @@ static int64_t local_bytes(const byoc_loop_stmt_t *stmt) {
   return sum;
 }
 
-// Each element of the result has 64 neighbours, whose places and weights are on the stack of a thread.
-static void test_resize_tables_of_many_neighbours(void **state) {
-  (void)state;
-  enum { MOST = 64 * 1024 };
+// The bytes of the local buffers in the kernels of a module.
+static int64_t kernels_local_bytes(const char *text) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
-  const char *text = "module {\n  constant @s : f32[2] = [1, 0.032258064]\n  func @main(%x : f64[2,N]) -> (%y : ?) {\n"
-                     "    %y = Resize@19(%x, _, @s, _) {mode = \"linear\", antialias = 1} : ?\n    return %y\n  }\n}\n";
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
   byoc_test_ok(byoc_infer_module(module, &diag), &diag);
   byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
@@ -417,8 +413,30 @@ static void test_resize_tables_of_many_neighbours(void **state) {
   BYOC_FOR_EACH_NODE(node, byoc_graph_module_main(module)->body) {
     if (node->callee) bytes += local_bytes(node->callee->kernel->body);
   }
-  assert_in_range(bytes, 1, MOST);
   byoc_graph_module_destroy(module);
+  return bytes;
+}
+
+// Each element of the result has 64 neighbours, whose places and weights are on the stack of a thread.
+static void test_resize_tables_of_many_neighbours(void **state) {
+  (void)state;
+  enum { MOST = 64 * 1024 };
+  const char *text = "module {\n  constant @s : f32[2] = [1, 0.032258064]\n  func @main(%x : f64[2,N]) -> (%y : ?) {\n"
+                     "    %y = Resize@19(%x, _, @s, _) {mode = \"linear\", antialias = 1} : ?\n    return %y\n  }\n}\n";
+  assert_in_range(kernels_local_bytes(text), 1, MOST);
+}
+
+// Elements that are only repeated, up to four times, need no table of places.
+static void test_resize_repeats_without_tables(void **state) {
+  (void)state;
+  for (int times = 2; times <= 5; ++times) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "module {\n  constant @s : f32[2] = [1, %d]\n  func @main(%%x : f32[3,16]) -> (%%y : ?) {\n"
+             "    %%y = Resize@19(%%x, _, @s, _) {" NEAREST_FLOOR "} : ?\n    return %%y\n  }\n}\n",
+             times);
+    assert_int_equal(kernels_local_bytes(text) > 0, times == 5);
+  }
 }
 
 // More channels than share their places; on a plane that rises evenly, a sample's average is the value in its middle.
@@ -453,6 +471,7 @@ int main(void) {
       cmocka_unit_test(test_conv),
       cmocka_unit_test(test_resize),
       cmocka_unit_test(test_resize_tables_of_many_neighbours),
+      cmocka_unit_test(test_resize_repeats_without_tables),
       cmocka_unit_test(test_conv_1d),
       cmocka_unit_test(test_conv_3d),
       cmocka_unit_test(test_conv_transpose),
