@@ -339,6 +339,16 @@ static void test_levels_that_this_machine_lacks(void **state) {
   assert_string_equal(byoc_target_list_foreign(&list), "riscv64-linux-gnu");
 }
 
+// A target states no error of its floats if it has no backend, or one without that hook.
+static void test_no_error_is_stated(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  byoc_test_ok(parse("every; c", &diag, &list), &diag);
+  for (size_t i = 0; i < 2; ++i) assert_true(byoc_target_relative_error(list.targets.data[i]) == 0);
+  byoc_target_list_deinit(&list);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),
@@ -350,6 +360,7 @@ int main(void) {
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_18_6_targets_of_another_machine),
       cmocka_unit_test(test_levels_that_this_machine_lacks),
+      cmocka_unit_test(test_no_error_is_stated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
