@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of Resize: over tables of neighbours, over repeated elements, or element by element.
+#include <math.h>
 
 #include "core/ops/resize.h"
 
@@ -183,6 +184,10 @@ static int64_t repeats(const resize_loops_t *loops) {
   bool floors = r->coordinates == BYOC_RESIZE_ASYMMETRIC && r->rounding == BYOC_RESIZE_FLOOR;
   bool centred = r->coordinates == BYOC_RESIZE_HALF_PIXEL && r->rounding == BYOC_RESIZE_ROUND_PREFER_FLOOR;
   if (r->mode != BYOC_RESIZE_NEAREST || r->place[loops->inner] < 0 || (!floors && !centred)) return 0;
+  double times = 0; // by a whole scale, an open length becomes a multiple of itself
+  if (!byoc_dim_is_constant(in) && r->sizes < 0 && byoc_resize_known_scale(r, loops->inner, &times)) {
+    return times >= 1 && times <= MOST_REPEATS && times == floor(times) ? (int64_t)times : 0;
+  }
   if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 1 || out.constant > INT16_MAX) return 0;
   double scale = (double)out.constant / (double)in.constant;
   if (r->sizes < 0 && !byoc_resize_known_scale(r, loops->inner, &scale)) return 0;
