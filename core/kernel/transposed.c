@@ -15,6 +15,7 @@
 #define TILE_ELEMENTS 8192
 // Smaller tensors fit the first-level cache anyway.
 #define LEAST_ELEMENTS 2048
+#define UNKNOWN        INT64_MAX
 
 bool byoc_is_transpose(const byoc_node_t *node, const byoc_type_t *space) {
   if (!byoc_node_is(node, "", "Transpose")) return false;
@@ -66,9 +67,15 @@ static int32_t innermost_of_operand(const byoc_node_t *transpose, const byoc_wal
   return best;
 }
 
+// UNKNOWN if only the run knows, and then taken for a large one.
 static int64_t extent_of(const byoc_walk_t *walk, int32_t loop) {
   int64_t extent = 0;
-  return byoc_loop_is_int(walk->extent[loop], &extent) ? extent : 0;
+  return byoc_loop_is_int(walk->extent[loop], &extent) ? extent : UNKNOWN;
+}
+
+static bool is_whole(const byoc_walk_t *walk, int32_t loop, int64_t side) {
+  const int64_t extent = extent_of(walk, loop);
+  return extent != UNKNOWN && extent % side == 0;
 }
 
 // Several transpositions may cross in several ways: the first one decides.
@@ -79,11 +86,13 @@ static bool find_crossing(const byoc_lower_t *lower, const byoc_type_t *space, c
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
     if (!transpose && byoc_is_transpose(node, space)) transpose = node;
   }
-  if (!transpose || inner < 1 || byoc_type_element_count(space) < LEAST_ELEMENTS) return false;
+  const int64_t count = byoc_type_element_count(space);
+  if (!transpose || inner < 1 || (count >= 0 && count < LEAST_ELEMENTS)) return false;
   *crossing = (crossing_t){innermost_of_operand(transpose, walk, -1), inner, -1, TILE};
   int64_t least = SQUARE;
   if (crossing->a == inner && inner >= 2) {
     *crossing = (crossing_t){innermost_of_operand(transpose, walk, inner), inner - 1, inner, 2};
+    if (extent_of(walk, inner) == UNKNOWN) return false;
     while (extent_of(walk, inner) * crossing->side * crossing->side * 4 <= TILE_ELEMENTS) crossing->side *= 2;
     least = crossing->side * 2;
   }
@@ -172,7 +181,7 @@ static void lower_square(nest_t *nest, const byoc_loop_expr_t *first_a, const by
 // ---- tiles ----
 
 static const byoc_loop_expr_t *least_of(nest_t *nest, const byoc_loop_expr_t *x, int32_t loop, int64_t side) {
-  if (extent_of(nest->walk, loop) % side == 0) return x;
+  if (is_whole(nest->walk, loop, side)) return x;
   return byoc_loop_binary(nest->b, BYOC_LOOP_OP_MIN, x, nest->walk->extent[loop]);
 }
 
@@ -204,7 +213,7 @@ static void lower_squares(nest_t *nest, const byoc_loop_expr_t *first_a, const b
     count = byoc_loop_binary(b, BYOC_LOOP_OP_FLOORDIV, count, side);
     const byoc_loop_expr_t *square = byoc_loop_for(b, BYOC_LOOP_SERIAL, "square", number(nest, 0), count);
     first[i] = byoc_loop_let(b, "from", BYOC_LADD(b, first[i], BYOC_LMUL(b, square, side)));
-    if (extent_of(nest->walk, loops[i]) % SQUARE == 0) continue;
+    if (is_whole(nest->walk, loops[i], SQUARE)) continue;
     const byoc_loop_expr_t *fits =
         byoc_loop_binary(b, BYOC_LOOP_OP_LE, BYOC_LADD(b, first[i], side), nest->walk->extent[loops[i]]);
     whole = whole ? byoc_loop_binary(b, BYOC_LOOP_OP_AND, whole, fits) : fits;
@@ -231,7 +240,9 @@ bool byoc_kernel_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor
   for (int32_t i = 0; i < walk->count; ++i) {
     if (i == crossing.run) continue;
     bool tiled = i == crossing.a || i == crossing.b;
-    counts[i] = tiled ? number(&nest, (extent_of(walk, i) + crossing.side - 1) / crossing.side) : walk->extent[i];
+    const byoc_loop_expr_t *side = number(&nest, crossing.side), *more = number(&nest, crossing.side - 1);
+    counts[i] =
+        tiled ? byoc_loop_binary(b, BYOC_LOOP_OP_FLOORDIV, BYOC_LADD(b, walk->extent[i], more), side) : walk->extent[i];
     total = BYOC_LMUL(b, total, counts[i]);
   }
   const byoc_loop_expr_t *tile = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "p", number(&nest, 0), total);
