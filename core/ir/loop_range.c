@@ -45,6 +45,12 @@ bool byoc_loop_expr_equal(const byoc_loop_expr_t *a, const byoc_loop_expr_t *b) 
   return false;
 }
 
+bool byoc_loop_is_index_of(const byoc_loop_expr_t *expr, const byoc_loop_expr_t *extent) {
+  if (expr->kind != BYOC_LOOP_VARIABLE) return false;
+  const byoc_loop_variable_info_t *info = (const byoc_loop_variable_info_t *)expr->variable;
+  return info->begin != NULL && byoc_loop_is_const(info->begin, 0) && byoc_loop_expr_equal(info->end, extent);
+}
+
 static int64_t min_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }

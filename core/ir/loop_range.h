@@ -23,6 +23,8 @@ typedef struct byoc_loop_variable_info_t {
 bool byoc_loop_range(const byoc_loop_expr_t *expr, int64_t *out_low, int64_t *out_high);
 // Do both compute the same? True for equal trees; variables and buffers are compared by identity.
 bool byoc_loop_expr_equal(const byoc_loop_expr_t *a, const byoc_loop_expr_t *b);
+// Is the expression the index of a loop from 0 to that extent?
+bool byoc_loop_is_index_of(const byoc_loop_expr_t *expr, const byoc_loop_expr_t *extent);
 
 // The sum of two i64 expressions (`b` negated with `subtract`), or a product with a constant, brought into the form c1
 // * t1 + c2 * t2 + ... + c: like terms are merged, and x / m * m + x % m is put together again. NULL if out of memory.

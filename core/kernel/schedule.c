@@ -2,6 +2,7 @@
 // Makes the loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
 #include "core/kernel/schedule.h"
 
+#include "core/ir/loop_range.h"
 #include "core/kernel/transposed.h"
 
 // The operand's dimension along an axis of the iteration space; negative if it has none there. BatchNormalization's
@@ -64,6 +65,38 @@ static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, byoc_walk_t
   }
 }
 
+// One vector loop over elements `begin` to `end` of an axis, from `start` on.
+static void lower_line(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result, int32_t axis,
+                       const byoc_loop_expr_t *start, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end,
+                       const byoc_loop_expr_t **indices) {
+  byoc_loop_builder_t *builder = byoc_lower_builder(lower);
+  if (byoc_loop_expr_equal(begin, end)) return;
+  indices[axis] = BYOC_LADD(builder, start, byoc_loop_for(builder, BYOC_LOOP_VECTOR, "i", begin, end));
+  byoc_schedule_element(lower, anchor, result, indices);
+  byoc_loop_end(builder);
+}
+
+// The elements of the last axis in runs, if the anchor has some there.
+static bool lower_runs(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result, const byoc_walk_t *walk,
+                       const byoc_loop_expr_t **indices) {
+  byoc_loop_builder_t *builder = byoc_lower_builder(lower);
+  const byoc_op_t *op = byoc_op_of(anchor);
+  const int32_t axis = walk->first[walk->count - 1];
+  byoc_op_runs_t runs;
+  if (walk->last[walk->count - 1] != axis || op == NULL || op->runs == NULL || !op->runs(lower, anchor, axis, &runs)) {
+    return false;
+  }
+  const byoc_loop_expr_t *zero = byoc_loop_int(builder, 0);
+  const byoc_loop_expr_t *rest = BYOC_LADD(builder, runs.first, BYOC_LMUL(builder, runs.count, runs.length));
+  lower_line(lower, anchor, result, axis, zero, zero, runs.first, indices);
+  const byoc_loop_expr_t *run = byoc_loop_for(builder, BYOC_LOOP_SERIAL, "run", zero, runs.count);
+  const byoc_loop_expr_t *start = BYOC_LADD(builder, runs.first, BYOC_LMUL(builder, run, runs.length));
+  lower_line(lower, anchor, result, axis, start, zero, runs.length, indices);
+  byoc_loop_end(builder);
+  lower_line(lower, anchor, result, axis, zero, rest, walk->extent[walk->count - 1], indices);
+  return true;
+}
+
 static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result) {
   byoc_loop_builder_t *builder = byoc_lower_builder(lower);
   const byoc_type_t *space = anchor->results[result]->type;
@@ -87,6 +120,10 @@ static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_
       own = byoc_loop_let(builder, "i", own);
       byoc_schedule_split(builder, space, walk.first[i], walk.last[i], own, indices);
     }
+  }
+  if (inner > 0 && lower_runs(lower, anchor, result, &walk, indices)) {
+    byoc_loop_end(builder);
+    return;
   }
   const byoc_loop_expr_t *index =
       byoc_loop_for(builder, inner > 0 ? BYOC_LOOP_VECTOR : BYOC_LOOP_PARALLEL, "i", zero, walk.extent[inner]);

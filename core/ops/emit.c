@@ -53,6 +53,11 @@ const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *no
   return BYOC_LMAX(b, low, BYOC_LMIN(b, element, high));
 }
 
+bool byoc_is_worth_a_run(byoc_dim_t length) {
+  enum { LEAST_RUN = 16 };
+  return !byoc_dim_is_constant(length) || length.constant >= LEAST_RUN;
+}
+
 const byoc_loop_expr_t *byoc_emit_between(byoc_loop_builder_t *b, const byoc_loop_expr_t *value, double low,
                                           double high) {
   const byoc_loop_expr_t *least = byoc_loop_const(b, value->dtype, low), *most = byoc_loop_const(b, value->dtype, high);

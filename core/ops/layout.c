@@ -302,6 +302,17 @@ static const byoc_loop_expr_t *point_tile(byoc_lower_t *lower, const byoc_node_t
   return byoc_lower_load(lower, node, 0, at);
 }
 
+// Each repeat is a run.
+static bool runs_tile(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  if (byoc_dim_equal(x->dims[axis], y->dims[axis]) || !byoc_is_worth_a_run(x->dims[axis])) return false;
+  const byoc_loop_expr_t *length = byoc_emit_dim(b, x, axis);
+  *out_runs = (byoc_op_runs_t){
+      .first = byoc_loop_int(b, 0), .count = BYOC_LDIV(b, byoc_emit_dim(b, y, axis), length), .length = length};
+  return true;
+}
+
 static const byoc_loop_expr_t *shape_tile(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -432,13 +443,16 @@ static const byoc_op_attribute_t trilu_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \
     .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,         \
-    .attributes = table, .infer = infer_##function, .point = point_##function, .shape_operands = mask,                 \
-    .shape_elements = mask, .by_shape = unread, .shape = shape_##function, .axes = BY_DATA_AXES_##op_name              \
+    .attributes = table, .infer = infer_##function, .point = point_##function, .runs = BY_DATA_RUNS_##op_name,         \
+    .shape_operands = mask, .shape_elements = mask, .by_shape = unread, .shape = shape_##function,                     \
+    .axes = BY_DATA_AXES_##op_name                                                                                     \
   }
 #define BY_DATA_LEAST_Expand 2
 #define BY_DATA_LEAST_Tile   2
 #define BY_DATA_AXES_Expand  byoc_axes_expand
 #define BY_DATA_AXES_Tile    NULL
+#define BY_DATA_RUNS_Expand  NULL
+#define BY_DATA_RUNS_Tile    runs_tile
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \

@@ -60,6 +60,12 @@ typedef struct byoc_infer_t {
   const byoc_node_t *named;    // the node that errors name, where `node` stands in for it; NULL: `node`
 } byoc_infer_t;
 
+// Along an axis of a result: `first` elements, then `count` runs of `length` elements each, then the rest. In a run the
+// index into the operand rises by one, so that its loads are one vector after the other.
+typedef struct byoc_op_runs_t {
+  const byoc_loop_expr_t *first, *count, *length;
+} byoc_op_runs_t;
+
 typedef struct byoc_op_t {
   const char *domain; // "" is ai.onnx; "byoc" is ours
   const char *name;
@@ -72,6 +78,9 @@ typedef struct byoc_op_t {
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h
+  // The runs along an axis, for a point definition whose indices are slow to compute; false: none are worth it. NULL:
+  // none.
+  bool (*runs)(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs);
   byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
   // Rewrites the node in place into simpler operators; afterwards its results are unused. *out_changed says if it did.
   byoc_status_t (*expand)(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);

@@ -2,6 +2,7 @@
 // Pad: constant, reflect, edge and wrap, with pads of either sign.
 #include <string.h>
 
+#include "core/ir/loop_range.h"
 #include "core/ops/axes.h"
 #include "core/ops/util.h"
 
@@ -117,6 +118,7 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
 // The operand's index for `at` (already shifted by the pad, so possibly outside [0, extent)).
 static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t mode, const byoc_loop_expr_t *at,
                                             const byoc_loop_expr_t *extent) {
+  if (byoc_loop_is_index_of(at, extent)) return at;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *last = BYOC_LSUB(b, extent, one);
   if (mode == PAD_EDGE) return BYOC_LMAX(b, zero, BYOC_LMIN(b, at, last));
   if (mode == PAD_WRAP) return BYOC_LMOD(b, at, extent);
@@ -176,6 +178,23 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
   return byoc_loop_select(b, inside, value, filler);
 }
 
+// What is not padded is a run.
+static bool runs_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  int32_t place[BYOC_MAX_RANK], count = 0;
+  byoc_ints_t pads;
+  if (!padded_axes(node, x->rank, place, &count) || byoc_read_ints(node, "pads", 1, &pads) != BYOC_KNOWN_YES ||
+      place[axis] < 0 || !byoc_is_worth_a_run(x->dims[axis])) {
+    return false;
+  }
+  const int64_t before = pads.values[place[axis]], after = pads.values[count + place[axis]];
+  if (before < 0 || after < 0 || before + after == 0) return false;
+  *out_runs = (byoc_op_runs_t){
+      .first = byoc_loop_int(b, before), .count = byoc_loop_int(b, 1), .length = byoc_emit_dim(b, x, axis)};
+  return true;
+}
+
 static const byoc_loop_expr_t *shape_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -210,7 +229,7 @@ static const byoc_op_attribute_t pad_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
     .max_outputs = 1, .traits = 0, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,               \
-    .shape_operands = mask, .shape_elements = mask, .shape = shape_pad, .axes = byoc_axes_pad                          \
+    .runs = runs_pad, .shape_operands = mask, .shape_elements = mask, .shape = shape_pad, .axes = byoc_axes_pad        \
   }
 #define PADS (1u << 1)
 #define AXES (1u << 1 | 1u << 3)
