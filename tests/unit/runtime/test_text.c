@@ -181,6 +181,22 @@ static void tokens(void **state) {
   end(&f);
 }
 
+static void patterns(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *texts[] = {"ab", "", NULL, "ba"}, *pattern = "^(a?b?)$", *wrong = "a(";
+  uint8_t fits[4] = {7, 7, 7, 7};
+  int64_t one = 1, four = 4;
+  DLTensor tensors[] = {vector(texts, &four), vector(&pattern, &one), vector(fits, &four)};
+  assert_int_equal(call(&f, "byoc_text_match", tensors, 2, 1), BYOC_OK);
+  for (int i = 0; i < 4; ++i) assert_int_equal(fits[i], i < 3);
+  tensors[1] = vector(&wrong, &one);
+  assert_int_equal(call(&f, "byoc_text_match", tensors, 2, 1), BYOC_INVALID_ARGUMENT);
+  assert_non_null(strstr(f.error, "pattern: "));
+  end(&f);
+}
+
 enum { SEPARATORS = 5000, SMALL_STACK = 256 << 10 };
 
 static void *separate(void *out_count) {
@@ -309,6 +325,7 @@ int main(void) {
       cmocka_unit_test(ranks),
       cmocka_unit_test(normalizes),
       cmocka_unit_test(splits),
+      cmocka_unit_test(patterns),
       cmocka_unit_test(tokens),
       cmocka_unit_test(tokens_need_memory),
       cmocka_unit_test(test_17_many_separators_need_little_stack),
