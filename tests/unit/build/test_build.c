@@ -110,6 +110,33 @@ static void test_whole_road(void **state) {
   close_build(&fixture);
 }
 
+// A text is known by its name's ending or by its first words, and a shared object by its first bytes.
+static void test_forms_of_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *begin, *reason; // NULL: it is read
+  } files[] = {{"plain.txt", "", NULL},
+               {"commented.byoc", "// a comment\n", NULL},
+               {"commented.txt", "// a comment\n", "commented.txt"},
+               {"library.onnx", "\177ELF", "is a shared object; a model is wanted here"},
+               {"library.so", "\177ELF", "is a shared object; a model is wanted here"}};
+  for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+    fixture_t fixture;
+    byoc_diag_t diag = {0};
+    open_build(&fixture, "c -O=1", (byoc_build_watcher_t){0});
+    char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, files[i].name), text[1024];
+    const int size = snprintf(text, sizeof(text), "%s%s", files[i].begin, model_text);
+    byoc_test_ok(byoc_file_write(path, text, (size_t)size, &diag), &diag);
+    const byoc_status_t status = byoc_build_read(&fixture.build, path, NULL, &diag);
+    if (files[i].reason == NULL)
+      byoc_test_ok(status, &diag);
+    else
+      byoc_test_error(status, BYOC_INVALID_DATA, &diag, files[i].reason);
+    free(path);
+    close_build(&fixture);
+  }
+}
+
 // Each step can be the one before which somebody ends the build; nothing is left behind but what was done.
 static void test_cancelled(void **state) {
   (void)state;
@@ -243,6 +270,7 @@ int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_whole_road),
+      cmocka_unit_test(test_forms_of_files),
       cmocka_unit_test(test_cancelled),
       cmocka_unit_test(test_extents),
       cmocka_unit_test(test_lent),
