@@ -69,8 +69,8 @@ def judge_end(outcome, kind, where):
 
 
 def says(kind, where, text):
-    # What a program says about its own faults is passed on.
-    reason = "failed: " if where == "programs" else REASONS[kind]
+    # What a program says about its own faults is passed on; a compiler may abort without a word.
+    reason = "failed: |was ended by " if where == "programs" else REASONS[kind]
     return re.search(reason, text, re.IGNORECASE) is not None
 
 
