@@ -225,6 +225,32 @@ static void test_longer_files_are_refused(void **state) {
   free(data);
 }
 
+// A last text that nothing ends does not count: whoever reads it would leave the file.
+static void test_metadata_ends_with_a_whole_text(void **state) {
+  (void)state;
+  static const struct {
+    const char *text; // as it stands in C
+    size_t size_bytes, whole_bytes;
+  } cases[] = {{"one\\0two\\0", 8, 8}, {"one\\0two", 7, 4}, {"one\\0\\0", 5, 5}};
+  char *place = path_of("texts.so");
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    byoc_diag_t diag = {0};
+    byoc_artifact_file_t file;
+    char text[sizeof(source) + 64];
+    snprintf(text, sizeof(text),
+             "__attribute__((section(\".byoc.metadata\"))) const char byoc_metadata[%zu] = \"%s\";\n"
+             "const char *byoc_artifact_entry(void) { return byoc_metadata; }\n",
+             cases[k].size_bytes, cases[k].text);
+    link_source(text, "texts.so");
+    byoc_test_ok(byoc_compose_seal(place, &diag), &diag);
+    byoc_test_ok(byoc_artifact_file_open(place, &diag, &file), &diag);
+    assert_string_equal(file.metadata, "one");
+    assert_int_equal(file.metadata_end - file.metadata, cases[k].whole_bytes);
+    byoc_artifact_file_close(&file);
+  }
+  free(place);
+}
+
 static void test_other_files_are_refused(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -294,6 +320,7 @@ int main(void) {
       cmocka_unit_test(test_flipped_bytes_are_refused),
       cmocka_unit_test(test_truncated_files_are_refused),
       cmocka_unit_test(test_longer_files_are_refused),
+      cmocka_unit_test(test_metadata_ends_with_a_whole_text),
       cmocka_unit_test(test_other_files_are_refused),
       cmocka_unit_test(test_artifacts_and_models_are_told_apart),
       cmocka_unit_test(test_reader_survives_any_bytes),
