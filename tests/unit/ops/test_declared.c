@@ -299,6 +299,33 @@ static void test_types_are_inferred(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) infer_run_case(&cases[i]);
 }
 
+// Memory comes in blocks. Each module leaves a little less of its block, so that each allocation of the inference once
+// needs another block, and gets none.
+static void test_inference_says_where_memory_is_out(void **state) {
+  (void)state;
+  enum { STEP = 16, STEPS = 512 }; // all that the first block has
+  static const infer_case_t c = {"", "%x : f32[N]", "com.acme::Take@1(%x) {step = 3, pads = [4]}", 1, ""};
+  char text[1024];
+  int failed = 0;
+  infer_write_case(&c, text, sizeof text);
+  for (int steps = 0; steps < STEPS; ++steps) {
+    byoc_failing_allocator_t failing = {.base = byoc_allocator_system(), .fail_at = -1};
+    byoc_diag_t diag = {0};
+    byoc_graph_module_t *module = NULL;
+    byoc_test_ok(byoc_graph_parse(text, "case", byoc_failing_allocator(&failing), &diag, &module), &diag);
+    for (int i = 0; i < steps; ++i) assert_non_null(byoc_arena_allocate(&module->arena, 1, STEP));
+    failing.fail_at = failing.count;
+    const byoc_status_t status = byoc_infer_module(module, &diag);
+    const bool is_out = failing.count > failing.fail_at;
+    if (status != (is_out ? BYOC_OUT_OF_MEMORY : BYOC_OK)) {
+      fail_msg("after %d bytes: %s", steps * STEP, byoc_status_name(status));
+    }
+    failed += is_out;
+    byoc_graph_module_destroy(module);
+  }
+  assert_true(failed > 0);
+}
+
 // ---- refusals ----
 
 typedef struct lie_t {
@@ -433,6 +460,7 @@ int main(void) {
       cmocka_unit_test(test_sizes_by_attributes),
       cmocka_unit_test(test_known_choices_nest),
       cmocka_unit_test(test_types_are_inferred),
+      cmocka_unit_test(test_inference_says_where_memory_is_out),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_conflicts_name_both),
       cmocka_unit_test(test_16_clashes_with_operators_of_byoc_say_what_to_do),
