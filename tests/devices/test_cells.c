@@ -132,6 +132,32 @@ static void test_15_a_failed_runs_leave_nothing(void **state) {
   unsetenv("BYOC_SIM");
 }
 
+static void count_event(void *argument, const byoc_trace_event_t *event) {
+  (void)event;
+  *(int *)argument += 1;
+}
+
+// The second copy is the one that reads back what the first one has made.
+static void test_h16_a_trace_that_cannot_be_read_back_fails(void **state) {
+  (void)state;
+  program_t p;
+  byoc_diag_t diag = {0};
+  int64_t count = 1000;
+  int events = 0;
+  const byoc_argument_t input = {.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &count, .data = x};
+  byoc_argument_t output = {0};
+  setenv("BYOC_SIM", "fail=copy:2", 1);
+  program_open(&p, one_queue, "plan-memory");
+  assert_int_not_equal(p.artifact.table->trace(p.context, &input, &output, count_event, &events), BYOC_OK);
+  assert_non_null(strstr(p.artifact.table->last_error(p.context), "the device 'sim'"));
+  byoc_test_ok(byoc_evaluator_trace(p.evaluator, count_event, &events, &diag), &diag);
+  assert_int_not_equal(byoc_evaluator_run_arguments(p.evaluator, &input, &output, &diag), BYOC_OK);
+  assert_non_null(strstr(diag.message, "the device 'sim'"));
+  assert_int_equal(events, 0); // nothing went on behind it
+  program_close(&p);
+  unsetenv("BYOC_SIM");
+}
+
 // A value that no command uses is in memory all the same.
 static void test_15_a_values_need_no_command(void **state) {
   (void)state;
@@ -152,6 +178,7 @@ int main(void) {
       cmocka_unit_test(test_15_a_blocks_are_as_large_as_there_is_room),
       cmocka_unit_test(test_15_a_a_value_may_be_as_large_as_an_allocation),
       cmocka_unit_test(test_15_a_failed_runs_leave_nothing),
+      cmocka_unit_test(test_h16_a_trace_that_cannot_be_read_back_fails),
       cmocka_unit_test(test_15_a_values_need_no_command),
   };
   for (int k = 0; k < MOST; ++k) x[k] = (float)(k % 251) - 100;
