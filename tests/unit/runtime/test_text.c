@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artifact's text functions, called as an artifact calls them.
 #include <float.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,22 +182,6 @@ static void tokens(void **state) {
   end(&f);
 }
 
-static void patterns(void **state) {
-  (void)state;
-  fixture_t f;
-  begin(&f);
-  const char *texts[] = {"ab", "", NULL, "ba"}, *pattern = "^(a?b?)$", *wrong = "a(";
-  uint8_t fits[4] = {7, 7, 7, 7};
-  int64_t one = 1, four = 4;
-  DLTensor tensors[] = {vector(texts, &four), vector(&pattern, &one), vector(fits, &four)};
-  assert_int_equal(call(&f, "byoc_text_match", tensors, 2, 1), BYOC_OK);
-  for (int i = 0; i < 4; ++i) assert_int_equal(fits[i], i < 3);
-  tensors[1] = vector(&wrong, &one);
-  assert_int_equal(call(&f, "byoc_text_match", tensors, 2, 1), BYOC_INVALID_ARGUMENT);
-  assert_non_null(strstr(f.error, "pattern: "));
-  end(&f);
-}
-
 enum { SEPARATORS = 5000, SMALL_STACK = 256 << 10 };
 
 static void *separate(void *out_count) {
@@ -233,6 +218,43 @@ static void tokens_need_memory(void **state) {
   begin(&f);
   f.runtime.allocate = NULL;
   assert_int_equal(find_tokens(&f, "[a-z]+", BYOC_TEXT_TOKENS_MATCH, "|", out), BYOC_OUT_OF_MEMORY);
+  end(&f);
+}
+
+static int32_t match(fixture_t *f, const char *pattern, uint8_t *out) {
+  const char *texts[] = {"ab", "xaab", "b", NULL};
+  int64_t four = 4, one = 1;
+  DLTensor tensors[] = {vector(texts, &four), vector(&pattern, &one), vector(out, &four)};
+  return call(f, "byoc_text_match", tensors, 2, 1);
+}
+
+static void matches(void **state) {
+  (void)state;
+  static const uint8_t within[] = {1, 1, 0, 0}, whole[] = {1, 0, 1, 1};
+  uint8_t out[4];
+  fixture_t f;
+  begin(&f);
+  assert_int_equal(match(&f, "a+b", out), BYOC_OK);
+  assert_memory_equal(out, within, sizeof(out));
+  assert_int_equal(match(&f, "^(a|b)*$", out), BYOC_OK);
+  assert_memory_equal(out, whole, sizeof(out));
+  assert_int_equal(match(&f, "a(", out), BYOC_INVALID_ARGUMENT);
+  assert_true(strncmp(f.error, "pattern: ", 9) == 0 && strlen(f.error) > 9);
+  end(&f);
+}
+
+static void patterns_leave_no_memory(void **state) {
+  (void)state;
+  uint8_t out[4];
+  fixture_t f;
+  begin(&f);
+  size_t before = 0;
+  for (int round = 0; round < 200; ++round) {
+    if (round == 100) before = mallinfo2().uordblks; // by then the C library keeps as many freed blocks as it ever will
+    assert_int_equal(match(&f, "^(a|b)*$", out), BYOC_OK);
+    assert_int_equal(match(&f, "a(", out), BYOC_INVALID_ARGUMENT);
+  }
+  assert_true(mallinfo2().uordblks <= before + 4096); // a compiled pattern alone takes more
   end(&f);
 }
 
@@ -325,7 +347,8 @@ int main(void) {
       cmocka_unit_test(ranks),
       cmocka_unit_test(normalizes),
       cmocka_unit_test(splits),
-      cmocka_unit_test(patterns),
+      cmocka_unit_test(matches),
+      cmocka_unit_test(patterns_leave_no_memory),
       cmocka_unit_test(tokens),
       cmocka_unit_test(tokens_need_memory),
       cmocka_unit_test(test_17_many_separators_need_little_stack),
