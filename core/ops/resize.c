@@ -7,6 +7,9 @@
 #include "core/ops/axes.h"
 #include "core/ops/resize.h"
 
+// Sizes are less: whole numbers up to it are exact in f64.
+#define MOST_SIZE 9e15
+
 bool byoc_resize_keeps_proportions(const byoc_resize_t *r) {
   return r->policy == BYOC_RESIZE_NOT_LARGER || r->policy == BYOC_RESIZE_NOT_SMALLER;
 }
@@ -99,7 +102,10 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const byoc_resize_
     dims[d] = sizes[r->place[d]];
     if (!byoc_resize_keeps_proportions(r)) continue;
     *out_known = scale > 0;
-    if (*out_known) dims[d] = byoc_dim_constant((int64_t)floor(scale * (double)r->x->dims[d].constant + 0.5));
+    if (!*out_known) continue;
+    const double size = floor(scale * (double)r->x->dims[d].constant + 0.5);
+    if (!(size < MOST_SIZE)) return byoc_infer_error(infer, "dimension %d would be %g", d, size);
+    dims[d] = byoc_dim_constant((int64_t)size);
   }
   return BYOC_OK;
 }
@@ -138,13 +144,17 @@ static byoc_status_t infer_resize(byoc_infer_t *infer) {
   } else {
     for (int32_t d = 0; d < r.x->rank && known; ++d) {
       double scale = 1.0;
-      known = byoc_resize_known_scale(&r, d, &scale) && (scale == 1.0 || byoc_dim_is_constant(dims[d]));
-      if (!known && r.place[d] >= 0 && byoc_resize_known_scale(&r, d, &scale) && scale == floor(scale) && scale > 0) {
+      const bool is_given = byoc_resize_known_scale(&r, d, &scale);
+      if (is_given && (!(scale > 0) || !(scale < MOST_SIZE))) {
+        return byoc_infer_error(infer, "the scale %g of dimension %d is out of range", scale, d);
+      }
+      known = is_given && (scale == 1.0 || byoc_dim_is_constant(dims[d]));
+      if (!known && is_given && r.place[d] >= 0 && scale == floor(scale)) {
         dims[d] = byoc_infer_dim(infer, BYOC_DIM_MUL, dims[d], byoc_dim_constant((int64_t)scale), &failed);
         known = true;
       } else if (known && scale != 1.0) {
         double size = floor((double)dims[d].constant * scale);
-        if (!(scale > 0) || !(size < 9e15))
+        if (!(size < MOST_SIZE))
           return byoc_infer_error(infer, "the scale %g of dimension %d is out of range", scale, d);
         dims[d] = byoc_dim_constant((int64_t)size);
       }
