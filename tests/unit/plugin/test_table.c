@@ -74,10 +74,10 @@ static void test_a17_a_thousand_tables_are_flat(void **state) {
   } tables[] = {{"mine.json", NULL},
                 {"wrong.json", "rule 'mine.relu': step 1: argument 1: unknown value 'y'"},
                 {"lacks.json", "runtime module 'mine' lists the symbol 'sine', but 'libm.so.6' does not define it"}};
-  size_t before = 0;
+  size_t used[3] = {0}; // at the beginning, in the middle and at the end
   enum { WARM_UP = 20, CYCLES = 1000 };
   for (int i = 0; i < WARM_UP + CYCLES; ++i) {
-    if (i == WARM_UP) before = mallinfo2().uordblks;
+    if ((i - WARM_UP) % (CYCLES / 2) == 0) used[(i - WARM_UP) / (CYCLES / 2)] = mallinfo2().uordblks;
     char path[1024];
     snprintf(path, sizeof(path), "%s/%s", folder, tables[i % 3].file);
     byoc_diag_t diag = {0};
@@ -92,9 +92,12 @@ static void test_a17_a_thousand_tables_are_flat(void **state) {
     byoc_plugin_library_release(library);
   }
 #if !defined(BYOC_SANITIZED) // their allocator is not asked by mallinfo2
-  assert_true(mallinfo2().uordblks <= before + 4096);
+  // On a busy machine a thread that watches foreign code may begin on the way: once, while a leak would be in both
+  // halves.
+  used[2] = mallinfo2().uordblks;
+  assert_true(used[1] <= used[0] + 2048 || used[2] <= used[1] + 2048);
 #else
-  (void)before;
+  (void)used;
 #endif
 }
 
