@@ -27,7 +27,7 @@ typedef struct slot_t {
   const struct slot_t *rival; // the plugin that `rivalry` names beside this one
   const char *rivalry;        // which other plugin announces the same, if the user chose neither or both; NULL: none
   bool is_preferred;          // the user chose it, should another plugin announce the same
-  bool is_unread;             // REFUSED: the system did not let it be read, so that nobody knows its targets
+  bool is_unread;             // REFUSED: the system did not let all of it be read
 } slot_t;
 
 struct byoc_plugin_registry_t {
@@ -60,7 +60,7 @@ static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, cons
   char text[sizeof(reason->message) + sizeof(reason->context) + sizeof(reason->hint)];
   byoc_diag_format(reason, text, sizeof(text));
   slot->entry.state = BYOC_PLUGIN_REFUSED;
-  slot->is_unread = reason->status == BYOC_IO && !slot->entry.has_note;
+  slot->is_unread = reason->status == BYOC_IO;
   slot->entry.reason = byoc_arena_copy_string(&registry->arena, text);
   slot->refusal = slot->rivalry;
   if (slot->rivalry == NULL) {
@@ -492,7 +492,8 @@ const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry,
     if (byoc_plugin_note_has_target(&slot->entry.note, kind)) return slot->refusal;
   }
   for (size_t i = 0; i < registry->slots.count; ++i) {
-    if (registry->slots.data[i]->is_unread) return registry->slots.data[i]->refusal;
+    const slot_t *slot = registry->slots.data[i]; // nobody knows its targets
+    if (slot->is_unread && !slot->entry.has_note) return slot->refusal;
   }
   return NULL;
 }
