@@ -14,10 +14,11 @@
 
 // RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
 // writes repetitions out, X+ as XX*, and its work grows with the square of the characters that there are then, and
-// faster yet with the loops inside of one another. Loops over groups that may be empty, as in "(((a|)+|)+|)+", and
-// assertions (^, $, \b, \B) in loops, as in "((\B|)*(\B|)*)*", of which it makes copies, take minutes. So X+ becomes X*
-// where X may be empty, and (X*)* becomes (X*), which mean the same; more than eight loops that may be empty inside of
-// another one are refused; and a loop with assertions contains no other loop of a group, and stands in none.
+// faster yet with the loops inside of one another. It doubles with each loop over a group that may be empty, as in
+// "(((a|)+|)+|)+" or "(a|)*(b|)*", and assertions (^, $, \b, \B) in loops, as in "((\B|)*(\B|)*)*", of which it makes
+// copies, take minutes. So X+ becomes X* where X may be empty, and (X*)* becomes (X*), which mean the same; more than
+// eight loops over groups that may be empty are refused; and a loop with assertions contains no other loop of a group,
+// and stands in none.
 enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32, MAX_EMPTY_LOOPS = 8 };
 enum { MAX_ASSERTIONS = 32, MAX_LOOPED_ASSERTIONS = 8, MAX_ASSERTIONS_OF_LOOP = 4 };
 
@@ -205,9 +206,6 @@ static void put_last(translator_t *t) {
 // The last part, which is a group or an assertion, is repeated without end.
 static bool check_loop(translator_t *t) {
   const part_t *last = &t->last;
-  if (last->empty_loops > MAX_EMPTY_LOOPS) {
-    return refuse(t, "a repetition of more than eight others that may be empty is");
-  }
   if (last->assertions == 0) return true;
   t->loops_assertions = true;
   if (last->assertions > MAX_ASSERTIONS_OF_LOOP) {
@@ -254,7 +252,8 @@ static bool count_braces(translator_t *t) {
   char *end;
   const long long least = strtoll(t->at + 1, &end, 10);
   const bool is_endless = *end == ',' && !isdigit((unsigned char)end[1]);
-  const long long most = *end == ',' ? strtoll(end + 1, &end, 10) : least;
+  const long long most = *end == ',' && !is_endless ? strtoll(end + 1, &end, 10) : least;
+  if (is_endless) end++;
   if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
   t->counted = end;
   if (is_endless && *end == '}') return count_loop(t, least);
@@ -291,6 +290,9 @@ static bool count(translator_t *t) {
     t->is_repeated = false;
     t->before = t->open[t->depth];
     put_last(t);
+  }
+  if (t->open[t->depth].empty_loops > MAX_EMPTY_LOOPS) {
+    return refuse(t, "more than eight repetitions without end of groups that may be empty are");
   }
   return t->open[t->depth].characters <= MAX_CHARACTERS ||
          refuse(t, "more than 2000 characters, repetitions written out, are");

@@ -144,8 +144,11 @@ static void repetitions_of_what_may_be_empty_are_simplified(void **state) {
   assert_false(matches("(a*b|c){2,}", "ab"));
   assert_true(matches("((a|)(b|)(c|)){2}", "cab"));
   expect_refused("((a|)*(b|)*(c|)*(d|)*(e|)*(f|)*(g|)*(h|)*(i|)*)*",
-                 "a repetition of more than eight others that may be");
-  expect_refused("(((a|)*){9}|)*", "a repetition of more than eight others that may be empty");
+                 "more than eight repetitions without end of groups that may be empty");
+  expect_refused("(a|)*(b|)*(c|)*(d|)*(e|)*(f|)*(g|)*(h|)*(i|)*", "more than eight repetitions without end of groups");
+  assert_true(matches("(a|)*(b|)*(c|)*(d|)*(e|)*(f|)*(g|)*(h|)*", "aach"));
+  expect_refused("(((a|)*){9}|)*", "more than eight repetitions without end of groups");
+  expect_refused("(a|){2, 3}", "nvalid"); // not {2,}
   expect_refused("(a{2,}){3,2}", "nvalid");
 }
 
