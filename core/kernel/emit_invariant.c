@@ -133,8 +133,8 @@ void byoc_emit_invariants(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop,
   byoc_pointer_map_init(&invariants.known, emitter->allocator);
   for (size_t i = 0; i < loop->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *stmt = loop->loop.body->block.statements.data[i];
-    if (stmt->kind == BYOC_LOOP_LET) name_parts(&invariants, stmt->assign.value);
-    if (stmt->kind == BYOC_LOOP_STORE) name_parts(&invariants, stmt->store.value);
+    if (stmt->kind == BYOC_LOOP_COMMENT || byoc_emit_is_unread(emitter, stmt)) continue;
+    name_parts(&invariants, stmt->kind == BYOC_LOOP_LET ? stmt->assign.value : stmt->store.value);
   }
   byoc_map_deinit(&invariants.known);
 }

@@ -139,9 +139,7 @@ static void emit_statement(const lanes_t *lanes, const byoc_loop_stmt_t *stmt, i
   byoc_emitter_t *emitter = lanes->emitter;
   bool is_store = stmt->kind == BYOC_LOOP_STORE;
   const byoc_loop_expr_t *value = is_store ? stmt->store.value : stmt->assign.value;
-  const void *target = is_store ? (const void *)stmt->store.buffer : stmt->assign.variable;
-  bool is_read = byoc_pointer_map_find(emitter->read, target);
-  if (!is_read && (!is_store || stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL)) return;
+  if (byoc_emit_is_unread(emitter, stmt)) return;
   if (!is_store && !varies(lanes->loop, value)) {
     byoc_emit_stmt(emitter, stmt, indent);
     return;

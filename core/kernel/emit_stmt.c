@@ -281,13 +281,16 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
 
 // ---- statements ----
 
+bool byoc_emit_is_unread(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
+  if (stmt->kind != BYOC_LOOP_STORE) return !byoc_pointer_map_find(emitter->read, stmt->assign.variable);
+  return stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
+         !byoc_pointer_map_find(emitter->read, stmt->store.buffer);
+}
+
 static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   byoc_string_t *out = emitter->out;
   bool is_store = stmt->kind == BYOC_LOOP_STORE;
-  if (!is_store && !byoc_pointer_map_find(emitter->read, stmt->assign.variable)) return; // nothing reads it
-  if (is_store && stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
-      !byoc_pointer_map_find(emitter->read, stmt->store.buffer))
-    return;
+  if (byoc_emit_is_unread(emitter, stmt)) return;
   const byoc_loop_expr_t *exprs[2] = {is_store ? stmt->store.value : stmt->assign.value,
                                       is_store ? stmt->store.index : NULL};
   share_t share;

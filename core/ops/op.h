@@ -78,8 +78,8 @@ typedef struct byoc_op_t {
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h
-  // The runs along an axis, for a point definition whose indices are slow to compute; false: none are worth it. NULL:
-  // none.
+  // For a point definition whose indices are slow to compute: its runs along an axis; false if there are none that are
+  // worth loops of their own. NULL: it has none.
   bool (*runs)(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs);
   byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
   // Rewrites the node in place into simpler operators; afterwards its results are unused. *out_changed says if it did.

@@ -445,6 +445,9 @@ static void invariants_leave_vector_loops(void **state) {
   expect_loop(
       "vector j in 0 .. 4 { let a : f32 = div(x[j], exp(x[4])) y[j] = a - exp(sqrt(x[5])) }",
       "  const float t_0 = byoc_exp_f32(x[4]);\n  const float t_1 = byoc_exp_f32(sqrtf(x[5]));\n  BYOC_VECTOR\n");
+  // What nobody reads is not named either.
+  expect_loop("vector j in 0 .. 4 { let a : f32 = sqrt(x[4]) y[j] = x[j] }",
+              ".data;\n  BYOC_VECTOR\n  for (int64_t j = 0; j < 4; ++j) {\n    y[j] = x[j];\n");
   // It stays where the loop may not run, where a branch guards it, and where the loop may change what it loads.
   expect_loop("vector j in 0 .. n[0] { y[j] = div(x[j], sqrt(x[4])) }", "    y[j] = x[j] / sqrtf(x[4]);\n");
   expect_loop("vector j in 0 .. 4 { y[j] = select(lt(x[j], 0.0), sqrt(x[4]), x[j]) }", " ? sqrtf(x[4]) : x[j];\n");
