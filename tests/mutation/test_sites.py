@@ -41,7 +41,9 @@ EXAMPLE = """\
 24       1,
 24       2,
 24   };
-28   return total + table[0];
+28   const int64_t sizes[3] = {count, values[5], 1}, first = table[6];
+29   int64_t grid[4][7], rest;
+30   return total + table[0];
  0 }
 """
 
@@ -64,8 +66,11 @@ def check_sites():
     found = {(site.line, site.before.strip(), site.after.strip()) for site in
              sites.of_file("example.c", "\n".join(line[3:] for line in EXAMPLE.splitlines()))}
     for site in [(6, "<", "<="), (6, "<", ">="), (7, "&&", "||"), (8, "2", "3"), (10, "==", "!="), (11, "1", "2"),
-                 (11, "+=", "-="), (11, "total += 1;", ";"), (28, "+", "-")]:
+                 (11, "+=", "-="), (11, "total += 1;", ";"), (28, "5", "6"), (28, "1", "2"), (28, "6", "7"),
+                 (30, "+", "-"), (30, "0", "1")]:
         check(site in found, f"{site} is no site")
+    lengths = [(28, "3"), (29, "4"), (29, "7")]
+    check(not any((line, before) in lengths for line, before, _ in found), "the length of an array is a site")
     check(not any(line in (16, 19) for line, _, _ in found), "a label is a site")
 
 

@@ -20,6 +20,9 @@ NUMBER = re.compile(r"(?<![\w.\"'])(\d+\.\d*f?|\d+)(?![\w.])")
 TRUTH = re.compile(r"\b(true|false)\b")
 # Assertions are not in a release build, and one byte more for a text changes nothing.
 UNSEEN = re.compile(r"\s*(?:assert\(.*|(?:static )?char \w+\[[^\]]*\](?:, \w+\[[^\]]*\])*);$")
+# What may stand in front of a number that is the length of an array, on the line that declares it.
+DECLARED = re.compile(r"\s+(?:static |const |unsigned )*(?!return\b|else\b|goto\b|case\b)\w+ (?:.*, )?"
+                      r"\**\w+(?:\[\w+\])*\[$")
 CONDITION = re.compile(r"\b(?:if|while) \(")
 # An assignment or a call that stands as a statement of its own.
 STATEMENT = re.compile(r"^(\s+)(?!return|goto|break|continue|case|default|else|if|for|while|do\b)"
@@ -130,6 +133,13 @@ def other_number(text):
     return str(int(text) + 1)
 
 
+def is_length(line, match):
+    """Is this number the length of an array that the line declares? One element more changes nothing."""
+    before = line[:match.start()]
+    in_braces = before.count("{") != before.count("}") or before.count("(") != before.count(")")
+    return not in_braces and DECLARED.match(before) is not None and line[match.end():match.end() + 1] == "]"
+
+
 def of_file(name, text):
     """All sites of a file."""
     source = text.split("\n")
@@ -151,6 +161,8 @@ def of_file(name, text):
             for after in OPERATORS[match.group()]:
                 yield site(match.start(), match.group(), after)
         for match in NUMBER.finditer(line):
+            if is_length(line, match):
+                continue
             yield site(match.start(), match.group(), other_number(match.group()))
         for match in TRUTH.finditer(line):
             yield site(match.start(), match.group(), "false" if match.group() == "true" else "true")
