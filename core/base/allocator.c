@@ -23,7 +23,12 @@ static void *system_resize(void *self, void *memory, size_t size_bytes) {
 }
 
 byoc_allocator_t byoc_allocator_system(void) {
-  return (byoc_allocator_t){.self = NULL, .resize = system_resize};
+#ifdef BYOC_ARENA_MALLOC
+  const bool is_exact = true;
+#else
+  const bool is_exact = false;
+#endif
+  return (byoc_allocator_t){.resize = system_resize, .is_exact = is_exact};
 }
 
 void *byoc_allocate(byoc_allocator_t allocator, size_t count, size_t size_bytes) {
@@ -72,5 +77,5 @@ static void *failing_resize(void *self, void *memory, size_t size_bytes) {
 
 byoc_allocator_t byoc_failing_allocator(byoc_failing_allocator_t *state) {
   if (state->base.resize == NULL) state->base = byoc_allocator_system();
-  return (byoc_allocator_t){.self = state, .resize = failing_resize};
+  return (byoc_allocator_t){.self = state, .resize = failing_resize, .is_exact = true};
 }

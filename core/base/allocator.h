@@ -14,9 +14,12 @@
 typedef struct byoc_allocator_t {
   void *self;
   void *(*resize)(void *self, void *memory, size_t size_bytes);
+  // Arenas ask for the bytes of each allocation by themselves, not for blocks that hold many: for allocators that look
+  // at requests, and for sanitizers.
+  bool is_exact;
 } byoc_allocator_t;
 
-// The C library's allocator. Thread-safe.
+// The C library's allocator. Thread-safe. Exact in debug builds (BYOC_ARENA_MALLOC).
 byoc_allocator_t byoc_allocator_system(void);
 
 // `count` elements of `size_bytes` each, cleared; NULL if out of memory or if the product overflows. A count of 0 gives
@@ -31,7 +34,7 @@ char *byoc_copy_string(byoc_allocator_t allocator, const char *text);
 bool byoc_size_mul(size_t a, size_t b, size_t *out);
 bool byoc_size_add(size_t a, size_t b, size_t *out);
 
-// An allocator for tests that fails the n-th request (counted from 0), and every later one when `sticky`.
+// An exact allocator for tests that fails the n-th request (counted from 0), and every later one when `sticky`.
 typedef struct byoc_failing_allocator_t {
   byoc_allocator_t base;
   int64_t fail_at;    // -1: never

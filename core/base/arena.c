@@ -61,17 +61,13 @@ void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t
   if (size_bytes == 0) size_bytes = 1;
   if (alignment_bytes < ARENA_ALIGNMENT) alignment_bytes = ARENA_ALIGNMENT;
   byoc_arena_block_t *head = arena->blocks;
-  void *memory = NULL;
-#ifdef BYOC_ARENA_MALLOC
-  bool own = true;
-  size_t block_bytes = 0;
-#else
-  if (head != NULL) memory = take(head, size_bytes, alignment_bytes);
+  const bool is_exact = arena->allocator.is_exact;
+  void *memory = head != NULL && !is_exact ? take(head, size_bytes, alignment_bytes) : NULL;
   size_t block_bytes = ARENA_MIN_BLOCK;
   if (head != NULL)
     block_bytes = head->capacity_bytes < ARENA_MAX_BLOCK / 2 ? head->capacity_bytes * 2 : ARENA_MAX_BLOCK;
-  bool own = size_bytes > block_bytes / ARENA_OWN_FACTOR || alignment_bytes > block_bytes / ARENA_OWN_FACTOR;
-#endif
+  const bool own =
+      is_exact || size_bytes > block_bytes / ARENA_OWN_FACTOR || alignment_bytes > block_bytes / ARENA_OWN_FACTOR;
   if (memory == NULL) {
     size_t capacity = 0;
     if (!byoc_size_add(size_bytes, alignment_bytes - ARENA_ALIGNMENT, &capacity)) return NULL;
@@ -136,5 +132,5 @@ static void *arena_resize(void *self, void *memory, size_t size_bytes) {
 }
 
 byoc_allocator_t byoc_arena_allocator(byoc_arena_t *arena) {
-  return (byoc_allocator_t){.self = arena, .resize = arena_resize};
+  return (byoc_allocator_t){.self = arena, .resize = arena_resize, .is_exact = arena->allocator.is_exact};
 }

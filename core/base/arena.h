@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena: many small allocations, one deinit. Debug builds (BYOC_ARENA_MALLOC) give each allocation a block of its
-// own, so that sanitizers see through it. Memory is cleared. Not thread-safe.
+// An arena: many small allocations, one deinit. An exact allocator gives each allocation a block of its own. Memory is
+// cleared. Not thread-safe.
 #ifndef BYOC_CORE_BASE_ARENA_H_
 #define BYOC_CORE_BASE_ARENA_H_
 

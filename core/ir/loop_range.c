@@ -46,7 +46,7 @@ bool byoc_loop_expr_equal(const byoc_loop_expr_t *a, const byoc_loop_expr_t *b) 
 }
 
 bool byoc_loop_is_index_of(const byoc_loop_expr_t *expr, const byoc_loop_expr_t *extent) {
-  if (expr->kind != BYOC_LOOP_VARIABLE) return false;
+  if (!expr || !extent || expr->kind != BYOC_LOOP_VARIABLE) return false;
   const byoc_loop_variable_info_t *info = (const byoc_loop_variable_info_t *)expr->variable;
   return info->begin != NULL && byoc_loop_is_const(info->begin, 0) && byoc_loop_expr_equal(info->end, extent);
 }

@@ -68,8 +68,9 @@ byoc_status_t byoc_kernel_lower_group(byoc_function_t *function, byoc_node_t *co
     else
       status = byoc_kernel_lower_points(&lower, anchor);
   }
-  if (status == BYOC_OK && lower.builder.failed)
-    status = !lower.refused
+  // A definition that cannot have what it asks for may say so, or give up without a word.
+  if (lower.builder.failed || (status == BYOC_UNSUPPORTED && diag->status == BYOC_OK))
+    status = lower.builder.failed && !lower.refused
                  ? byoc_diag_out_of_memory(diag)
                  : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
   if (status == BYOC_OK) {

@@ -196,9 +196,9 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
   }
   byoc_around_t around;
   byoc_around_init(&around, infer);
-  byoc_status_t status = BYOC_OK;
   bool failed = false;
   byoc_dim_t trips = node->result_count > carried ? trip_count(infer, body, &failed) : byoc_dim_constant(0);
+  byoc_status_t status = byoc_infer_memory(infer, failed);
   for (uint32_t i = 0; i < node->result_count && status == BYOC_OK; ++i) {
     const byoc_type_t *given = body->results.data[i + 1]->type;
     if (i >= carried) {
@@ -210,7 +210,7 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
     }
   }
   byoc_around_deinit(&around);
-  return status == BYOC_OK ? byoc_infer_memory(infer, failed) : status;
+  return status;
 }
 
 // ---- what is known before the run ----

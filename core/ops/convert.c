@@ -40,10 +40,10 @@ static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
 static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
   if ((to != BYOC_DTYPE_F8E4M3FNUZ && to != BYOC_DTYPE_F8E5M2FNUZ) || !byoc_dtype_is_float(x->dtype)) return x;
   x = byoc_emit_as(b, x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32, x);
-  const byoc_loop_expr_t *infinity = byoc_loop_const(b, x->dtype, INFINITY);
+  const byoc_loop_expr_t *infinity = byoc_emit_number_like(b, x, INFINITY);
   const byoc_loop_expr_t *is_infinite =
       byoc_loop_binary(b, BYOC_LOOP_OP_EQ, byoc_loop_unary(b, BYOC_LOOP_OP_ABS, x), infinity);
-  return byoc_loop_select(b, is_infinite, byoc_loop_const(b, x->dtype, NAN), x);
+  return byoc_loop_select(b, is_infinite, byoc_emit_number_like(b, x, NAN), x);
 }
 
 // To f8e8m0, whose elements are powers of two: x without its sign, rounded as round_mode says.
@@ -103,7 +103,6 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices);
-  if (!x) return NULL;
   static const char *const names[] = {"min", "max"};
   for (uint32_t i = 0; i < 2; ++i) {
     const byoc_attribute_t *attribute = byoc_node_given(node, names[i]);
@@ -111,7 +110,7 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
     if (byoc_has_operand(node, i + 1)) {
       bound = byoc_emit_scalar(lower, node, i + 1);
     } else if (attribute) {
-      bound = byoc_loop_const(b, x->dtype, attribute->f);
+      bound = byoc_emit_number_like(b, x, attribute->f);
     } else {
       continue;
     }

@@ -26,6 +26,10 @@ const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype,
   return !value || value->dtype == dtype ? value : byoc_loop_cast(b, dtype, value);
 }
 
+const byoc_loop_expr_t *byoc_emit_number_like(byoc_loop_builder_t *b, const byoc_loop_expr_t *like, double number) {
+  return like ? byoc_loop_const(b, like->dtype, number) : NULL;
+}
+
 const byoc_loop_expr_t *byoc_emit_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
                                        const byoc_loop_expr_t *const *indices) {
   const byoc_loop_expr_t *value = byoc_lower_load(lower, node, operand, indices);
@@ -60,7 +64,7 @@ bool byoc_is_worth_a_run(byoc_dim_t length) {
 
 const byoc_loop_expr_t *byoc_emit_between(byoc_loop_builder_t *b, const byoc_loop_expr_t *value, double low,
                                           double high) {
-  const byoc_loop_expr_t *least = byoc_loop_const(b, value->dtype, low), *most = byoc_loop_const(b, value->dtype, high);
+  const byoc_loop_expr_t *least = byoc_emit_number_like(b, value, low), *most = byoc_emit_number_like(b, value, high);
   value = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, least, value), value, least);
   return byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, value, most), value, most);
 }

@@ -238,13 +238,13 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
     }
     if (byoc_dim_is_constant(dims[axis]) && __builtin_add_overflow(sum, dims[axis].constant, &sum)) sum = -1;
     whole = byoc_infer_dim(infer, BYOC_DIM_ADD, whole, dims[axis], &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, x->dtype, x->rank, dims));
   }
   if (known == BYOC_KNOWN_YES && byoc_dim_is_constant(x->dims[axis]) && sum != x->dims[axis].constant) {
     return byoc_infer_error(infer, "the parts of 'split' add up to %lld, dimension %d has %lld", (long long)sum, axis,
                             (long long)x->dims[axis].constant);
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side(whole, "the sum of the parts"),
                            byoc_side_of(infer, 0, axis));
 }

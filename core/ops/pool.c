@@ -58,13 +58,13 @@ int64_t byoc_pool_norm(const byoc_node_t *node) {
 const byoc_loop_expr_t *byoc_pool_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p) {
   if (p == 1) return UN(ABS, x);
   if (p == 2) return BYOC_LMUL(b, x, x);
-  return BIN(POW, UN(ABS, x), byoc_loop_const(b, x->dtype, (double)p));
+  return BIN(POW, UN(ABS, x), byoc_emit_number_like(b, x, (double)p));
 }
 
 const byoc_loop_expr_t *byoc_pool_root(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p) {
   if (p == 1) return x;
   if (p == 2) return UN(SQRT, x);
-  return BIN(POW, x, byoc_loop_const(b, x->dtype, 1.0 / (double)p));
+  return BIN(POW, x, byoc_emit_number_like(b, x, 1.0 / (double)p));
 }
 
 const byoc_loop_expr_t *byoc_pool_tap_count(const byoc_pool_t *pool, int32_t d, const byoc_loop_expr_t *at,

@@ -98,17 +98,14 @@ static void range_of(byoc_dtype_t dtype, double *low, double *high) {
 static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *x,
                                               const byoc_loop_expr_t *scale, const byoc_loop_expr_t *zero,
                                               bool saturate) {
+  if (!x) return NULL;
+  const byoc_loop_expr_t *shift = zero ? byoc_emit_as(b, x->dtype, zero) : NULL;
   x = BIN(DIV, x, byoc_emit_as(b, x->dtype, scale));
-  if (dtype == BYOC_DTYPE_F4E2M1) { // saturates by itself
-    if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
-    return byoc_emit_as(b, dtype, x);
-  }
-  if (byoc_dtype_is_float8(dtype)) {
-    if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
-    return byoc_emit_float8(b, dtype, x, saturate);
-  }
-  x = byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, x);
-  if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
+  const bool is_rounded = dtype != BYOC_DTYPE_F4E2M1 && !byoc_dtype_is_float8(dtype); // those round by themselves
+  if (is_rounded) x = byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, x);
+  if (zero) x = BYOC_LADD(b, x, shift);
+  if (dtype == BYOC_DTYPE_F4E2M1) return byoc_emit_as(b, dtype, x); // saturates by itself
+  if (byoc_dtype_is_float8(dtype)) return byoc_emit_float8(b, dtype, x, saturate);
   double low = 0.0, high = 0.0;
   range_of(dtype, &low, &high);
   x = byoc_emit_between(b, x, low, high);

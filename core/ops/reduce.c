@@ -232,7 +232,7 @@ static const byoc_loop_expr_t *shifted(byoc_rows_t *rows, const void *self) {
 
 static const byoc_loop_expr_t *finite(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   (void)self;
-  return byoc_loop_select(b, UN(ISINF, x), byoc_loop_const(b, x->dtype, 0.0), x);
+  return byoc_loop_select(b, UN(ISINF, x), byoc_emit_number_like(b, x, 0.0), x);
 }
 
 static const byoc_loop_expr_t *finish(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {

@@ -136,7 +136,7 @@ static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const
                                               const byoc_loop_expr_t *value) {
   if (!outside) return value;
   double extrapolation = byoc_node_float(loops->r.node, "extrapolation_value");
-  return byoc_loop_select(loops->b, outside, byoc_loop_const(loops->b, value->dtype, extrapolation), value);
+  return byoc_loop_select(loops->b, outside, byoc_emit_number_like(loops->b, value, extrapolation), value);
 }
 
 // The neighbours along all dimensions except the last, and whether the place is outside along one of them.

@@ -35,6 +35,7 @@ static byoc_status_t infer_grid_sample(byoc_infer_t *infer) {
 // x brought into [low, high] by reflecting it at the ends, as often as needed.
 static const byoc_loop_expr_t *emit_reflected(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                               const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
+  if (!x) return NULL;
   byoc_dtype_t dtype = x->dtype;
   const byoc_loop_expr_t *range = BYOC_LMAX(b, BYOC_LSUB(b, high, low), NUM(1e-6));
   const byoc_loop_expr_t *distance = UN(ABS, BYOC_LSUB(b, x, low)), *twice = BYOC_LMUL(b, range, NUM(2.0));

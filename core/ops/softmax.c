@@ -50,7 +50,7 @@ static const byoc_loop_expr_t *exponential(byoc_rows_t *rows, const void *self) 
 
 static const byoc_loop_expr_t *reciprocal(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   (void)self;
-  return byoc_loop_binary(b, BYOC_LOOP_OP_DIV, byoc_loop_const(b, x->dtype, 1.0), x);
+  return byoc_loop_binary(b, BYOC_LOOP_OP_DIV, byoc_emit_number_like(b, x, 1.0), x);
 }
 
 static const byoc_loop_expr_t *logarithm(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {

@@ -51,7 +51,7 @@ static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_lo
   }
   for (int32_t d = 0; d < 2; ++d) {
     if (centred) {
-      const byoc_loop_expr_t *half = BYOC_LMUL(b, c[2 + d], byoc_loop_const(b, c[0]->dtype, 0.5));
+      const byoc_loop_expr_t *half = BYOC_LMUL(b, c[2 + d], byoc_emit_number_like(b, c[0], 0.5));
       low[d] = BYOC_LSUB(b, c[d], half);
       high[d] = BYOC_LADD(b, c[d], half);
     } else {

@@ -146,6 +146,8 @@ static inline byoc_status_t byoc_infer_memory(const byoc_infer_t *infer, bool fa
 byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype);
 // The value converted to that type; no cast if it has the type already.
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// The number in the type of `like`. NULL where that is NULL, because memory ran out.
+const byoc_loop_expr_t *byoc_emit_number_like(byoc_loop_builder_t *b, const byoc_loop_expr_t *like, double number);
 // Is a run of that many elements faster than the same elements one by one? Unknown sizes are taken for long ones.
 bool byoc_is_worth_a_run(byoc_dim_t length);
 // The float, `low` or `high` where it is below or above; `low` for NaN.

@@ -36,7 +36,7 @@ static void *resize(void *self, void *memory, size_t size) {
 }
 
 byoc_allocator_t fuzz_allocator(void) {
-  return (byoc_allocator_t){.resize = resize};
+  return (byoc_allocator_t){.resize = resize, .is_exact = byoc_allocator_system().is_exact};
 }
 
 // ---- inputs ----

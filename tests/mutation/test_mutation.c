@@ -12,7 +12,6 @@
 
 #include "core/base/child.h"
 #include "core/base/file.h"
-#include "core/base/vector.h"
 #include "tests/mutation/mutate.h"
 #include "tests/random/road.h"
 #include "tests/support/model.h"
@@ -25,7 +24,7 @@ enum {
 };
 
 static const char *targets;
-static BYOC_VECTOR(char *) models;
+static byoc_test_paths_t models;
 
 static long long setting(const char *name, long long otherwise) {
   const char *text = getenv(name);
@@ -183,45 +182,19 @@ static void test_mutated_models(void **state) {
   if (tally.failed > 0) fail_msg("%lld failed", tally.failed);
 }
 
-static int compare_paths(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void find_models(const char *folder) {
-  byoc_allocator_t allocator = byoc_allocator_system();
-  char **names = NULL;
-  size_t count = 0;
-  if (byoc_list_directory(folder, allocator, NULL, &names, &count) != BYOC_OK) return;
-  for (size_t i = 0; i < count; ++i) {
-    char path[600];
-    snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-    byoc_file_view_t view;
-    if (byoc_is_directory(path)) {
-      find_models(path);
-    } else if (strcmp(names[i], "model.onnx") == 0 && byoc_file_view_open(path, NULL, &view) == BYOC_OK) {
-      char *copy = view.size_bytes <= MODEL_BYTES_AT_MOST ? byoc_copy_string(allocator, path) : NULL;
-      byoc_file_view_close(&view);
-      if (copy != NULL && !byoc_vector_push(&models, allocator, copy)) abort();
-    }
-  }
-  byoc_free_names(allocator, names, count);
-}
-
 int main(int argc, char **argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: mutated_models TARGETS\n");
     return 2;
   }
   targets = argv[1];
-  find_models(BYOC_CONFORM_DATA);
+  byoc_test_find_models(BYOC_CONFORM_DATA, MODEL_BYTES_AT_MOST, &models);
   if (models.count == 0) {
     printf("skipped: %s is missing (apt install libonnx-testdata)\n", BYOC_CONFORM_DATA);
     return 77;
   }
-  qsort(models.data, models.count, sizeof(*models.data), compare_paths);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutated_models)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  for (size_t i = 0; i < models.count; ++i) byoc_free(byoc_allocator_system(), models.data[i]);
-  byoc_vector_deinit(&models, byoc_allocator_system());
+  byoc_test_paths_deinit(&models);
   return failed;
 }

@@ -186,5 +186,5 @@ byoc_allocator_t guard_allocator(void) {
     pool = mmap(NULL, POOL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pool == MAP_FAILED) check_stop(checked, NULL, "too little address space for guarded memory");
   }
-  return (byoc_allocator_t){.resize = resize};
+  return (byoc_allocator_t){.resize = resize, .is_exact = byoc_allocator_system().is_exact};
 }
