@@ -32,6 +32,7 @@ void byoc_arena_reset(byoc_arena_t *arena) {
   }
   arena->blocks = NULL;
   arena->used_bytes = 0;
+  arena->is_exhausted = false;
 }
 
 void byoc_arena_deinit(byoc_arena_t *arena) {
@@ -57,7 +58,7 @@ static void *take(byoc_arena_block_t *block, size_t size_bytes, size_t alignment
   return (char *)block + ARENA_HEADER + offset;
 }
 
-void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t alignment_bytes) {
+static void *allocate(byoc_arena_t *arena, size_t size_bytes, size_t alignment_bytes) {
   if (size_bytes == 0) size_bytes = 1;
   if (alignment_bytes < ARENA_ALIGNMENT) alignment_bytes = ARENA_ALIGNMENT;
   byoc_arena_block_t *head = arena->blocks;
@@ -86,10 +87,17 @@ void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t
   return memory;
 }
 
+void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t alignment_bytes) {
+  void *memory = allocate(arena, size_bytes, alignment_bytes);
+  if (memory == NULL) arena->is_exhausted = true;
+  return memory;
+}
+
 void *byoc_arena_allocate(byoc_arena_t *arena, size_t count, size_t size_bytes) {
   size_t total = 0;
-  if (!byoc_size_mul(count, size_bytes, &total)) return NULL;
-  return byoc_arena_allocate_aligned(arena, total, ARENA_ALIGNMENT);
+  if (byoc_size_mul(count, size_bytes, &total)) return byoc_arena_allocate_aligned(arena, total, ARENA_ALIGNMENT);
+  arena->is_exhausted = true;
+  return NULL;
 }
 
 void *byoc_arena_copy(byoc_arena_t *arena, const void *data, size_t size_bytes) {

@@ -14,11 +14,12 @@ typedef struct byoc_arena_t {
   byoc_allocator_t allocator;
   byoc_arena_block_t *blocks; // newest first
   size_t used_bytes;          // handed out so far
+  bool is_exhausted;          // a request could not be met: whoever concluded anything since then may be wrong
 } byoc_arena_t;
 
 void byoc_arena_init(byoc_arena_t *arena, byoc_allocator_t allocator);
 void byoc_arena_deinit(byoc_arena_t *arena);
-// Frees everything and keeps the arena usable.
+// Frees everything and keeps the arena usable, as new.
 void byoc_arena_reset(byoc_arena_t *arena);
 
 // Return NULL if out of memory or if count * size_bytes overflows. The memory is aligned for any C type.

@@ -69,8 +69,8 @@ byoc_status_t byoc_kernel_lower_group(byoc_function_t *function, byoc_node_t *co
       status = byoc_kernel_lower_points(&lower, anchor);
   }
   // A definition that cannot have what it asks for may say so, or give up without a word.
-  if (lower.builder.failed || (status == BYOC_UNSUPPORTED && diag->status == BYOC_OK))
-    status = lower.builder.failed && !lower.refused
+  if (lower.builder.failed || (status != BYOC_OK && diag->status == BYOC_OK))
+    status = byoc_lower_is_out_of_memory(&lower)
                  ? byoc_diag_out_of_memory(diag)
                  : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
   if (status == BYOC_OK) {

@@ -110,6 +110,7 @@ static bool leaf_is_bound(void *self, byoc_dim_t leaf) {
 
 static byoc_status_t not_computable(const binder_t *b, const byoc_node_t *node, uint32_t result) {
   char where[256], type[BYOC_TYPE_TEXT_SIZE];
+  if (b->failed) return byoc_diag_out_of_memory(b->diag); // a symbol may be missing for that
   byoc_node_describe(node, where, sizeof where);
   byoc_diag_error(b->diag, BYOC_UNSUPPORTED,
                   "%s: the shape of result %u, %s, depends on data in a way that is not "

@@ -28,8 +28,12 @@ byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
 }
 
+bool byoc_lower_is_out_of_memory(const byoc_lower_t *lower) {
+  return lower->builder.arena->is_exhausted || (lower->builder.failed && !lower->refused);
+}
+
 byoc_status_t byoc_lower_unsupported(const byoc_lower_t *lower, const char *format, ...) {
-  if (lower->builder.failed && !lower->refused) return byoc_diag_out_of_memory(lower->diag); // the cause of all else
+  if (byoc_lower_is_out_of_memory(lower)) return byoc_diag_out_of_memory(lower->diag); // the cause of all else
   va_list arguments;
   va_start(arguments, format);
   const byoc_status_t status = byoc_diag_errorv(lower->diag, BYOC_UNSUPPORTED, format, arguments);

@@ -52,6 +52,8 @@ struct byoc_lower_t {
 void byoc_lower_init(byoc_lower_t *lower, byoc_arena_t *arena, const char *name, byoc_lower_find_fn_t find,
                      byoc_diag_t *diag);
 void byoc_lower_deinit(byoc_lower_t *lower);
+// Did memory run out, rather than a definition ask for what there is not?
+bool byoc_lower_is_out_of_memory(const byoc_lower_t *lower);
 
 // Between the two calls, one element is computed and stored; values computed for it are reused.
 size_t byoc_lower_begin_element(byoc_lower_t *lower);

@@ -238,6 +238,7 @@ byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < node->result_count; ++i) known[i] = node->results[i]->type;
   byoc_infer_t infer = {node, arena, op->since_version, diag, &node->function->module->next_id, NULL};
   byoc_status_t status = op->infer(&infer);
+  if (status == BYOC_OK && arena->is_exhausted) status = byoc_diag_out_of_memory(diag);
   if (status != BYOC_OK) {
     for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->type = known[i];
     return status;

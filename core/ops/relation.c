@@ -63,7 +63,7 @@ byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t 
   byoc_relation_t relation = {.kind = kind, .left = left.dim, .right = right.dim};
   relation.left_name = name_of(infer, &left, &failed);
   relation.right_name = name_of(infer, &right, &failed);
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed || infer->arena->is_exhausted)); // else the sides may be wrong
   if (!is_known) {
     return byoc_vector_push(&infer->relations->items, infer->relations->allocator, relation)
                ? BYOC_OK

@@ -15,6 +15,8 @@ const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_S
 }
 
 static byoc_status_t error_at(const byoc_infer_t *infer, byoc_status_t status, const char *format, va_list arguments) {
+  // Sizes that could not be made contradict others.
+  if (infer->arena != NULL && infer->arena->is_exhausted) return byoc_diag_out_of_memory(infer->diag);
   char where[256], message[512];
   byoc_node_describe(infer->named ? infer->named : infer->node, where, sizeof where);
   vsnprintf(message, sizeof message, format, arguments);

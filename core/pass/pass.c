@@ -80,6 +80,8 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
   } else {
     status = pass->run(module, diag, &changes);
   }
+  // It may have left out what it had no memory for.
+  if (status == BYOC_OK && module->arena.is_exhausted) status = byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
   byoc_log(changes > 0 ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
            (double)(byoc_now_ns() - start_ns) / 1e6);

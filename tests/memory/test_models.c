@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Out of memory: ONNX's backend test cases are compiled up to their C source while one request of core fails.
+// Out of memory: ONNX's backend test cases and those of tests/conform are compiled up to their C source while one
+// request of core fails.
 //
 //   memory_models TARGETS FAULTS [NAME...]   FAULTS: requests to let fail in each model; 0: all of them
 //                                            NAME: only the models whose path holds one
@@ -115,9 +116,12 @@ int main(int argc, char **argv) {
   }
   target_text = argv[1], fault_count = atoll(argv[2]);
   chosen = argv + 3, chosen_count = argc - 3;
+  byoc_test_find_models(BYOC_OWN_CASES, MODEL_BYTES_AT_MOST, &models);
+  const size_t own = models.count;
   byoc_test_find_models(BYOC_CONFORM_DATA, MODEL_BYTES_AT_MOST, &models);
-  if (models.count == 0) {
+  if (models.count == own) {
     printf("skipped: %s is missing (apt install libonnx-testdata)\n", BYOC_CONFORM_DATA);
+    byoc_test_paths_deinit(&models);
     return 77;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(models_without_memory)};
