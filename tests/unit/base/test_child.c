@@ -128,6 +128,32 @@ static void test_ends_of_other_kinds(void **state) {
   assert_true(byoc_now_ns() - start_ns < INT64_C(30000000000));
 }
 
+static void take_memory(void *self, void *answer) {
+  void *volatile memory = malloc((size_t)1 << 29);
+  *(int32_t *)answer = memory != NULL ? 1 : 0;
+  free(memory);
+  (void)self;
+}
+
+// The limit is for what the child takes, beyond what it has when it starts.
+static void test_limited_memory(void **state) {
+  (void)state;
+#ifdef BYOC_SANITIZED
+  skip(); // sanitizers map more than any limit
+#endif
+  static const struct {
+    uint64_t bytes;
+    int32_t expected;
+  } rows[] = {{0, 1}, {UINT64_C(1) << 28, 0}, {UINT64_C(1) << 30, 1}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    const byoc_child_limits_t limits = {.timeout_ms = 60000, .memory_bytes = rows[i].bytes};
+    byoc_diag_t diag = {0};
+    int32_t answer = -1;
+    byoc_test_ok(byoc_child_run(&limits, take_memory, NULL, &answer, sizeof(answer), &diag), &diag);
+    assert_int_equal(answer, rows[i].expected);
+  }
+}
+
 // Without a standard input, the pipe of the answer takes its place, and leaves it again.
 static void test_no_standard_input(void **state) {
   (void)state;
@@ -146,9 +172,8 @@ static void test_no_standard_input(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_several_at_once),
-      cmocka_unit_test(test_a_late_look),
-      cmocka_unit_test(test_ends_of_other_kinds),
+      cmocka_unit_test(test_several_at_once),     cmocka_unit_test(test_a_late_look),
+      cmocka_unit_test(test_ends_of_other_kinds), cmocka_unit_test(test_limited_memory),
       cmocka_unit_test(test_no_standard_input),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,22 @@ static void test_contexts_run_at_once(void **state) {
   byoc_artifact_unload(&artifact);
 }
 
+static void test_contexts_have_their_threads(void **state) {
+  (void)state;
+  const size_t before = thread_count();
+  byoc_loaded_artifact_t artifact = load(shared.path);
+  for (int32_t threads = 1; threads <= 3; threads++) {
+    byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = threads};
+    byoc_context_t *context = NULL;
+    assert_int_equal(artifact.table->create(&options, &context), BYOC_OK);
+    assert_runs(artifact.table, context);
+    assert_int_equal(thread_count(), before + (size_t)threads - 1); // the caller's thread is one of them
+    artifact.table->destroy(context);
+    for (int i = 0; i < 100 && thread_count() != before; i++) usleep(1000);
+  }
+  byoc_artifact_unload(&artifact);
+}
+
 static int32_t pool_calls;
 static void user_parallel_for(void *self, void (*body)(void *, int64_t, int64_t, int32_t), void *argument,
                               int64_t count, int64_t grain) {
@@ -359,6 +375,7 @@ int main(void) {
       cmocka_unit_test(test_runs),
       cmocka_unit_test(test_failures_say_where),
       cmocka_unit_test(test_contexts_run_at_once),
+      cmocka_unit_test(test_contexts_have_their_threads),
       cmocka_unit_test(test_user_pool),
       cmocka_unit_test(test_profile),
       cmocka_unit_test(test_steps_say_their_bytes),

@@ -44,6 +44,8 @@ static void test_h7_views_stay_inside(void **state) {
   assert_false(stays_inside("0 to 8", "I * 8 + 1")); // one byte too far
   assert_false(stays_inside("0 to 8", "I * 8 - 1")); // before the beginning
   assert_false(stays_inside("0 to J", "I * 8"));
+  assert_false(stays_inside("0 to 1", "min(J, 1) * 8 - 8")); // J may be 0
+  assert_true(stays_inside("0 to 1", "min(J, 1) * 8"));
 }
 
 int main(void) {

@@ -119,7 +119,7 @@ def normalisations():
     case("SkipLayerNormalization", [x, Input(3, 4), v], rows_only=True)
     case("SkipSimplifiedLayerNormalization", [x, x, v, v], [True, False, False, True], epsilon=0.25)
     case("SkipSimplifiedLayerNormalization", [x, x, v], rows_only=True)
-    case("SimplifiedLayerNormalization", [x, v], [True, False], domain="", epsilon=0.5)
+    case("SimplifiedLayerNormalization", [x, v], [True, True], domain="", epsilon=0.5)
     words, segments = np.array([[3, 0, 2], [1, 1, 4]], "int32"), np.array([[0, 0, 1], [1, 0, 0]], "int32")
     mask = np.array([[1, 1, 0], [1, 1, 1]], "int32")
     case("EmbedLayerNormalization", [words, segments, Input(5, 4), Input(6, 4), Input(2, 4), v, v, mask], 3, epsilon=0.5)

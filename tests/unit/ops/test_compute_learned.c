@@ -253,6 +253,16 @@ static void test_linear(void **state) {
   ops_done(&run);
 }
 
+// A linear kernel with one vector: 2 (x . v) + 0.5.
+static void test_one_support_vector(void **state) {
+  (void)state;
+  const float x[6] = {1, 2, 3, -1, 0, 4};
+  expect(MAIN("%x : f32[2,3]", "%y : ?",
+              "    %y = ai.onnx.ml::SVMRegressor@1(%x) {n_supports = 1, support_vectors = [1.0, -1.0, 0.5], "
+              "coefficients = [2.0], rho = [0.5], kernel_params = [0.0, 0.0, 0.0]} : ?\n    return %y\n"),
+         x, (const float[]){1.5f, 2.5f}, 2);
+}
+
 #define SVM(attributes)                                                                                                \
   MAIN("%x : f32[3,2]", "%l : i64[3], %s : ?",                                                                         \
        "    %l, %s = ai.onnx.ml::SVMClassifier@1(%x) {" attributes "} : i64[3], ?\n    return %l, %s\n")
@@ -321,6 +331,7 @@ int main(void) {
       cmocka_unit_test(test_base_values_are_floats),
       cmocka_unit_test(test_scaler_has_one_number_for_each_feature),
       cmocka_unit_test(test_imputer_keeps_large_integers),
+      cmocka_unit_test(test_one_support_vector),
       cmocka_unit_test(test_damaged_vector_machines),
       cmocka_unit_test(test_damaged_ensembles),
       cmocka_unit_test(test_17_sets_may_have_negative_infinity),
