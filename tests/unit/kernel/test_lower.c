@@ -425,6 +425,39 @@ static byoc_status_t lower_all(void *argument, byoc_allocator_t allocator) {
   return status;
 }
 
+// Pads that are data are clamped; those that are known stand in the kernel as they are.
+static void known_integers_are_not_loaded(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool is_clamped;
+  } rows[] = {{"module {\n  constant @p : i64[4] = [1, 0, 2, 0]\n  func @main(%x : f32[N,8]) -> (%y : ?) {\n"
+               "    %y = Pad@18(%x, @p) : ?\n    return %y\n  }\n}\n",
+               false},
+              {"module {\n  func @main(%x : f32[N,8], %p : i64[4]) -> (%y : ?) {\n"
+               "    %y = Pad@18(%x, %p) : ?\n    return %y\n  }\n}\n",
+               true}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_diag_t diag = {0};
+    byoc_graph_module_t *module = NULL;
+    byoc_test_ok(byoc_graph_parse(rows[i].text, "test", byoc_allocator_system(), &diag, &module), &diag);
+    byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+    byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
+    size_t kernels = 0;
+    for (size_t f = 0; f < module->functions.count; ++f) {
+      if (!module->functions.data[f]->kernel) continue;
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_loop_kernel_print(module->functions.data[f]->kernel, &text);
+      if (strstr(text.data, "pad") || strstr(text.data, "Pad")) ++kernels;
+      assert_int_equal(strstr(text.data, "34359738368") != NULL, rows[i].is_clamped);
+      byoc_string_deinit(&text);
+    }
+    assert_true(kernels > 0);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void failing_allocations(void **state) {
   (void)state;
   static char text[] =
@@ -449,6 +482,7 @@ int main(void) {
       cmocka_unit_test(pools_of_blocked_pictures_are_shared_by_rows),
       cmocka_unit_test(tiles_fit_the_registers),
       cmocka_unit_test(run_time_shapes),
+      cmocka_unit_test(known_integers_are_not_loaded),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,16 @@ static void nodes_are_asked(void **state) {
       "Add, Add (ai.onnx 14): 2 N K\n");
 }
 
+static void rows_and_columns_are_told_apart(void **state) {
+  (void)state;
+  expect_required("module {\n"
+                  "  func @main(%x : f32[1,3,H,W]) -> (%y : ?) {\n"
+                  "    %y = Crop@1(%x) {border = [1, 2, 3, 4], scale = [5, 7]} : ?\n"
+                  "    return %y\n  }\n}\n",
+                  "Crop, Crop (ai.onnx 1): 4 7 H\n"
+                  "Crop, Crop (ai.onnx 1): 4 8 W\n");
+}
+
 // The relations inside an extern function are told in the dimensions of the call, through functions that it calls.
 static void bodies_of_extern_functions_are_asked(void **state) {
   (void)state;
@@ -115,6 +125,7 @@ static void damaged_requirements_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nodes_are_asked),
+      cmocka_unit_test(rows_and_columns_are_told_apart),
       cmocka_unit_test(bodies_of_extern_functions_are_asked),
       cmocka_unit_test(requirements_in_bodies_are_asked),
       cmocka_unit_test(damaged_requirements_are_refused),
