@@ -12,7 +12,9 @@ static const byoc_loop_expr_t *truth(byoc_loop_builder_t *b, bool value) {
 }
 
 // ---- TopK ----
-enum { MOST_TOP = 65536 };
+// A sorted list beats a heap up to MOST_LISTED elements, and is all there is where nobody reads the places: up to
+// MOST_TOP, beyond which each element counts those before it.
+enum { MOST_LISTED = 32, MOST_TOP = 65536 };
 
 static byoc_status_t infer_top_k(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -65,16 +67,20 @@ static const byoc_loop_expr_t *load_along(const line_t *line, const byoc_loop_ex
   return byoc_loop_let(byoc_lower_builder(line->lower), "x", x);
 }
 
+static const byoc_loop_expr_t *value_of(const line_t *line, byoc_heap_item_t item) {
+  return item.value ? item.value : load_along(line, item.index);
+}
+
 // The worst element is on top.
-static const byoc_loop_expr_t *comes_behind(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+static const byoc_loop_expr_t *comes_behind(const void *self, byoc_heap_item_t x, byoc_heap_item_t y) {
   const line_t *line = self;
   byoc_loop_builder_t *b = byoc_lower_builder(line->lower);
-  const byoc_loop_expr_t *a = load_along(line, x), *c = load_along(line, y);
-  const byoc_loop_expr_t *tie = BIN(AND, BIN(LT, y, x), UN(NOT, comes_before(b, a, c, line->largest)));
+  const byoc_loop_expr_t *a = value_of(line, x), *c = value_of(line, y);
+  const byoc_loop_expr_t *tie = BIN(AND, BIN(LT, y.index, x.index), UN(NOT, comes_before(b, a, c, line->largest)));
   return BIN(OR, comes_before(b, c, a, line->largest), tie);
 }
 
-// A heap of the best elements so far, with the worst of them on top, in the result's list of places.
+// A heap of the best elements so far, with the worst of them on top, in the results themselves: values and places.
 static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -87,25 +93,34 @@ static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t ax
   at[axis] = zero;
   const line_t line = {lower, node, at, axis, largest};
   byoc_heap_t heap = {.b = b, .list = places, .above = comes_behind, .self = &line};
+  // Narrow floats are compared in another type.
+  const bool has_values =
+      byoc_compute_dtype(y->dtype) == y->dtype && byoc_lower_result_buffer(lower, node, 0, &heap.values);
   heap.base = byoc_loop_let(b, "base", byoc_loop_linear_index(b, y->rank, y->dims, at));
   heap.step = byoc_emit_extent(b, y, axis + 1, y->rank);
   const byoc_loop_expr_t *count = byoc_loop_let(b, "count", BYOC_LMIN(b, k, n));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
-  byoc_heap_store(&heap, i, i);
+  byoc_heap_store(&heap, i, (byoc_heap_item_t){i, has_values ? load_along(&line, i) : NULL});
   byoc_loop_end(b);
   byoc_heap_build(&heap, count);
   byoc_loop_if(b, BIN(LT, zero, count));
+  const byoc_loop_expr_t *worst = byoc_loop_mutable(b, "worst", value_of(&line, byoc_heap_load(&heap, zero)));
   i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", count, n);
-  byoc_loop_if(b, comes_behind(&line, byoc_loop_let(b, "worst", byoc_heap_load(&heap, zero)), i));
-  byoc_heap_store(&heap, zero, i);
+  const byoc_loop_expr_t *value = load_along(&line, i);
+  byoc_loop_if(b, comes_before(b, value, worst, largest)); // of equal ones those in the heap came first
+  byoc_heap_store(&heap, zero, (byoc_heap_item_t){i, value});
   byoc_heap_sift(&heap, zero, count);
+  byoc_loop_assign(b, worst, value_of(&line, byoc_heap_load(&heap, zero)));
   byoc_emit_close(b, 3);
   byoc_heap_sort(&heap, count);
-  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
-  const byoc_loop_expr_t *value = load_along(&line, byoc_loop_let(b, "place", byoc_heap_load(&heap, i)));
-  at[axis] = i;
-  byoc_emit_store(lower, node, 0, at, value);
-  byoc_emit_close(b, opened + 1);
+  if (!has_values) {
+    i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
+    value = load_along(&line, byoc_heap_load(&heap, i).index);
+    at[axis] = i;
+    byoc_emit_store(lower, node, 0, at, value);
+    byoc_loop_end(b);
+  }
+  byoc_emit_close(b, opened);
   return true;
 }
 
@@ -142,8 +157,10 @@ static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   int32_t axis = byoc_node_axis(node, "axis", x->rank);
   bool largest = byoc_node_flag(node, "largest");
-  if (!byoc_dim_is_constant(y->dims[axis]) || y->dims[axis].constant > MOST_TOP) {
-    if (!top_by_heap(lower, node, axis, largest)) rank_all(lower, node, axis, largest);
+  const bool is_known = byoc_dim_is_constant(y->dims[axis]);
+  if ((!is_known || y->dims[axis].constant > MOST_LISTED) && top_by_heap(lower, node, axis, largest)) return BYOC_OK;
+  if (!is_known || y->dims[axis].constant > MOST_TOP) {
+    rank_all(lower, node, axis, largest);
     return BYOC_OK;
   }
   int64_t size = y->dims[axis].constant;

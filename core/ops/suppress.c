@@ -101,11 +101,11 @@ static const byoc_loop_expr_t *score_of(const class_t *class, const byoc_loop_ex
 }
 
 // Of equal scores the first one wins.
-static const byoc_loop_expr_t *is_better(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+static const byoc_loop_expr_t *is_better(const void *self, byoc_heap_item_t x, byoc_heap_item_t y) {
   const class_t *class = self;
   byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
-  const byoc_loop_expr_t *a = score_of(class, x), *c = score_of(class, y);
-  return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x, y)));
+  const byoc_loop_expr_t *a = score_of(class, x.index), *c = score_of(class, y.index);
+  return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x.index, y.index)));
 }
 
 // The corners of the boxes that a class has chosen: a row for each coordinate, in the room that is result 1. All boxes
@@ -257,13 +257,13 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero), *taken = byoc_loop_mutable(b, "taken", zero);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
   byoc_loop_if(b, BIN(LT, least, score_of(&class, i)));
-  byoc_heap_store(&heap, count, i);
+  byoc_heap_store(&heap, count, (byoc_heap_item_t){i, NULL});
   byoc_loop_assign(b, count, BYOC_LADD(b, count, one));
   byoc_emit_close(b, 2);
   byoc_heap_build(&heap, byoc_loop_let(b, "all", count));
 
   byoc_loop_while(b, BIN(AND, BIN(LT, zero, count), BIN(LT, taken, most)));
-  const byoc_loop_expr_t *best = byoc_loop_let(b, "best", byoc_heap_load(&heap, zero)), *low[2], *high[2];
+  const byoc_loop_expr_t *best = byoc_heap_load(&heap, zero).index, *low[2], *high[2];
   byoc_loop_assign(b, count, BYOC_LSUB(b, count, one));
   byoc_heap_store(&heap, zero, byoc_heap_load(&heap, count));
   byoc_loop_if(b, BIN(LT, zero, count));
@@ -273,12 +273,12 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
   const byoc_loop_expr_t *kept = byoc_loop_mutable(b, "kept", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, true));
   compare_with_chosen(b, &chosen, taken, low, high, overlap, kept);
   byoc_loop_if(b, kept);
-  byoc_heap_store(&heap, BYOC_LSUB(b, BYOC_LSUB(b, size, one), taken), best);
+  byoc_heap_store(&heap, BYOC_LSUB(b, BYOC_LSUB(b, size, one), taken), (byoc_heap_item_t){best, NULL});
   store_chosen(b, &chosen, taken, low, high);
   byoc_loop_assign(b, taken, BYOC_LADD(b, taken, one));
   byoc_emit_close(b, 2);
   i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, BYOC_LSUB(b, size, taken));
-  byoc_heap_store(&heap, i, byoc_loop_int(b, NMS_NONE));
+  byoc_heap_store(&heap, i, (byoc_heap_item_t){byoc_loop_int(b, NMS_NONE), NULL});
   byoc_loop_end(b);
   byoc_emit_close(b, opened);
   return BYOC_OK;

@@ -144,11 +144,11 @@ static byoc_status_t infer_results(byoc_infer_t *infer) {
 }
 
 // The greater slice stands above the other; of equal ones the later one does.
-static const byoc_loop_expr_t *is_greater(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+static const byoc_loop_expr_t *is_greater(const void *self, byoc_heap_item_t x, byoc_heap_item_t y) {
   const unique_t *u = self;
   byoc_loop_builder_t *b = u->b;
-  const byoc_loop_expr_t *order = compare(u, x, y), *zero = byoc_loop_int(b, 0);
-  return BIN(OR, BIN(LT, zero, order), BIN(AND, BIN(EQ, order, zero), BIN(LT, y, x)));
+  const byoc_loop_expr_t *order = compare(u, x.index, y.index), *zero = byoc_loop_int(b, 0);
+  return BIN(OR, BIN(LT, zero, order), BIN(AND, BIN(EQ, order, zero), BIN(LT, y.index, x.index)));
 }
 
 // UniqueOrder(x): the slices in sorted order, equal ones in order of appearance.
@@ -159,7 +159,7 @@ static byoc_status_t loops_order(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_heap_t heap = {.b = b, .base = zero, .step = byoc_loop_int(b, 1), .above = is_greater, .self = &u};
   if (!byoc_lower_result_buffer(lower, node, 0, &heap.list)) return BYOC_UNSUPPORTED;
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
-  byoc_heap_store(&heap, i, i);
+  byoc_heap_store(&heap, i, (byoc_heap_item_t){i, NULL});
   byoc_loop_end(b);
   byoc_heap_build(&heap, n);
   byoc_heap_sort(&heap, n);

@@ -159,6 +159,52 @@ static void test_top_of_many(void **state) {
   free(x);
 }
 
+static bool is_before(float a, float b, bool largest) {
+  if (isnan(a) || isnan(b)) return largest ? isnan(a) && !isnan(b) : isnan(b) && !isnan(a);
+  return largest ? a > b : a < b;
+}
+
+// By a sorted list and by a heap, in each element type, with elements that are equal, infinite or NaN.
+static void test_top_of_each_type(void **state) {
+  (void)state;
+  enum { N = 700 };
+  static const int types[] = {1, 10, 11, 7, 3}; // f32, f16, f64, i64, i8 of ONNX
+  static const int sizes[] = {1, 32, 33, 100, N};
+  for (int t = 0; t < 5; ++t) {
+    const bool is_float = t < 3;
+    float x[N];
+    for (int i = 0; i < N; ++i) {
+      x[i] = (float)((i * 37) % 101 - 50);
+      if (is_float && i % 90 == 7) x[i] = i % 180 == 7 ? NAN : INFINITY;
+    }
+    for (int s = 0; s < 10; ++s) {
+      const int k = sizes[s / 2];
+      const bool largest = s % 2 == 1;
+      char text[512];
+      snprintf(text, sizeof text,
+               "module {\n  constant @k : i64[1] = [%d]\n  func @main(%%x : f32[%d]) -> (%%z : ?, %%i : ?) {\n"
+               "    %%c = Cast@13(%%x) {to = %d} : ?\n    %%y, %%i = TopK@11(%%c, @k) {largest = %d} : ?, ?\n"
+               "    %%z = Cast@13(%%y) {to = 1} : ?\n    return %%z, %%i\n  }\n}\n",
+               k, N, types[t], largest);
+      ops_run_t run;
+      ops_run(text, (const void *const[]){x}, &run);
+      const float *y = ops_result(&run, 0);
+      const int64_t *places = ops_result(&run, 1);
+      bool is_taken[N] = {false};
+      for (int i = 0; i < k; ++i) {
+        int best = -1;
+        for (int j = 0; j < N; ++j) {
+          if (!is_taken[j] && (best < 0 || is_before(x[j], x[best], largest))) best = j;
+        }
+        is_taken[best] = true;
+        assert_int_equal(places[i], best);
+        assert_true(y[i] == x[best] || (isnan(y[i]) && isnan(x[best])));
+      }
+      ops_done(&run);
+    }
+  }
+}
+
 // How many is known only at run time; somebody reads the places, or nobody does.
 static void test_top_of_some(void **state) {
   (void)state;
@@ -234,6 +280,7 @@ int main(void) {
       cmocka_unit_test(test_suppression),
       cmocka_unit_test(test_suppression_of_many),
       cmocka_unit_test(test_top_of_many),
+      cmocka_unit_test(test_top_of_each_type),
       cmocka_unit_test(test_top_of_some),
       cmocka_unit_test(test_n_grams),
   };
