@@ -14,6 +14,8 @@ bool byoc_targets_take_layouts(const byoc_target_list_t *targets);
 byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                    size_t *out_changes);
 
+// Rank 4, of known channels, height and width, none of them 0; the number of pictures may be open.
+bool byoc_is_batch_of_maps(const byoc_type_t *type);
 // Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant with one element or one
 // per channel. Batch normalisations by constants are such operators.
 bool byoc_is_channelwise(const byoc_node_t *node);

@@ -29,9 +29,8 @@ bool byoc_targets_take_layouts(const byoc_target_list_t *targets) {
 
 static bool has_blocks(const byoc_value_t *value) {
   const byoc_type_t *type = value != NULL ? value->type : NULL;
-  return type != NULL && byoc_type_is_tensor(type) && type->dtype == BYOC_DTYPE_F32 && type->rank == 4 &&
-         byoc_type_is_static(type) && type->dims[1].constant > 0 && type->dims[1].constant % BYOC_LAYOUT_BLOCK == 0 &&
-         byoc_type_element_count(type) > 0;
+  return type != NULL && byoc_type_is_tensor(type) && type->dtype == BYOC_DTYPE_F32 && byoc_is_batch_of_maps(type) &&
+         type->dims[1].constant % BYOC_LAYOUT_BLOCK == 0;
 }
 
 // In one group, or depthwise: one group per channel.

@@ -12,6 +12,15 @@
 
 // ---- which operators ----
 
+bool byoc_is_batch_of_maps(const byoc_type_t *type) {
+  if (!byoc_is_ranked(type) || type->rank != 4) return false;
+  if (byoc_dim_is_constant(type->dims[0]) && type->dims[0].constant == 0) return false;
+  for (int32_t d = 1; d < 4; ++d) {
+    if (!byoc_dim_is_constant(type->dims[d]) || type->dims[d].constant == 0) return false;
+  }
+  return true;
+}
+
 // One element, or one per channel.
 static bool is_channel_constant(const byoc_value_t *value, int64_t channels) {
   if (!byoc_value_is_constant(value) || !byoc_type_is_static(value->type) || value->type->rank > 4) return false;
@@ -24,7 +33,7 @@ static bool is_channel_constant(const byoc_value_t *value, int64_t channels) {
 bool byoc_is_channelwise(const byoc_node_t *node) {
   if (!byoc_node_has_trait(node, BYOC_OP_ELEMENTWISE) || node->result_count != 1 || node->block_count > 0) return false;
   const byoc_type_t *type = node->results[0]->type;
-  if (!byoc_is_ranked(type) || type->rank != 4 || !byoc_type_is_static(type)) return false;
+  if (!byoc_is_batch_of_maps(type)) return false;
   byoc_batch_norm_t norm;
   if (byoc_read_batch_norm(node, type->dims[1].constant, &norm)) return true;
   if (byoc_attributes_find(&node->attributes, "axis") != NULL) return false;
