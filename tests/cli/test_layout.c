@@ -86,6 +86,28 @@ static void test_cutlass_computes_in_blocks(void **state) {
                      "byoc run depth.byoc --random --plan greedy --target 'cutlass; c' --expect y=plain/y.npy");
 }
 
+// The number of pictures may be open, and 0. Plans of open shapes cannot be timed; layouts are taken all the same.
+static void test_17_batches_may_be_open(void **state) {
+  (void)state;
+  byoc_test_shell(0, "sed 's/\\[1,\\([0-9]*,[0-9]*,[0-9]*\\]\\)/[N,\\1/g' model.byoc > open.byoc && "
+                     "grep -c 'f32.N,32,14,14' open.byoc && byoc build open.byoc --target c -o c.so");
+  static const char *const plans[] = {"greedy", "collage --cost-budget 2"};
+  for (size_t p = 0; p < sizeof(plans) / sizeof(plans[0]); ++p) {
+    byoc_test_shell(0, "byoc build open.byoc --target 'cutlass; c' --plan %s --emit ir", plans[p]);
+    byoc_test_printed("-> (f32[N,2,14,14,16])");
+  }
+  static const char *const targets[] = {"dnnl", "cutlass; c", "cutlass; dnnl; c"};
+  for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); ++t) {
+    byoc_test_shell(0, "byoc build open.byoc --target '%s' --plan greedy -o open.so", targets[t]);
+    for (int n = 0; n <= 3; ++n) {
+      byoc_test_shell(0,
+                      "mkdir -p n%d && byoc run c.so --random --dim N=%d --output-dir n%d && "
+                      "byoc run open.so --random --dim N=%d --expect y=n%d/y.npy --expect z=n%d/z.npy",
+                      n, n, n, n, n, n);
+    }
+  }
+}
+
 static void test_targets_without_layouts_see_none(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cblas; c"};
@@ -105,9 +127,8 @@ static void test_targets_without_layouts_see_none(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_layouts_change_no_result),
-      cmocka_unit_test(test_layouts_are_part_of_plans),
-      cmocka_unit_test(test_cutlass_computes_in_blocks),
+      cmocka_unit_test(test_layouts_change_no_result),         cmocka_unit_test(test_layouts_are_part_of_plans),
+      cmocka_unit_test(test_cutlass_computes_in_blocks),       cmocka_unit_test(test_17_batches_may_be_open),
       cmocka_unit_test(test_targets_without_layouts_see_none),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
