@@ -165,17 +165,20 @@ static void test_outputs_that_clash(void **state) {
       {"byoc build own.onnx --emit c -o own.onnx", "-o would overwrite 'own.onnx'"},
       {"byoc build own.onnx -o out/o.so --html out/../out/o.so", "-o and --html would write the same file"},
       {"byoc build own.onnx -o out/o.so --save-plan out/o.h", "the header of -o and --save-plan would write"},
+      {"byoc build own.onnx -o out/old --html out/again", "-o and --html would write the same file"},
+      {"byoc build own.onnx -o out/old --save-plan out/hard", "-o and --save-plan would write the same file"},
       {"byoc explain own.onnx --html own.onnx", "--html would overwrite 'own.onnx'"},
       {"byoc explain own.onnx --html out/x --save-plan out/x", "--save-plan and --html would write the same file"},
       {"byoc opt own.onnx -o own.onnx", "-o would overwrite 'own.onnx'"},
       {"byoc run own.onnx --input in/x:0=x.npy --input in/x:0=x.npy", "--input gives 'in/x:0' twice"},
   };
-  byoc_test_shell(0, "mkdir -p out && cp tiny.onnx own.onnx && ln -s own.onnx link.onnx");
+  byoc_test_shell(0, "mkdir -p out && cp tiny.onnx own.onnx && ln -s own.onnx link.onnx && echo old > out/old && "
+                     "ln -s old out/again && ln out/old out/hard");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_test_shell(2, "%s", rows[i].line);
     byoc_test_printed(rows[i].message);
   }
-  byoc_test_shell(0, "cmp own.onnx tiny.onnx");
+  byoc_test_shell(0, "cmp own.onnx tiny.onnx && grep -q old out/old && rm out/old out/again out/hard");
   assert_nothing_left();
 }
 

@@ -207,6 +207,33 @@ static void casts_of_constants_saturate(void **state) {
   end(&f);
 }
 
+// Large unsigned numbers are no negative ones, and the other way round.
+static void constant_integers_become_floats(void **state) {
+  (void)state;
+  static const struct {
+    byoc_dtype_t from, to;
+    int64_t value;
+    double expected;
+  } cases[] = {
+      {BYOC_DTYPE_I64, BYOC_DTYPE_F64, -3, -3},
+      {BYOC_DTYPE_I64, BYOC_DTYPE_F32, -3, -3},
+      {BYOC_DTYPE_I8, BYOC_DTYPE_F64, -128, -128},
+      {BYOC_DTYPE_U64, BYOC_DTYPE_F64, -2048, 18446744073709549568.0},
+      {BYOC_DTYPE_U64, BYOC_DTYPE_F32, INT64_MIN, 9223372036854775808.0},
+      {BYOC_DTYPE_I64, BYOC_DTYPE_F32, INT64_C(16777217), 16777216},
+      {BYOC_DTYPE_I64, BYOC_DTYPE_F64, INT64_C(16777217), 16777217},
+  };
+  fixture_t f;
+  begin(&f);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    const byoc_loop_expr_t *value = byoc_loop_const_int(&f.b, cases[k].from, cases[k].value);
+    const byoc_loop_expr_t *cast = byoc_loop_cast(&f.b, cases[k].to, value);
+    assert_true(byoc_loop_is_const(cast, cases[k].expected));
+    assert_int_equal(cast->dtype, cases[k].to);
+  }
+  end(&f);
+}
+
 // Operators on constant floats, with the signs and ties at which they differ.
 static void floats_are_folded(void **state) {
   (void)state;
@@ -496,6 +523,7 @@ int main(void) {
       cmocka_unit_test(values_are_folded_as_they_compute),
       cmocka_unit_test(ranges_decide),
       cmocka_unit_test(casts_of_constants_saturate),
+      cmocka_unit_test(constant_integers_become_floats),
       cmocka_unit_test(floats_are_folded),
       cmocka_unit_test(null_operands_are_noted_once_for_all),
       cmocka_unit_test(text_comes_back),

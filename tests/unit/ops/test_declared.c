@@ -372,6 +372,8 @@ static void test_wrong_declarations_are_refused(void **state) {
       {{.signature = "(x: f32[N]) -> ()"}, "expected"},
       {{.signature = "(x: f32[N]) -> (y?: f32[N])"}, "results are not optional"},
       {{.signature = SAME, .commutes = true}, "it commutes, but does not have two operands"},
+      {{.signature = "(x: f32[N], z?: f32[N]) -> (y: f32[N])", .commutes = true},
+       "it commutes, but does not have two operands"},
       {{.signature = "(alpha: f32[]) -> (y: f32[])", .attributes = alpha_attributes},
        "'alpha' is a value and an attribute"},
       // elements

@@ -125,6 +125,10 @@ static const infer_case_t cases[] = {
     {"", "%x : f32[2,6,4,1], %n : i64[]", "DFT@17(%x, %n) {axis = 1}", 1, "f32[2,?1,4,2]"},
     {"@n : i64[] = [9]", "%x : f32[2,6,4,1]", "DFT@17(%x, @n) {axis = 1}", 1, "f32[2,9,4,2]"},
     {"", "%x : f32[2,6,C]", "DFT@17(%x) {axis = 1}", 1, "f32[2,6,2]"},
+    {"", "%x : bool[4], %y : f32[4]", "Pow@15(%x, %y)", 1, "! operand 0: expected a numeric tensor"},
+    {"", "%x : f32[4], %y : bool[4]", "Pow@15(%x, %y)", 1, "! operand 1: expected a numeric tensor"},
+    {"", "%x : f32[1,4,5,5], %w : f32[2,C,3,3]", "Conv@11(%x, %w)", 1, "f32[1,2,3,3]"},
+    {"", "%x : f32[1,4,5,5], %w : f32[2,3,3,3]", "Conv@11(%x, %w)", 1, "! operand 1: expected 4 input channels"},
     // Gathering and scattering
     {"", "%a : f32[4,5,6], %i : i64[4,3]", "GatherND@13(%a, %i) {batch_dims = 1}", 1,
      "! operand 1: expected index tuples of 1 to 2, got 3"},
