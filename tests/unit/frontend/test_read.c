@@ -7,7 +7,7 @@
 #include "core/base/file.h"
 #include "core/ops/op.h"
 #include "core/ops/refuse.h"
-#include "onnx.pb-c.h"
+#include "tests/support/model.h"
 
 #define HEAD "module {model = \"test\", producer = \"byoc\", ir_version = 8, opset_import. = 17} {\n"
 
@@ -329,6 +329,56 @@ static void instantiates_functions(void **state) {
       "}\n");
 }
 
+// FunctionProto.attribute_proto, which the compiled schema does not know: field 11.
+static void functions_have_defaults(void **state) {
+  (void)state;
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_model_import(model, "my", 1);
+  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "Norm", "a", "b", NULL, 17);
+  byoc_onnx_node_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3,4");
+  byoc_onnx_node_t *call = byoc_onnx_graph_node(graph, "Norm", "given", "x", "y");
+  byoc_onnx_node_set_domain(call, "my");
+  byoc_onnx_node_int(call, "axis", 1);
+  byoc_onnx_node_set_domain(byoc_onnx_graph_node(graph, "Norm", "default", "y", "out"), "my");
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, "2,3,4");
+  uint8_t *data = NULL;
+  size_t size = 0;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_pack(model, &diag, &data, &size), &diag);
+  byoc_onnx_model_destroy(model);
+
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  Onnx__ModelProto *message = byoc_test_unpack_model(&arena, data, size);
+  assert_non_null(message);
+  Onnx__AttributeProto axis = ONNX__ATTRIBUTE_PROTO__INIT;
+  axis.name = (char *)(uintptr_t) "axis", axis.has_type = axis.has_i = true;
+  axis.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, axis.i = 0;
+  uint8_t bytes[64];
+  const size_t length = onnx__attribute_proto__pack(&axis, bytes + 1);
+  assert_in_range(length, 1, sizeof(bytes) - 1);
+  bytes[0] = (uint8_t)length;
+  ProtobufCMessageUnknownField field = {11, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, length + 1, bytes};
+  message->functions[0]->base.n_unknown_fields = 1;
+  message->functions[0]->base.unknown_fields = &field;
+  const size_t whole = onnx__model_proto__get_packed_size(message);
+  uint8_t *changed = byoc_arena_allocate(&arena, whole, 1);
+  assert_non_null(changed);
+  (void)onnx__model_proto__pack(message, changed);
+
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_onnx_read_memory(changed, whole, "defaults.onnx", NULL, byoc_allocator_system(), &diag, &module),
+               &diag);
+  const byoc_node_t *given = byoc_graph_module_main(module)->body->first;
+  assert_int_equal(byoc_node_int(given->callee->body->first, "axis"), 1);
+  assert_int_equal(byoc_node_int(given->next->callee->body->first, "axis"), 0);
+  byoc_graph_module_destroy(module);
+  byoc_arena_deinit(&arena);
+  byoc_free(byoc_allocator_system(), data);
+}
+
 // then_branch reads a value from around the node, and a constant of its own.
 static void reads_branches(void **state) {
   (void)state;
@@ -619,6 +669,7 @@ int main(void) {
       cmocka_unit_test(reads_untyped_attributes),
       cmocka_unit_test(reads_constant_nodes),
       cmocka_unit_test(instantiates_functions),
+      cmocka_unit_test(functions_have_defaults),
       cmocka_unit_test(reads_branches),
       cmocka_unit_test(test_17_branches_that_cannot_run),
       cmocka_unit_test(types_loops),

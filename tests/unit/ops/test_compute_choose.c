@@ -169,7 +169,7 @@ static void test_top_of_each_type(void **state) {
   (void)state;
   enum { N = 700 };
   static const int types[] = {1, 10, 11, 7, 3}; // f32, f16, f64, i64, i8 of ONNX
-  static const int sizes[] = {1, 32, 33, 100, N};
+  static const int sizes[] = {0, 1, 32, 33, 100, N};
   for (int t = 0; t < 5; ++t) {
     const bool is_float = t < 3;
     float x[N];
@@ -177,7 +177,7 @@ static void test_top_of_each_type(void **state) {
       x[i] = (float)((i * 37) % 101 - 50);
       if (is_float && i % 90 == 7) x[i] = i % 180 == 7 ? NAN : INFINITY;
     }
-    for (int s = 0; s < 10; ++s) {
+    for (int s = 0; s < 12; ++s) {
       const int k = sizes[s / 2];
       const bool largest = s % 2 == 1;
       char text[512];

@@ -129,6 +129,7 @@ static const infer_case_t cases[] = {
     {"", "%x : f32[4], %y : bool[4]", "Pow@15(%x, %y)", 1, "! operand 1: expected a numeric tensor"},
     {"", "%x : f32[1,4,5,5], %w : f32[2,C,3,3]", "Conv@11(%x, %w)", 1, "f32[1,2,3,3]"},
     {"", "%x : f32[1,4,5,5], %w : f32[2,3,3,3]", "Conv@11(%x, %w)", 1, "! operand 1: expected 4 input channels"},
+    {"", "%c : bool[2], %x : seq<f32[2]>, %y : f32[2]", "Where@16(%c, %x, %y)", 1, "! operand 1: expected a tensor"},
     // Gathering and scattering
     {"", "%a : f32[4,5,6], %i : i64[4,3]", "GatherND@13(%a, %i) {batch_dims = 1}", 1,
      "! operand 1: expected index tuples of 1 to 2, got 3"},
@@ -144,7 +145,8 @@ static const infer_case_t cases[] = {
     {"@d : i64[] = [1]", "%i : i64[4], %v : f32[2]", "OneHot@11(%i, @d, %v)", 1, "f32[4,1]"},
     {"@d : i64[] = [1]", "%i : i64[4], %v : f32[3]", "OneHot@11(%i, @d, %v)", 1, "! operand 2: "},
     {"", "%x : f32[2,5,3], %w : f32[4,3,3]", "com.microsoft::NhwcConv@1(%x, %w)", 1, "f32[2,3,4]"},
-    {"", "%x : f32[2,5], %w : f32[4,3]", "com.microsoft::NhwcConv@1(%x, %w)", 1, "! operand 0: expected rank 3 or more"},
+    {"", "%x : f32[2,5], %w : f32[4,3]", "com.microsoft::NhwcConv@1(%x, %w)", 1,
+     "! operand 0: expected rank 3 or more"},
     {"", "%a : f32[4,5], %i : i64[4,3], %u : f32[4]", "ScatterND@18(%a, %i, %u)", 1,
      "! operand 1: expected index tuples of 1 to 2, got 3"},
     {"", "%a : f32[4,5], %i : i64[4,2], %u : f32[4]", "ScatterND@18(%a, %i, %u)", 1, "f32[4,5]"},
