@@ -62,7 +62,7 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   const byoc_diag_t *said = &session->hook_error;
   // If our memory ran out, the plugin saw a NULL and may have guessed a reason.
   if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
-  if (said->status == BYOC_OK) said = &session->last;
+  if (said->status == BYOC_OK || session->last.status == BYOC_OUT_OF_MEMORY) said = &session->last;
   const byoc_status_t told = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
   const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : told;
   if (said->status == BYOC_OK) {
