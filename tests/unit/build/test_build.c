@@ -12,6 +12,7 @@
 #include "core/base/machine.h"
 #include "core/build/build.h"
 #include "core/build/placed.h"
+#include "core/build/placing.h"
 #include "core/ir/text.h"
 #include "core/plugin/registry.h"
 #include "core/runtime/loader.h"
@@ -266,9 +267,29 @@ static void test_layout_changes_do_not_count(void **state) {
   byoc_placement_deinit(&placement);
 }
 
+// Numbers of threads rise, in the library's options as in the command's.
+static void numbers_of_threads_rise(void **state) {
+  (void)state;
+  static const struct {
+    int32_t counts[3];
+    size_t count;
+    bool is_right;
+  } rows[] = {{{1, 2, 4}, 3, true}, {{1}, 1, true},  {{256}, 1, true},  {{2, 2}, 2, false},
+              {{2, 1}, 2, false},   {{0}, 1, false}, {{257}, 1, false}, {{-1, 1}, 2, false}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    byoc_diag_t diag = {0};
+    byoc_thread_list_t threads;
+    const byoc_status_t status =
+        byoc_placing_check_threads("plan_threads", rows[i].counts, rows[i].count, &diag, &threads);
+    assert_int_equal(status, rows[i].is_right ? BYOC_OK : BYOC_INVALID_ARGUMENT);
+    if (rows[i].is_right) assert_int_equal(threads.count, rows[i].count);
+  }
+}
+
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_of_threads_rise),
       cmocka_unit_test(test_whole_road),
       cmocka_unit_test(test_forms_of_files),
       cmocka_unit_test(test_cancelled),

@@ -461,6 +461,22 @@ static byoc_status_t run_once(void *argument, byoc_allocator_t allocator) {
   return status;
 }
 
+// A launch may write by its first argument alone.
+static void test_the_result_comes_first(void **state) {
+  (void)state;
+  offer_t offer;
+  fill(&offer);
+  const byoc_kernel_argument_t operand = offer.arguments[0];
+  offer.arguments[0] = offer.arguments[1];
+  offer.arguments[1] = operand;
+  offer.launch.argument_count = 4;
+  offer.binding.temporaries.count = 0;
+  run_t run;
+  byoc_test_ok(generate(&run, &offer, hand_over, "demo", "probe", byoc_allocator_system()), &run.diag);
+  assert_int_equal(run.report.results.data[0].answer, BYOC_CODEGEN_BOUND);
+  end(&run);
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   offer_t offer;
@@ -526,6 +542,7 @@ int main(void) {
       cmocka_unit_test(test_lies),
       cmocka_unit_test(test_backend_without_driver),
       cmocka_unit_test(test_names_are_taken),
+      cmocka_unit_test(test_the_result_comes_first),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_work_in_a_child),
   };
