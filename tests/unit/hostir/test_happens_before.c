@@ -67,6 +67,9 @@ static void test_h10_events_order_queues(void **state) {
        "it reads 't' on the queue 'b'"},
       {"one of a set, modulo its count",
        PROGRAM("copy %x -> %t on %s[3] signals %g[4] copy %t -> %u on %s[1] copy %t -> %y on %b after (%g[0])"), NULL},
+      {"one of a set that only the run knows",
+       PROGRAM("bind %n to I by \"n\" copy %x -> %t on %s[I + 1] copy %t -> %y on %s[1]"),
+       "instruction 7 (copy): which one of the set 's' it names is not known"},
       {"two of a set", PROGRAM("copy %x -> %t on %s[0] copy %t -> %y on %s[1]"),
        "it reads 't' on the queue 's[1]', and instruction 6 (copy) writes 't' on the queue 's[0]'"},
   };
@@ -480,6 +483,39 @@ static void order_and_plan(model_t *m) {
   byoc_string_deinit(&text);
 }
 
+// Of two waits, one says what the other says; of two that say different things, none goes.
+static void test_h10_waits_that_others_cover_go(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t left; // waits of the last command
+  } rows[] = {
+      {PROGRAM("copy %x -> %t on %a signals %e copy %t -> %u on %b after (%e) signals %f "
+               "copy %u -> %y on %s[0] after (%e, %f)"),
+       1},
+      {PROGRAM("copy %x -> %t on %a signals %e copy %x -> %u on %b signals %f "
+               "launch \"m\" \"f\" grid [1, 1, 1] block [1, 1, 1] (%t, %u) -> (%w) with () on %s[0] after (%e, %f)"),
+       2}};
+  for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); ++r) {
+    byoc_diag_t diag = {0};
+    byoc_graph_module_t *module = NULL;
+    byoc_host_program_t *program = NULL;
+    byoc_test_ok(
+        byoc_host_program_parse(rows[r].text, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program),
+        &diag);
+    size_t changes = 0;
+    byoc_test_ok(byoc_host_pass_find("drop-covered-waits")->run(program, &diag, &changes), &diag);
+    const byoc_host_instruction_t *last = NULL;
+    BYOC_HOST_FOR_EACH(i, program) {
+      if (i->op == BYOC_HOST_COPY || i->op == BYOC_HOST_LAUNCH) last = i;
+    }
+    assert_non_null(last);
+    assert_int_equal(last->waits.count, rows[r].left);
+    byoc_host_program_destroy(program);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 // A program of queues alone, and one that has some events already.
 static void test_h10_queues_are_ordered_and_planned(void **state) {
   (void)state;
@@ -600,6 +636,7 @@ int main(void) {
       cmocka_unit_test(test_h10_the_host_awaits_what_it_touches),
       cmocka_unit_test(test_h10_turns_and_cases_are_ordered),
       cmocka_unit_test(test_h10_races_are_those_of_all_interleavings),
+      cmocka_unit_test(test_h10_waits_that_others_cover_go),
       cmocka_unit_test(test_h10_queues_are_ordered_and_planned),
       cmocka_unit_test(test_h10_dropped_copies_change_nothing),
       cmocka_unit_test(test_h10_each_allocation_may_fail),
