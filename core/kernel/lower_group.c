@@ -68,8 +68,9 @@ byoc_status_t byoc_kernel_lower_group(byoc_function_t *function, byoc_node_t *co
     else
       status = byoc_kernel_lower_points(&lower, anchor);
   }
-  // A definition that cannot have what it asks for may say so, or give up without a word.
-  if (lower.builder.failed || (status != BYOC_OK && diag->status == BYOC_OK))
+  // A definition that cannot have what it asks for may say so, give up without a word, or not notice.
+  const bool has_said = status != BYOC_OK && diag != NULL && diag->status != BYOC_OK;
+  if (!has_said && (lower.builder.failed || status != BYOC_OK))
     status = byoc_lower_is_out_of_memory(&lower)
                  ? byoc_diag_out_of_memory(diag)
                  : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
