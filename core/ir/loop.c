@@ -100,12 +100,19 @@ static bool is_parameter_name(const byoc_loop_builder_t *builder, const char *na
   return false;
 }
 
-// `name` followed by the next free number: unique among variables, local buffers and parameters.
+static bool ends_in_digit(const char *text) {
+  size_t length = strlen(text);
+  return length > 0 && text[length - 1] >= '0' && text[length - 1] <= '9';
+}
+
+// `name` followed by the builder's next number. The digits at the end of a numbered name are that number alone, so that
+// no two numbered names are equal: "line" gives "line15" where "line1" gives "line1_5".
 static const char *numbered_name(byoc_loop_builder_t *builder, const char *name) {
   char text[64];
-  byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 12);
+  byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 13);
+  const char *separator = ends_in_digit(text) ? "_" : "";
   const char *result;
-  do result = byoc_arena_format(builder->arena, "%s%u", text, builder->next_name++);
+  do result = byoc_arena_format(builder->arena, "%s%s%u", text, separator, builder->next_name++);
   while (result && (is_reserved(result) || is_parameter_name(builder, result)));
   if (!result) builder->failed = true;
   return result;
@@ -121,7 +128,8 @@ byoc_loop_buffer_t *byoc_loop_parameter(byoc_loop_builder_t *builder, byoc_loop_
   }
   char text[64];
   byoc_make_identifier(name, text, sizeof(text));
-  if (is_reserved(text) || is_parameter_name(builder, text))
+  bool may_be_numbered = builder->next_name > 0 && ends_in_digit(text);
+  if (is_reserved(text) || is_parameter_name(builder, text) || may_be_numbered)
     buffer->name = numbered_name(builder, text);
   else
     buffer->name = byoc_arena_copy_string(builder->arena, text);

@@ -45,6 +45,25 @@ static void expect(fixture_t *f, const byoc_loop_expr_t *expr, const char *expec
 #define INT(v)       byoc_loop_int(b, (v))
 #define OP(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
+// All names of a kernel differ, also where a name ends in the digits of another one's number.
+static void names_that_end_in_digits_stay_unique(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f); // takes the numbers 0 and 1
+  const char *names[40];
+  size_t count = 0;
+  for (int i = 0; i < 12; ++i) {
+    static const char *const stems[] = {"line", "line1", "line1_"};
+    for (int k = 0; k < 3; ++k) names[count++] = byoc_loop_allocate(&f.b, stems[k], BYOC_DTYPE_F32, 1)->name;
+  }
+  const byoc_type_t *type = byoc_type_tensor_static(&f.arena, BYOC_DTYPE_F32, 1, (const int64_t[]){1});
+  names[count++] = byoc_loop_parameter(&f.b, BYOC_LOOP_BUFFER_INPUT, "line15", type)->name;
+  names[count++] = byoc_loop_parameter(&f.b, BYOC_LOOP_BUFFER_INPUT, "line15", type)->name;
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < i; ++k) assert_string_not_equal(names[i], names[k]);
+  end(&f);
+}
+
 static void index_arithmetic_is_simplified(void **state) {
   (void)state;
   fixture_t f;
@@ -530,6 +549,7 @@ int main(void) {
       cmocka_unit_test(mistakes_are_refused),
       cmocka_unit_test(common_parts_are_named),
       cmocka_unit_test(kernels_are_indented),
+      cmocka_unit_test(names_that_end_in_digits_stay_unique),
       cmocka_unit_test(exponentials_are_inlined),
       cmocka_unit_test(invariants_leave_vector_loops),
       cmocka_unit_test(casts_of_limited_floats_are_plain),
