@@ -18,7 +18,7 @@ static bool is_variable(const byoc_loop_expr_t *expr, const byoc_loop_variable_t
 
 // buffer[lane] or buffer[anything else + lane].
 static bool is_lane_load(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *lane) {
-  if (expr->kind != BYOC_LOOP_LOAD || !is_local_word(expr->load.buffer)) return false;
+  if (expr->kind != BYOC_LOOP_LOAD || expr->load.buffer->dtype != BYOC_DTYPE_I32) return false;
   const byoc_loop_expr_t *index = expr->load.index;
   if (is_variable(index, lane)) return true;
   if (index->kind != BYOC_LOOP_OP || index->op.op != BYOC_LOOP_OP_ADD) return false;
@@ -112,11 +112,20 @@ static const byoc_loop_expr_t *byte_of(const byoc_loop_expr_t *expr, int64_t pla
   return expr->kind == BYOC_LOOP_LOAD && is_byte ? expr : NULL;
 }
 
+// The number that is added to the rest of an index.
+static int64_t offset_of(const byoc_loop_expr_t *index, const byoc_loop_expr_t **out_rest) {
+  int64_t number = 0;
+  *out_rest = index;
+  if (index->kind != BYOC_LOOP_OP || index->op.op != BYOC_LOOP_OP_ADD) return 0;
+  if (!byoc_loop_is_int(index->op.operands[1], &number)) return 0;
+  *out_rest = index->op.operands[0];
+  return number;
+}
+
 static bool is_behind(const byoc_loop_expr_t *index, const byoc_loop_expr_t *first, int64_t distance) {
-  int64_t number;
-  return index->kind == BYOC_LOOP_OP && index->op.op == BYOC_LOOP_OP_ADD &&
-         byoc_loop_is_int(index->op.operands[1], &number) && number == distance &&
-         byoc_loop_expr_equal(index->op.operands[0], first);
+  const byoc_loop_expr_t *rest, *rest_of_first;
+  const int64_t offset = offset_of(index, &rest), offset_of_first = offset_of(first, &rest_of_first);
+  return offset - offset_of_first == distance && byoc_loop_expr_equal(rest, rest_of_first);
 }
 
 bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {

@@ -3,6 +3,8 @@
 // of all inputs with the input weights, and the steps (core/ops/recurrent_steps.c).
 #include "core/ops/recurrent.h"
 
+#include <string.h>
+
 #include "core/ops/write.h"
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P }; // only LSTM has C and P
@@ -126,6 +128,16 @@ static byoc_value_t *write_bias(byoc_writer_t *w, byoc_value_t *bias, int64_t di
   return byoc_write_reshape(w, of_inputs, flat, 1);
 }
 
+static int64_t directions_of(const byoc_node_t *node) {
+  return byoc_node_choice(node, "direction") == BYOC_DIRECTION_BOTH ? 2 : 1;
+}
+
+// R is [directions, gates * hidden, hidden], and with bytes [directions, hidden, gates * hidden].
+static int64_t hidden_of(const byoc_node_t *node) {
+  const byoc_dim_t *dims = node->operands[IN_R]->type->dims;
+  return dims[byoc_node_is(node, "com.microsoft", "DynamicQuantizeLSTM") ? 1 : 2].constant;
+}
+
 // The operands of a recurrent network where ONNX has them; those that are left out are NULL.
 static void read_operands(const byoc_node_t *node, byoc_value_t *in[IN_P + 1]) {
   for (uint32_t i = 0; i <= IN_P; ++i) in[i] = byoc_has_operand(node, i) ? node->operands[i] : NULL;
@@ -149,25 +161,27 @@ static void drop_default_activations(const byoc_node_t *node, int64_t directions
   byoc_attributes_remove(&steps->attributes, "activations");
 }
 
-// LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
-static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t *const in[IN_P + 1],
-                                 const byoc_attribute_t *attributes, size_t attribute_count) {
-  static const char *const names[] = {"RNNSteps", "GRUSteps", "LSTMSteps"};
+// Adds B to the products with the inputs, but for the half that the steps add to those with the state.
+static void add_bias(byoc_writer_t *w, byoc_value_t *given, byoc_value_t *operands[BYOC_STEPS_OPERANDS]) {
+  const byoc_node_t *node = w->node;
+  const byoc_net_t net = byoc_net_of(node);
+  const bool linear = net == BYOC_NET_GRU && byoc_node_flag(node, "linear_before_reset");
+  byoc_value_t **products = &operands[BYOC_STEPS_PRODUCTS];
+  if (!given || !*products) return;
+  byoc_value_t *bias = as_type(w, given, (*products)->type->dtype);
+  bias = write_bias(w, bias, directions_of(node), byoc_net_gates(net) * hidden_of(node), linear,
+                    &operands[BYOC_STEPS_BIAS]);
+  *products = byoc_write_plain(w, "Add", *products, bias);
+}
+
+// The steps of a network: `operands` has the products with the inputs, the bias and what stands for R; the others are
+// those of the network.
+static byoc_status_t write_steps(byoc_writer_t *w, const char *name, byoc_value_t *const in[IN_P + 1],
+                                 byoc_value_t *operands[BYOC_STEPS_OPERANDS], const byoc_attribute_t *attributes,
+                                 size_t attribute_count) {
   byoc_node_t *node = w->node;
   if (w->failed) return byoc_diag_failure(w->diag);
   const byoc_dtype_t given = in[IN_X]->type->dtype, dtype = byoc_compute_dtype(given);
-  const int64_t directions = byoc_node_choice(node, "direction") == BYOC_DIRECTION_BOTH ? 2 : 1;
-  const int64_t gates = byoc_net_gates(net), hidden = in[IN_R]->type->dims[2].constant;
-  byoc_value_t *operands[BYOC_STEPS_OPERANDS] = {NULL}, *bias = as_type(w, in[IN_B], dtype);
-  byoc_value_t *products =
-      write_products(w, as_type(w, in[IN_X], dtype), as_type(w, in[IN_W], dtype), directions * gates * hidden);
-  if (bias) {
-    const bool linear = net == BYOC_NET_GRU && byoc_node_flag(node, "linear_before_reset");
-    bias = write_bias(w, bias, directions, gates * hidden, linear, &operands[BYOC_STEPS_BIAS]);
-    products = byoc_write_node(w, "", "Add", products, bias, NULL, NULL, 0);
-  }
-  operands[BYOC_STEPS_PRODUCTS] = products;
-  operands[BYOC_STEPS_PANELS] = write_panels(w, as_type(w, in[IN_R], dtype), directions, gates, hidden);
   operands[BYOC_STEPS_PEEPHOLES] = as_type(w, in[IN_P], dtype);
   operands[BYOC_STEPS_LENGTHS] = in[IN_LENGTHS];
   operands[BYOC_STEPS_H] = as_type(w, in[IN_H], dtype);
@@ -175,9 +189,9 @@ static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t 
   uint32_t count = BYOC_STEPS_OPERANDS;
   while (count > 0 && !operands[count - 1]) --count;
   byoc_node_t *made =
-      byoc_write_many(w, "byoc", names[net], operands, count, node->result_count, attributes, attribute_count);
+      byoc_write_many(w, "byoc", name, operands, count, node->result_count, attributes, attribute_count);
   if (!made || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(w->diag);
-  drop_default_activations(node, directions, made);
+  drop_default_activations(node, directions_of(node), made);
   for (uint32_t i = 0; i < node->result_count; ++i) {
     byoc_value_t *value = byoc_write_cast(w, made->results[i], given);
     if (!value || !byoc_value_replace_uses(node->results[i], value)) return byoc_diag_failure(w->diag);
@@ -186,6 +200,7 @@ static byoc_status_t write_steps(byoc_writer_t *w, byoc_net_t net, byoc_value_t 
   return BYOC_OK;
 }
 
+// LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
 static byoc_status_t expand_recurrent(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *in[IN_P + 1];
@@ -194,7 +209,16 @@ static byoc_status_t expand_recurrent(byoc_node_t *node, byoc_diag_t *diag, bool
     if (!byoc_is_ranked(node->operands[i]->type)) return BYOC_OK;
   }
   read_operands(node, in);
-  BYOC_RETURN_IF_ERROR(write_steps(&w, byoc_net_of(node), in, node->attributes.items, node->attributes.count));
+  static const char *const names[] = {"RNNSteps", "GRUSteps", "LSTMSteps"};
+  const byoc_dtype_t dtype = byoc_compute_dtype(in[IN_X]->type->dtype);
+  const int64_t directions = directions_of(node), gates = byoc_net_gates(byoc_net_of(node)), hidden = hidden_of(node);
+  byoc_value_t *operands[BYOC_STEPS_OPERANDS] = {NULL};
+  operands[BYOC_STEPS_PRODUCTS] =
+      write_products(&w, as_type(&w, in[IN_X], dtype), as_type(&w, in[IN_W], dtype), directions * gates * hidden);
+  add_bias(&w, in[IN_B], operands);
+  operands[BYOC_STEPS_PANELS] = write_panels(&w, as_type(&w, in[IN_R], dtype), directions, gates, hidden);
+  BYOC_RETURN_IF_ERROR(
+      write_steps(&w, names[byoc_net_of(node)], in, operands, node->attributes.items, node->attributes.count));
   *out_changed = true;
   return BYOC_OK;
 }
@@ -259,39 +283,120 @@ static byoc_status_t infer_dynamic(byoc_infer_t *infer) {
   return byoc_recurrent_infer(infer, x, hidden, IN_P);
 }
 
-// [directions, rows, columns] of bytes → floats [directions, columns, rows]
-static byoc_value_t *write_floats(byoc_writer_t *w, uint32_t index, uint32_t scale) {
-  static const int64_t turn[] = {0, 2, 1}, behind[] = {1, 2};
-  byoc_value_t *numbers[2] = {w->node->operands[scale], w->node->operands[scale + 1]};
-  for (int i = 0; i < 2; ++i) {
-    const bool is_one = numbers[i] && numbers[i]->type->rank == 1;
-    byoc_value_t *axes = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, is_one ? 2 : 1, behind);
-    numbers[i] = byoc_write_cast(w, byoc_write_plain(w, "Unsqueeze", numbers[i], axes), BYOC_DTYPE_F32);
-  }
-  byoc_value_t *x = byoc_write_cast(w, w->node->operands[index], BYOC_DTYPE_F32);
-  x = byoc_write_plain(w, "Mul", byoc_write_plain(w, "Sub", x, numbers[1]), numbers[0]);
-  return byoc_write_transpose(w, x, turn, 3);
+// Numbers of each direction, or of each of its columns → [directions, columns]
+static byoc_value_t *write_columns(byoc_writer_t *w, uint32_t index, const int64_t dims[2]) {
+  byoc_value_t *x = w->node->operands[index];
+  if (x->type->rank == 2) return x;
+  const int64_t column[] = {dims[0], 1};
+  return byoc_write_plain(w, "Expand", byoc_write_reshape(w, x, column, 2),
+                          byoc_write_vector(w, "dims", BYOC_DTYPE_I64, 2, dims));
 }
 
-// Products are computed on floats, which the input and each state were rounded to; ONNX Runtime rounds the states of as
-// many sequences together as one of its threads has, we those of each by themselves.
+// Zero points of `index` as write_columns has them; NULL if all are 0.
+static byoc_value_t *write_zeros(byoc_writer_t *w, uint32_t index, const int64_t dims[2]) {
+  return byoc_all_are(w->node->operands[index], 0) ? NULL : write_columns(w, index, dims);
+}
+
+// x in bytes, and its scale and zero point, times W [directions, size, columns] → f32[..., directions * columns]
+static byoc_value_t *write_byte_products(byoc_writer_t *w, const int64_t dims[2]) {
+  static const int64_t turn[] = {1, 0, 2};
+  const int64_t all = dims[0] * dims[1], matrix[] = {-1, all};
+  byoc_value_t *x = w->node->operands[IN_X], *zeros = write_zeros(w, IN_W_ZERO, dims);
+  byoc_node_t *rounded = byoc_write_many(w, "", "DynamicQuantizeLinear", &x, 1, 3, NULL, 0);
+  if (!rounded) return NULL;
+  byoc_value_t *weights = byoc_write_transpose(w, w->node->operands[IN_W], turn, 3);
+  byoc_value_t *const operands[] = {rounded->results[0], byoc_write_reshape(w, weights, matrix, 2), rounded->results[2],
+                                    zeros ? byoc_write_reshape(w, zeros, &all, 1) : NULL};
+  byoc_node_t *product = byoc_write_many(w, "", "MatMulInteger", operands, zeros ? 4 : 3, 1, NULL, 0);
+  byoc_value_t *scales = byoc_write_reshape(w, write_columns(w, IN_W_SCALE, dims), &all, 1);
+  scales = byoc_write_plain(w, "Mul", scales, rounded->results[1]);
+  return product ? byoc_write_plain(w, "Mul", byoc_write_cast(w, product->results[0], BYOC_DTYPE_F32), scales) : NULL;
+}
+
+enum { GATES = 4 };
+
+// Numbers of R's columns [directions, gates * hidden] in panels
+static byoc_value_t *write_panel_columns(byoc_writer_t *w, byoc_value_t *x, int64_t directions, int64_t hidden) {
+  const int64_t panels = (hidden + BYOC_STEPS_WIDTH - 1) / BYOC_STEPS_WIDTH, width = panels * BYOC_STEPS_WIDTH;
+  const int64_t by_gate[] = {directions, GATES, hidden}, pads[] = {0, 0, 0, 0, 0, width - hidden};
+  const int64_t by_panel[] = {directions, GATES * panels, BYOC_STEPS_WIDTH};
+  x = byoc_write_reshape(w, x, by_gate, 3);
+  if (width > hidden) x = byoc_write_plain(w, "Pad", x, byoc_write_vector(w, "pads", BYOC_DTYPE_I64, 6, pads));
+  return byoc_write_reshape(w, x, by_panel, 3);
+}
+
+// R [directions, hidden, gates * hidden] of bytes → panels of words, each of four signed bytes of a column
+static byoc_value_t *write_words(byoc_writer_t *w, byoc_value_t *x, int64_t directions, int64_t hidden) {
+  static const int64_t turn[] = {0, 2, 1, 3}, axis = 2;
+  static const uint32_t places[] = {1, UINT32_C(1) << 8, UINT32_C(1) << 16, UINT32_C(1) << 24};
+  static const uint8_t sign = 128;
+  const int64_t panels = (hidden + BYOC_STEPS_WIDTH - 1) / BYOC_STEPS_WIDTH, width = panels * BYOC_STEPS_WIDTH;
+  const int64_t lines = (hidden + 3) / 4, by_gate[] = {directions, hidden, GATES, hidden};
+  const int64_t pads[] = {0, 0, 0, 0, 0, 4 * lines - hidden, 0, width - hidden};
+  const int64_t by_word[] = {directions, lines, 4, GATES * width};
+  const int64_t by_panel[] = {directions, lines, GATES * panels, BYOC_STEPS_WIDTH}, column[] = {4, 1};
+  const byoc_attribute_t as_u8 = byoc_write_int("to", BYOC_DTYPE_U8);
+  const byoc_attribute_t as_i32 = byoc_write_int("to", BYOC_DTYPE_I32);
+  const byoc_attribute_t drop = byoc_write_int("keepdims", 0);
+  if (x->type->dtype == BYOC_DTYPE_U8) {
+    x = byoc_write_plain(w, "BitwiseXor", x, byoc_write_vector(w, "sign", BYOC_DTYPE_U8, 1, &sign));
+  } else {
+    x = byoc_write_node(w, "", "BitCast", x, NULL, NULL, &as_u8, 1);
+  }
+  x = byoc_write_reshape(w, x, by_gate, 4);
+  x = byoc_write_plain(w, "Pad", x, byoc_write_vector(w, "pads", BYOC_DTYPE_I64, 8, pads));
+  x = byoc_write_cast(w, byoc_write_reshape(w, x, by_word, 4), BYOC_DTYPE_U32);
+  byoc_value_t *factors = byoc_write_reshape(w, byoc_write_vector(w, "places", BYOC_DTYPE_U32, 4, places), column, 2);
+  x = byoc_write_node(w, "", "ReduceSum", byoc_write_plain(w, "Mul", x, factors),
+                      byoc_write_vector(w, "axis", BYOC_DTYPE_I64, 1, &axis), NULL, &drop, 1);
+  x = byoc_write_transpose(w, byoc_write_reshape(w, x, by_panel, 4), turn, 4);
+  return byoc_write_node(w, "", "BitCast", x, NULL, NULL, &as_i32, 1);
+}
+
+// What the steps need of R: its words, scales, sums and zero points.
+static void write_byte_weights(byoc_writer_t *w, byoc_value_t *operands[BYOC_STEPS_OPERANDS], const int64_t dims[2]) {
+  static const int64_t axis = 1;
+  const byoc_attribute_t drop = byoc_write_int("keepdims", 0);
+  byoc_value_t *x = w->node->operands[IN_R], *zeros = w->node->operands[IN_R_ZERO];
+  const int64_t directions = dims[0], hidden = dims[1] / GATES;
+  const int32_t shift = x->type->dtype == BYOC_DTYPE_U8 ? 128 : 0;
+  byoc_value_t *sums = byoc_write_node(w, "", "ReduceSum", byoc_write_cast(w, x, BYOC_DTYPE_I32),
+                                       byoc_write_vector(w, "axis", BYOC_DTYPE_I64, 1, &axis), NULL, &drop, 1);
+  operands[BYOC_STEPS_PANELS] = write_words(w, x, directions, hidden);
+  operands[BYOC_STEPS_SCALES] = write_panel_columns(w, write_columns(w, IN_R_SCALE, dims), directions, hidden);
+  if (!byoc_all_are(zeros, 0)) {
+    const int32_t depth = (int32_t)hidden;
+    byoc_value_t *of_columns = byoc_write_cast(w, write_columns(w, IN_R_ZERO, dims), BYOC_DTYPE_I32);
+    byoc_value_t *less = byoc_write_vector(w, "depth", BYOC_DTYPE_I32, 1, &depth);
+    sums = byoc_write_plain(w, "Sub", sums, byoc_write_plain(w, "Mul", of_columns, less));
+  }
+  operands[BYOC_STEPS_SUMS] = write_panel_columns(w, sums, directions, hidden);
+  if (byoc_all_are(zeros, shift)) return;
+  byoc_value_t *signed_zeros = byoc_write_cast(w, write_columns(w, IN_R_ZERO, dims), BYOC_DTYPE_I32);
+  signed_zeros = byoc_write_plain(w, "Sub", signed_zeros, byoc_write_vector(w, "shift", BYOC_DTYPE_I32, 1, &shift));
+  operands[BYOC_STEPS_ZEROS] = write_panel_columns(w, signed_zeros, directions, hidden);
+}
+
+// DynamicQuantizeLSTM(x, W, R, B, ...) → byoc::DynamicLSTMSteps(bytes of x * W + B, words of R, ...)
 static byoc_status_t expand_dynamic(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *in[IN_P + 1];
+  byoc_value_t *in[IN_P + 1], *operands[BYOC_STEPS_OPERANDS] = {NULL};
+  const int64_t hidden = hidden_of(node), dims[] = {directions_of(node), GATES * hidden};
   *out_changed = false;
   read_operands(node, in);
-  byoc_node_t *bytes = byoc_write_many(&w, "", "DynamicQuantizeLinear", in, 1, 3, NULL, 0);
-  if (!bytes) return byoc_diag_failure(diag);
-  byoc_value_t *const *made = bytes->results;
-  in[IN_X] = byoc_write_node(&w, "", "DequantizeLinear", made[0], made[1], made[2], NULL, 0);
-  in[IN_W] = write_floats(&w, IN_W, IN_W_SCALE);
-  in[IN_R] = write_floats(&w, IN_R, IN_R_SCALE);
+  operands[BYOC_STEPS_PRODUCTS] = write_byte_products(&w, dims);
+  if (w.failed) return byoc_diag_failure(diag);
+  add_bias(&w, in[IN_B], operands);
+  write_byte_weights(&w, operands, dims);
   const size_t count = node->attributes.count;
   byoc_attribute_t *attributes = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_attribute_t, count + 1);
   if (!attributes) return byoc_diag_out_of_memory(diag);
-  for (size_t i = 0; i < count; ++i) attributes[i] = node->attributes.items[i];
-  attributes[count] = byoc_write_int("rounds_state", 1);
-  BYOC_RETURN_IF_ERROR(write_steps(&w, BYOC_NET_LSTM, in, attributes, count + 1));
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (strcmp(node->attributes.items[i].name, "hidden_size") != 0) attributes[kept++] = node->attributes.items[i];
+  }
+  attributes[kept++] = byoc_write_int("hidden_size", hidden);
+  BYOC_RETURN_IF_ERROR(write_steps(&w, "DynamicLSTMSteps", in, operands, attributes, kept));
   *out_changed = true;
   return BYOC_OK;
 }

@@ -18,6 +18,10 @@ enum {
   BYOC_STEPS_LENGTHS,
   BYOC_STEPS_H,
   BYOC_STEPS_C,
+  // Of byoc::DynamicLSTMSteps, whose panels are words of four bytes: [directions, gates * ceil(hidden / width), width]
+  BYOC_STEPS_SCALES, // of the columns
+  BYOC_STEPS_SUMS,   // i32: sums of the columns' elements less their zero points
+  BYOC_STEPS_ZEROS,  // i32: zero points, unless all are 0
   BYOC_STEPS_OPERANDS,
 };
 enum { BYOC_STEPS_WIDTH = 32 };

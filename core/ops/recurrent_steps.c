@@ -1,23 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of recurrent networks: byoc::RNNSteps, byoc::GRUSteps, byoc::LSTMSteps. The products with the inputs are
-// given; those with the state run over panels of weights whose columns lie side by side, with their sums in registers.
-// Each parallel iteration takes a few sequences of the batch in one direction through all their steps, with their
-// state in local buffers, so that a panel that is read serves all of them.
-#include "core/ops/recurrent.h"
+// given; those with the state (recurrent_product.c) run over panels of weights whose columns lie side by side, with
+// their sums in registers. byoc::DynamicLSTMSteps rounds the state to bytes and has weights of bytes. Each parallel
+// iteration takes a few sequences of the batch in one direction through all their steps, with their state in local
+// buffers, so that a panel that is read serves all of them.
+#include "core/ops/recurrent_lowering.h"
 
 #define NUM(value) byoc_loop_const(b, s->dtype, (value))
-
-// Sequences of a tile: 8 rows of 32 sums fill 16 of AVX-512's registers, 3 rows 12 of AVX2's 16; with narrower ones,
-// one row is all there is room for. The tiles of a block share each panel while it is in the first-level cache. States
-// and gates of a block are on the stack, so that large ones leave room for fewer sequences.
-enum { MOST_TILE = 8, MOST_AVX2_TILE = 3, MOST_BLOCK = 8, MOST_HIDDEN = 8192, MOST_STATE = 8192 };
-// Few sequences sum even and odd products apart: more sums are under way than a multiply-add takes cycles.
-enum { MOST_CHAINS = 2 };
 
 // ---- types ----
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
+}
+
+// What weights of bytes have besides: numbers for each column, in panels.
+static byoc_status_t need_bytes(byoc_infer_t *infer, byoc_dim_t directions, byoc_dim_t panels) {
+  const byoc_dim_t columns[] = {directions, panels, byoc_dim_constant(BYOC_STEPS_WIDTH)};
+  for (uint32_t i = BYOC_STEPS_SCALES; i <= BYOC_STEPS_SUMS; ++i) {
+    if (!byoc_has_operand(infer->node, i)) return byoc_infer_error(infer, "operand %u is left out", i);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_STEPS_PANELS, is_i32, "words of i32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, BYOC_STEPS_SCALES));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_STEPS_SUMS, is_i32, "sums of i32"));
+  if (byoc_has_operand(infer->node, BYOC_STEPS_ZEROS)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_STEPS_ZEROS, is_i32, "zero points of i32"));
+  }
+  for (uint32_t i = BYOC_STEPS_SCALES; i <= BYOC_STEPS_ZEROS; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 3, columns));
+  }
+  return BYOC_OK;
+}
+
+static bool has_bytes(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "DynamicLSTMSteps");
 }
 
 static byoc_status_t infer_steps(byoc_infer_t *infer) {
@@ -27,7 +43,7 @@ static byoc_status_t infer_steps(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_STEPS_PRODUCTS, byoc_dtype_is_float, "a float tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, BYOC_STEPS_PRODUCTS, 3, 3));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, BYOC_STEPS_PANELS, 4, 4));
-  for (uint32_t i = BYOC_STEPS_PANELS; i < BYOC_STEPS_OPERANDS; ++i) {
+  for (uint32_t i = has_bytes(node) ? BYOC_STEPS_BIAS : BYOC_STEPS_PANELS; i <= BYOC_STEPS_C; ++i) {
     if (i != BYOC_STEPS_LENGTHS) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
   }
   if (byoc_has_operand(node, BYOC_STEPS_LENGTHS)) {
@@ -41,16 +57,18 @@ static byoc_status_t infer_steps(byoc_infer_t *infer) {
     }
     return BYOC_OK;
   }
-  const byoc_dim_t hidden = panels->dims[2];
+  const byoc_dim_t hidden = has_bytes(node) ? byoc_dim_constant(byoc_node_int(node, "hidden_size")) : panels->dims[2];
   if (!byoc_dim_is_constant(hidden) || hidden.constant > INT32_MAX) {
     return byoc_infer_unsupported(infer, "a hidden size that is not constant, or too large, is not supported");
   }
   const int64_t width = BYOC_STEPS_WIDTH, count = (hidden.constant + width - 1) / width;
-  const byoc_dim_t dims[] = {byoc_dim_constant(directions), byoc_dim_constant(gates * count), hidden,
+  const byoc_dim_t lines = has_bytes(node) ? byoc_dim_constant((hidden.constant + 3) / 4) : hidden;
+  const byoc_dim_t dims[] = {byoc_dim_constant(directions), byoc_dim_constant(gates * count), lines,
                              byoc_dim_constant(width)};
   const byoc_dim_t bias[] = {dims[0], byoc_dim_constant(gates * hidden.constant)};
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, BYOC_STEPS_PANELS, 4, dims));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, BYOC_STEPS_BIAS, 2, bias));
+  if (has_bytes(node)) BYOC_RETURN_IF_ERROR(need_bytes(infer, dims[0], dims[1]));
   BYOC_RETURN_IF_ERROR(
       byoc_infer_need_dim(infer, BYOC_STEPS_PRODUCTS, 2, byoc_dim_constant(directions * gates * hidden.constant)));
   return byoc_recurrent_infer(infer, products, hidden, BYOC_STEPS_PEEPHOLES);
@@ -58,94 +76,39 @@ static byoc_status_t infer_steps(byoc_infer_t *infer) {
 
 // ---- lowering ----
 
-typedef struct {
-  byoc_lower_t *lower;
-  byoc_loop_builder_t *b;
-  const byoc_node_t *node;
-  byoc_net_t net;
-  byoc_dtype_t dtype;
-  bool batchwise;
-  bool is_linear;         // the reset gate scales the product with the state instead of the state
-  int64_t block;          // sequences of an iteration
-  int64_t tile, tiles;    // sequences of a tile, tiles of an iteration
-  bool is_open;           // the number of sequences comes with the run
-  int64_t most;           // sequences whose sums registers have room for
-  int64_t hidden, panels; // panels of a gate
-  double clip;
-  byoc_activation_t f[3];
-  const byoc_loop_buffer_t *weights, *h, *c, *gates, *reset;
-  const byoc_loop_buffer_t *rounded; // the state as bytes would hold it; NULL: products take the state itself
-  const byoc_loop_expr_t *direction, *first, *used; // of an iteration: its first sequence, how many there are
-  const byoc_loop_expr_t *length;                   // of the one sequence; NULL: all have the same
-  const byoc_loop_expr_t *time, *row, *batch;       // the current ones; `row` counts from `first`
-} cell_t;
-
-static const byoc_loop_expr_t *times(const cell_t *s, const byoc_loop_expr_t *x, int64_t factor) {
-  byoc_loop_builder_t *b = s->b;
-  return BYOC_LMUL(b, x, byoc_loop_int(b, factor));
+static const byoc_loop_expr_t *load_state(const byoc_steps_t *s, const byoc_loop_buffer_t *state,
+                                          const byoc_loop_expr_t *j) {
+  return byoc_loop_load(s->b, state, byoc_steps_state_at(s, j));
 }
 
-// Where element j of the current row's state lies.
-static const byoc_loop_expr_t *state_at(const cell_t *s, const byoc_loop_expr_t *j) {
-  byoc_loop_builder_t *b = s->b;
-  return BYOC_LADD(b, times(s, s->row, s->hidden), j);
-}
-
-static const byoc_loop_expr_t *load_state(const cell_t *s, const byoc_loop_buffer_t *state, const byoc_loop_expr_t *j) {
-  return byoc_loop_load(s->b, state, state_at(s, j));
-}
-
-// Rows that the tiles of an iteration have.
-static int64_t rows_of(const cell_t *s) {
-  return s->tile * s->tiles;
-}
-
-// Opens a loop over the sequences in use, or over `all` rows.
-static void open_rows(cell_t *s, bool all) {
-  byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
-  s->row = zero;
-  const int64_t rows = rows_of(s);
-  if (rows > 1) s->row = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", zero, all ? byoc_loop_int(b, rows) : s->used);
-  s->batch = BYOC_LADD(b, s->first, s->row);
-  if (!all || rows == 1) return;
-  // Rows behind the last sequence start as that one does; nothing of them is stored.
-  const byoc_loop_expr_t *last = BYOC_LSUB(b, BYOC_LADD(b, s->first, s->used), byoc_loop_int(b, 1));
-  s->batch = byoc_loop_let(b, "n", BYOC_LMIN(b, s->batch, last));
-}
-
-static void close_rows(const cell_t *s) {
-  if (rows_of(s) > 1) byoc_loop_end(s->b);
-}
-
-static const byoc_loop_expr_t *open_hidden(const cell_t *s) {
+static const byoc_loop_expr_t *open_hidden(const byoc_steps_t *s) {
   byoc_loop_builder_t *b = s->b;
   return byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), byoc_loop_int(b, s->hidden));
 }
 
 // An element of [direction][batch][hidden], or batch first.
-static void state_indices(const cell_t *s, const byoc_loop_expr_t *j, const byoc_loop_expr_t *out[3]) {
+static void state_indices(const byoc_steps_t *s, const byoc_loop_expr_t *j, const byoc_loop_expr_t *out[3]) {
   out[0] = s->batchwise ? s->batch : s->direction;
   out[1] = s->batchwise ? s->direction : s->batch;
   out[2] = j;
 }
 
-static void start_state(cell_t *s, const byoc_loop_buffer_t *state, uint32_t operand) {
+static void start_state(byoc_steps_t *s, const byoc_loop_buffer_t *state, uint32_t operand) {
   byoc_loop_builder_t *b = s->b;
-  open_rows(s, true);
+  byoc_steps_open_rows(s, true);
   const byoc_loop_expr_t *j = open_hidden(s), *at[3], *value = NUM(0.0);
   state_indices(s, j, at);
   if (byoc_has_operand(s->node, operand)) value = byoc_emit_load(s->lower, s->node, operand, at);
-  byoc_loop_store(b, state, state_at(s, j), byoc_emit_as(b, s->dtype, value));
+  byoc_loop_store(b, state, byoc_steps_state_at(s, j), byoc_emit_as(b, s->dtype, value));
   byoc_loop_end(b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
 // An empty sequence leaves 0, as in ONNX Runtime, whatever its state at the start.
-static void store_last(cell_t *s, uint32_t result, const byoc_loop_buffer_t *state) {
+static void store_last(byoc_steps_t *s, uint32_t result, const byoc_loop_buffer_t *state) {
   byoc_loop_builder_t *b = s->b;
   if (!byoc_has_result(s->node, result)) return;
-  open_rows(s, false);
+  byoc_steps_open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s), *at[3], *value = load_state(s, state, j);
   state_indices(s, j, at);
   if (s->length) {
@@ -154,118 +117,19 @@ static void store_last(cell_t *s, uint32_t result, const byoc_loop_buffer_t *sta
   }
   byoc_emit_store(s->lower, s->node, result, at, value);
   byoc_loop_end(s->b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
-static void store_step(const cell_t *s, const byoc_loop_expr_t *time, const byoc_loop_expr_t *j,
+static void store_step(const byoc_steps_t *s, const byoc_loop_expr_t *time, const byoc_loop_expr_t *j,
                        const byoc_loop_expr_t *value) {
   const byoc_loop_expr_t *at[] = {time, s->direction, s->batch, j}, *batchwise[] = {s->batch, time, s->direction, j};
   if (byoc_has_result(s->node, 0)) byoc_emit_store(s->lower, s->node, 0, s->batchwise ? batchwise : at, value);
 }
 
-static int64_t gates_of_row(const cell_t *s) {
-  return byoc_net_gates(s->net) * s->panels * BYOC_STEPS_WIDTH;
-}
-
-// The sequences of a tile, whose sums are in registers.
-typedef struct {
-  const byoc_loop_buffer_t *state;
-  const byoc_loop_expr_t *panel, *from; // where the panel begins, and the state of the first sequence
-  int64_t rows, chains;
-  const byoc_loop_buffer_t *sums[MOST_TILE + MOST_CHAINS];
-} tile_t;
-
-// sums[row][.] += state[row][k] * line k of the panel, for the k of so many chains
-static void add_products(const cell_t *s, const tile_t *tile, const byoc_loop_expr_t *k, int64_t chains) {
-  byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *factors[MOST_TILE + MOST_CHAINS], *lines[MOST_CHAINS];
-  for (int64_t chain = 0; chain < chains; ++chain) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, k, byoc_loop_int(b, chain));
-    lines[chain] = byoc_loop_let(b, "line", BYOC_LADD(b, tile->panel, times(s, at, BYOC_STEPS_WIDTH)));
-    for (int64_t r = 0; r < tile->rows; ++r) {
-      const byoc_loop_expr_t *row = BYOC_LADD(b, tile->from, byoc_loop_int(b, r * s->hidden));
-      const byoc_loop_expr_t *x = byoc_loop_load(b, tile->state, BYOC_LADD(b, row, at));
-      factors[chain * tile->rows + r] = byoc_loop_let(b, "a", x);
-    }
-  }
-  const byoc_loop_expr_t *j =
-      byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), byoc_loop_int(b, BYOC_STEPS_WIDTH));
-  for (int64_t chain = 0; chain < chains; ++chain) {
-    const byoc_loop_expr_t *x = byoc_loop_let(b, "x", byoc_loop_load(b, s->weights, BYOC_LADD(b, lines[chain], j)));
-    for (int64_t r = 0; r < tile->rows; ++r) {
-      const byoc_loop_buffer_t *sum = tile->sums[chain * tile->rows + r];
-      const byoc_loop_expr_t *product = BYOC_LMUL(b, factors[chain * tile->rows + r], x);
-      byoc_loop_store(b, sum, j, BYOC_LADD(b, byoc_loop_load(b, sum, j), product));
-    }
-  }
-  byoc_loop_end(b);
-}
-
-// gates[first .. first + rows)[columns of panel p] = R * state
-static void multiply_tile(const cell_t *s, tile_t *tile, const byoc_loop_expr_t *p, const byoc_loop_expr_t *first) {
-  byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *width = byoc_loop_int(b, BYOC_STEPS_WIDTH);
-  const int64_t sums = tile->rows * tile->chains;
-  tile->from = byoc_loop_let(b, "from", times(s, first, s->hidden));
-  for (int64_t i = 0; i < sums; ++i) tile->sums[i] = byoc_loop_allocate(b, "sum", s->dtype, BYOC_STEPS_WIDTH);
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
-  for (int64_t i = 0; i < sums; ++i) byoc_loop_store(b, tile->sums[i], j, NUM(0.0));
-  byoc_loop_end(b);
-  const int64_t turns = s->hidden / tile->chains;
-  const byoc_loop_expr_t *turn = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, byoc_loop_int(b, turns));
-  add_products(s, tile, times(s, turn, tile->chains), tile->chains);
-  byoc_loop_end(b);
-  for (int64_t k = turns * tile->chains; k < s->hidden; ++k) add_products(s, tile, byoc_loop_int(b, k), 1);
-  const byoc_loop_expr_t *to = BYOC_LADD(b, times(s, first, gates_of_row(s)), times(s, p, BYOC_STEPS_WIDTH));
-  to = byoc_loop_let(b, "to", to);
-  j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, width);
-  for (int64_t r = 0; r < tile->rows; ++r) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LADD(b, to, byoc_loop_int(b, r * gates_of_row(s))), j);
-    const byoc_loop_expr_t *sum = byoc_loop_load(b, tile->sums[r], j);
-    if (tile->chains > 1) sum = BYOC_LADD(b, sum, byoc_loop_load(b, tile->sums[tile->rows + r], j));
-    byoc_loop_store(b, s->gates, at, sum);
-  }
-  byoc_loop_end(b);
-}
-
-// How many sums a row of `rows` has registers for.
-static int64_t chains_of(const cell_t *s, int64_t rows) {
-  return rows * MOST_CHAINS <= s->most ? MOST_CHAINS : 1;
-}
-
-// gates[.][begin .. end) = R * state, for all sequences
-static void multiply(const cell_t *s, int64_t begin, int64_t end, const byoc_loop_buffer_t *state) {
-  byoc_loop_builder_t *b = s->b;
-  const int64_t panels = byoc_net_gates(s->net) * s->panels;
-  const byoc_loop_expr_t *first = byoc_loop_int(b, 0);
-  const byoc_loop_expr_t *p = byoc_loop_for(b, BYOC_LOOP_SERIAL, "panel", byoc_loop_int(b, begin * s->panels),
-                                            byoc_loop_int(b, end * s->panels));
-  const byoc_loop_expr_t *index = BYOC_LADD(b, times(s, s->direction, panels), p);
-  const byoc_loop_expr_t *panel = byoc_loop_let(b, "base", times(s, index, s->hidden * BYOC_STEPS_WIDTH));
-  if (s->tiles > 1) {
-    const byoc_loop_expr_t *count = BYOC_LADD(b, s->used, byoc_loop_int(b, s->tile - 1));
-    count = BYOC_LDIV(b, count, byoc_loop_int(b, s->tile));
-    first = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tile", first, count);
-    first = byoc_loop_let(b, "row", times(s, first, s->tile));
-  }
-  tile_t one = {.state = state, .panel = panel, .rows = 1, .chains = chains_of(s, 1)};
-  tile_t all = {.state = state, .panel = panel, .rows = s->tile, .chains = chains_of(s, s->tile)};
-  if (s->is_open && s->tile > 1) {
-    const byoc_loop_expr_t *left = BYOC_LSUB(b, s->used, first);
-    byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, left, byoc_loop_int(b, 1)));
-    multiply_tile(s, &one, p, first);
-    byoc_loop_else(b);
-  }
-  multiply_tile(s, s->tile == 1 ? &one : &all, p, first);
-  if (s->is_open && s->tile > 1) byoc_loop_end(b);
-  if (s->tiles > 1) byoc_loop_end(b);
-  byoc_loop_end(b);
-}
-
 // The product with the state, and its bias, if it has one of its own.
-static const byoc_loop_expr_t *of_state(const cell_t *s, int64_t index, const byoc_loop_expr_t *j) {
+static const byoc_loop_expr_t *of_state(const byoc_steps_t *s, int64_t index, const byoc_loop_expr_t *j) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *row = times(s, s->row, gates_of_row(s));
+  const byoc_loop_expr_t *row = byoc_steps_times(s, s->row, byoc_steps_gates(s));
   const byoc_loop_expr_t *at = BYOC_LADD(b, byoc_loop_int(b, index * s->panels * BYOC_STEPS_WIDTH), j);
   const byoc_loop_expr_t *sum = byoc_loop_load(b, s->gates, BYOC_LADD(b, row, at));
   if (!byoc_has_operand(s->node, BYOC_STEPS_BIAS)) return sum;
@@ -275,65 +139,65 @@ static const byoc_loop_expr_t *of_state(const cell_t *s, int64_t index, const by
 }
 
 // The product with the input.
-static const byoc_loop_expr_t *of_input(const cell_t *s, int64_t index, const byoc_loop_expr_t *j) {
+static const byoc_loop_expr_t *of_input(const byoc_steps_t *s, int64_t index, const byoc_loop_expr_t *j) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *column = times(s, s->direction, byoc_net_gates(s->net) * s->hidden);
+  const byoc_loop_expr_t *column = byoc_steps_times(s, s->direction, byoc_net_gates(s->net) * s->hidden);
   column = BYOC_LADD(b, BYOC_LADD(b, column, byoc_loop_int(b, index * s->hidden)), j);
   const byoc_loop_expr_t *at[] = {s->batchwise ? s->batch : s->time, s->batchwise ? s->time : s->batch, column};
   return byoc_emit_as(b, s->dtype, byoc_emit_load(s->lower, s->node, BYOC_STEPS_PRODUCTS, at));
 }
 
-static const byoc_loop_expr_t *clipped(const cell_t *s, const byoc_loop_expr_t *x) {
+static const byoc_loop_expr_t *clipped(const byoc_steps_t *s, const byoc_loop_expr_t *x) {
   byoc_loop_builder_t *b = s->b;
   return s->clip > 0 ? BYOC_LMAX(b, NUM(-s->clip), BYOC_LMIN(b, NUM(s->clip), x)) : x;
 }
 
-static const byoc_loop_expr_t *activated(const cell_t *s, int32_t function, const byoc_loop_expr_t *x) {
+static const byoc_loop_expr_t *activated(const byoc_steps_t *s, int32_t function, const byoc_loop_expr_t *x) {
   return byoc_recurrent_activate(s->b, &s->f[function], clipped(s, x));
 }
 
-static const byoc_loop_expr_t *gate(const cell_t *s, int64_t index, const byoc_loop_expr_t *j) {
+static const byoc_loop_expr_t *gate(const byoc_steps_t *s, int64_t index, const byoc_loop_expr_t *j) {
   byoc_loop_builder_t *b = s->b;
   return BYOC_LADD(b, of_input(s, index, j), of_state(s, index, j));
 }
 
-static void next_state(const cell_t *s, const byoc_loop_expr_t *j, const byoc_loop_expr_t *value) {
+static void next_state(const byoc_steps_t *s, const byoc_loop_expr_t *j, const byoc_loop_expr_t *value) {
   byoc_loop_builder_t *b = s->b;
   const byoc_loop_expr_t *h = byoc_loop_let(b, "next", value);
-  byoc_loop_store(b, s->h, state_at(s, j), h);
+  byoc_loop_store(b, s->h, byoc_steps_state_at(s, j), h);
   store_step(s, s->time, j, h);
 }
 
 // h = f(W x + R h + biases)
-static void step_rnn(cell_t *s) {
-  multiply(s, 0, 1, s->h);
-  open_rows(s, false);
+static void step_rnn(byoc_steps_t *s) {
+  byoc_steps_multiply(s, 0, 1, s->h);
+  byoc_steps_open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s);
   next_state(s, j, activated(s, 0, gate(s, 0, j)));
   byoc_loop_end(s->b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
 // reset = r * h, for R (r * h)
-static void reset_state(cell_t *s) {
+static void reset_state(byoc_steps_t *s) {
   byoc_loop_builder_t *b = s->b;
-  open_rows(s, false);
+  byoc_steps_open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s), *r = activated(s, 0, gate(s, 1, j));
-  byoc_loop_store(b, s->reset, state_at(s, j), BYOC_LMUL(b, r, load_state(s, s->h, j)));
+  byoc_loop_store(b, s->reset, byoc_steps_state_at(s, j), BYOC_LMUL(b, r, load_state(s, s->h, j)));
   byoc_loop_end(b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
 // z, r = f(gates); candidate = g(W x + R (r * h)), or with linear_before_reset g(W x + r * (R h)); h = (1 - z) *
 // candidate + z * h
-static void step_gru(cell_t *s) {
+static void step_gru(byoc_steps_t *s) {
   byoc_loop_builder_t *b = s->b;
-  multiply(s, 0, s->is_linear ? 3 : 2, s->h);
+  byoc_steps_multiply(s, 0, s->is_linear ? 3 : 2, s->h);
   if (!s->is_linear) {
     reset_state(s);
-    multiply(s, 2, 3, s->reset);
+    byoc_steps_multiply(s, 2, 3, s->reset);
   }
-  open_rows(s, false);
+  byoc_steps_open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s), *sum = of_state(s, 2, j);
   if (s->is_linear) sum = BYOC_LMUL(b, sum, activated(s, 0, gate(s, 1, j)));
   const byoc_loop_expr_t *z = byoc_loop_let(b, "z", activated(s, 0, gate(s, 0, j)));
@@ -341,12 +205,12 @@ static void step_gru(cell_t *s) {
   const byoc_loop_expr_t *fresh = BYOC_LMUL(b, BYOC_LSUB(b, NUM(1.0), z), candidate);
   next_state(s, j, BYOC_LADD(b, fresh, BYOC_LMUL(b, z, load_state(s, s->h, j))));
   byoc_loop_end(b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
 // A gate with its peephole. P holds input, output, forget.
-static const byoc_loop_expr_t *peeking(const cell_t *s, int64_t index, int64_t peephole, const byoc_loop_expr_t *j,
-                                       const byoc_loop_expr_t *c) {
+static const byoc_loop_expr_t *peeking(const byoc_steps_t *s, int64_t index, int64_t peephole,
+                                       const byoc_loop_expr_t *j, const byoc_loop_expr_t *c) {
   byoc_loop_builder_t *b = s->b;
   const byoc_loop_expr_t *sum = gate(s, index, j);
   if (!byoc_has_operand(s->node, BYOC_STEPS_PEEPHOLES)) return activated(s, 0, sum);
@@ -355,38 +219,12 @@ static const byoc_loop_expr_t *peeking(const cell_t *s, int64_t index, int64_t p
   return activated(s, 0, BYOC_LADD(b, sum, BYOC_LMUL(b, byoc_emit_as(b, s->dtype, p), c)));
 }
 
-// The state that products take. Bytes hold each sequence's by DynamicQuantizeLinear, if the node says so.
-static const byoc_loop_buffer_t *state_of_products(cell_t *s) {
-  byoc_loop_builder_t *b = s->b;
-  if (!s->rounded) return s->h;
-  open_rows(s, true);
-  const byoc_loop_expr_t *least = byoc_loop_mutable(b, "least", NUM(0.0)),
-                         *most = byoc_loop_mutable(b, "most", NUM(0.0));
-  const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", byoc_loop_int(b, 0), byoc_loop_int(b, s->hidden));
-  const byoc_loop_expr_t *x = byoc_loop_let(b, "x", load_state(s, s->h, k));
-  byoc_loop_assign(b, least, BYOC_LMIN(b, least, x));
-  byoc_loop_assign(b, most, BYOC_LMAX(b, most, x));
-  byoc_loop_end(b);
-  const byoc_loop_expr_t *scale = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, BYOC_LSUB(b, most, least), NUM(255.0));
-  const byoc_loop_expr_t *is_zero = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, scale, NUM(0.0));
-  scale = byoc_loop_let(b, "scale", byoc_loop_select(b, is_zero, NUM(1.0), scale));
-  const byoc_loop_expr_t *zero = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, BYOC_LSUB(b, NUM(0.0), least), scale);
-  zero = byoc_loop_let(b, "zero", byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, zero));
-  const byoc_loop_expr_t *j = open_hidden(s);
-  const byoc_loop_expr_t *quotient = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, load_state(s, s->h, j), scale);
-  const byoc_loop_expr_t *byte = BYOC_LADD(b, byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, quotient), zero);
-  byte = BYOC_LMAX(b, NUM(0.0), BYOC_LMIN(b, NUM(255.0), byte));
-  byoc_loop_store(b, s->rounded, state_at(s, j), BYOC_LMUL(b, BYOC_LSUB(b, byte, zero), scale));
-  byoc_loop_end(b);
-  close_rows(s);
-  return s->rounded;
-}
-
 // c = f(forget) * c + f(input) * g(cell); h = f(output) * h(c). Gates lie in the order input, output, forget, cell.
-static void step_lstm(cell_t *s) {
+static void step_lstm(byoc_steps_t *s) {
   byoc_loop_builder_t *b = s->b;
-  multiply(s, 0, 4, state_of_products(s));
-  open_rows(s, false);
+  byoc_steps_round_state(s);
+  byoc_steps_multiply(s, 0, 4, s->h);
+  byoc_steps_open_rows(s, false);
   const byoc_loop_expr_t *j = open_hidden(s);
   const byoc_loop_expr_t *old = byoc_loop_let(b, "old", load_state(s, s->c, j));
   const byoc_loop_expr_t *in = byoc_loop_let(b, "in", peeking(s, 0, 0, j, old));
@@ -395,19 +233,20 @@ static void step_lstm(cell_t *s) {
   const byoc_loop_expr_t *kept = byoc_loop_let(b, "kept", BYOC_LMUL(b, forget, old));
   const byoc_loop_expr_t *fresh = BYOC_LMUL(b, in, activated(s, 1, gate(s, 3, j)));
   const byoc_loop_expr_t *c = byoc_loop_let(b, "c", BYOC_LADD(b, kept, fresh));
-  byoc_loop_store(b, s->c, state_at(s, j), c);
+  byoc_loop_store(b, s->c, byoc_steps_state_at(s, j), c);
   const byoc_loop_expr_t *out = byoc_loop_let(b, "out", peeking(s, 1, 1, j, c));
   next_state(s, j, BYOC_LMUL(b, out, byoc_recurrent_activate(b, &s->f[2], c)));
   byoc_loop_end(b);
-  close_rows(s);
+  byoc_steps_close_rows(s);
 }
 
 // Opens the parallel loop over the sequences of `count` directions from `direction` on.
-static void open_sequences(cell_t *s, const byoc_loop_expr_t *batch, int64_t direction, int64_t count) {
+static void open_sequences(byoc_steps_t *s, const byoc_loop_expr_t *batch, int64_t direction, int64_t count) {
   byoc_loop_builder_t *b = s->b;
   const byoc_loop_expr_t *rows = byoc_loop_int(b, s->block), *one = byoc_loop_int(b, 1);
   const byoc_loop_expr_t *blocks = BYOC_LDIV(b, BYOC_LADD(b, batch, BYOC_LSUB(b, rows, one)), rows);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", byoc_loop_int(b, 0), times(s, blocks, count));
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", byoc_loop_int(b, 0), byoc_steps_times(s, blocks, count));
   s->direction = byoc_loop_int(b, direction);
   if (count > 1) {
     s->direction = byoc_loop_let(b, "direction", BYOC_LDIV(b, i, blocks));
@@ -419,7 +258,8 @@ static void open_sequences(cell_t *s, const byoc_loop_expr_t *batch, int64_t dir
   s->used = is_whole ? rows : byoc_loop_let(b, "used", BYOC_LMIN(b, rows, BYOC_LSUB(b, batch, s->first)));
 }
 
-static const byoc_loop_expr_t *time_of(const cell_t *s, const byoc_loop_expr_t *step, const byoc_loop_expr_t *length) {
+static const byoc_loop_expr_t *time_of(const byoc_steps_t *s, const byoc_loop_expr_t *step,
+                                       const byoc_loop_expr_t *length) {
   byoc_loop_builder_t *b = s->b;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *back = BYOC_LSUB(b, BYOC_LSUB(b, length, one), step);
   int32_t direction = (int32_t)byoc_node_choice(s->node, "direction");
@@ -429,25 +269,23 @@ static const byoc_loop_expr_t *time_of(const cell_t *s, const byoc_loop_expr_t *
   return byoc_loop_let(b, "t", byoc_loop_select(b, forward, step, back));
 }
 
-static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
+static void lower_directions(byoc_steps_t *s, int64_t direction, int64_t count) {
   byoc_loop_builder_t *b = s->b;
   const byoc_type_t *products = s->node->operands[BYOC_STEPS_PRODUCTS]->type;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *steps = byoc_emit_dim(b, products, s->batchwise ? 1 : 0), *length = steps;
   open_sequences(s, byoc_emit_dim(b, products, s->batchwise ? 0 : 1), direction, count);
-  s->h = byoc_loop_allocate(b, "h", s->dtype, rows_of(s) * s->hidden);
-  s->gates = byoc_loop_allocate(b, "gates", s->dtype, rows_of(s) * gates_of_row(s));
+  s->h = byoc_loop_allocate(b, "h", s->dtype, byoc_steps_rows(s) * s->hidden);
+  s->gates = byoc_loop_allocate(b, "gates", s->dtype, byoc_steps_rows(s) * byoc_steps_gates(s));
   start_state(s, s->h, BYOC_STEPS_H);
   if (s->net == BYOC_NET_GRU && !s->is_linear) {
-    s->reset = byoc_loop_allocate(b, "reset", s->dtype, rows_of(s) * s->hidden);
+    s->reset = byoc_loop_allocate(b, "reset", s->dtype, byoc_steps_rows(s) * s->hidden);
     start_state(s, s->reset, BYOC_STEPS_H);
   }
   if (s->net == BYOC_NET_LSTM) {
-    s->c = byoc_loop_allocate(b, "c", s->dtype, rows_of(s) * s->hidden);
+    s->c = byoc_loop_allocate(b, "c", s->dtype, byoc_steps_rows(s) * s->hidden);
     start_state(s, s->c, BYOC_STEPS_C);
-    if (byoc_node_flag(s->node, "rounds_state")) {
-      s->rounded = byoc_loop_allocate(b, "rounded", s->dtype, rows_of(s) * s->hidden);
-    }
+    byoc_steps_begin_bytes(s);
   }
   if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS)) {
     // Clamped, because a kernel that is measured alone runs without the check of lengths.
@@ -462,10 +300,10 @@ static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
   byoc_loop_end(b);
   if (length != steps) { // after a shorter sequence's end the result is 0
     step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", length, steps);
-    open_rows(s, false);
+    byoc_steps_open_rows(s, false);
     store_step(s, step, open_hidden(s), NUM(0.0));
     byoc_loop_end(b);
-    close_rows(s);
+    byoc_steps_close_rows(s);
     byoc_loop_end(b);
   }
   store_last(s, 1, s->h);
@@ -474,9 +312,10 @@ static void lower_directions(cell_t *s, int64_t direction, int64_t count) {
 }
 
 // As many sequences at a time as make equal blocks of equal tiles. Sequences whose lengths differ go alone.
-static void choose_block(cell_t *s) {
+static void choose_block(byoc_steps_t *s) {
   const byoc_dim_t batch = s->node->operands[BYOC_STEPS_PRODUCTS]->type->dims[s->batchwise ? 0 : 1];
-  const int64_t most = MOST_STATE / s->hidden < MOST_BLOCK ? MOST_STATE / s->hidden : MOST_BLOCK;
+  const int64_t most = BYOC_STEPS_MOST_STATE / s->hidden < BYOC_STEPS_MOST_BLOCK ? BYOC_STEPS_MOST_STATE / s->hidden
+                                                                                 : BYOC_STEPS_MOST_BLOCK;
   s->is_open = !byoc_dim_is_constant(batch);
   s->block = most;
   if (byoc_has_operand(s->node, BYOC_STEPS_LENGTHS)) {
@@ -486,7 +325,7 @@ static void choose_block(cell_t *s) {
     s->block = (count + blocks - 1) / blocks;
   }
   const int32_t bytes = byoc_lower_vector_bytes(s->lower);
-  const int64_t tile = s->most = bytes >= 64 ? MOST_TILE : bytes >= 32 ? MOST_AVX2_TILE : 1;
+  const int64_t tile = s->most = bytes >= 64 ? BYOC_STEPS_MOST_TILE : bytes >= 32 ? BYOC_STEPS_MOST_AVX2_TILE : 1;
   s->tiles = (s->block + tile - 1) / tile;
   s->tile = (s->block + s->tiles - 1) / s->tiles;
 }
@@ -499,21 +338,23 @@ static bool same_functions(const byoc_activation_t *a, const byoc_activation_t *
 }
 
 static byoc_status_t loops_steps(byoc_lower_t *lower, const byoc_node_t *node) {
-  cell_t s = {.lower = lower, .b = byoc_lower_builder(lower), .node = node, .net = byoc_net_of(node)};
+  byoc_steps_t s = {.lower = lower, .b = byoc_lower_builder(lower), .node = node, .net = byoc_net_of(node)};
   const int64_t directions = byoc_node_choice(node, "direction") == BYOC_DIRECTION_BOTH ? 2 : 1;
   s.dtype = byoc_compute_dtype(node->operands[BYOC_STEPS_PRODUCTS]->type->dtype);
   s.batchwise = byoc_node_flag(node, "layout");
   s.is_linear = s.net == BYOC_NET_GRU && byoc_node_flag(node, "linear_before_reset");
   s.clip = byoc_node_float(node, "clip");
-  s.hidden = node->operands[BYOC_STEPS_PANELS]->type->dims[2].constant;
+  s.hidden =
+      has_bytes(node) ? byoc_node_int(node, "hidden_size") : node->operands[BYOC_STEPS_PANELS]->type->dims[2].constant;
   s.panels = (s.hidden + BYOC_STEPS_WIDTH - 1) / BYOC_STEPS_WIDTH;
   s.weights = byoc_lower_operand_buffer(lower, node, BYOC_STEPS_PANELS);
-  if (s.hidden < 1 || s.hidden > MOST_HIDDEN) {
+  if (s.hidden < 1 || s.hidden > BYOC_STEPS_MOST_HIDDEN) {
     return byoc_lower_unsupported(lower, "a hidden size of %lld is not between 1 and %d", (long long)s.hidden,
-                                  MOST_HIDDEN);
+                                  BYOC_STEPS_MOST_HIDDEN);
   }
-  if (!s.weights || s.weights->dtype != s.dtype) {
-    return byoc_lower_unsupported(lower, "the packed weights must be a buffer of %s", byoc_dtype_name(s.dtype));
+  const byoc_dtype_t packed = has_bytes(node) ? BYOC_DTYPE_I32 : s.dtype;
+  if (!s.weights || s.weights->dtype != packed) {
+    return byoc_lower_unsupported(lower, "the packed weights must be a buffer of %s", byoc_dtype_name(packed));
   }
   choose_block(&s);
   byoc_activation_t back[3] = {{0}};
@@ -544,7 +385,6 @@ static const byoc_op_attribute_t gru_attributes[] = {
 static const byoc_op_attribute_t lstm_attributes[] = {
     BYOC_RECURRENT_ATTRIBUTES(0),
     {BYOC_ATTR_INT("input_forget", 0)},
-    {BYOC_ATTR_INT("rounds_state", 0)},
     BYOC_ATTR_END,
 };
 
@@ -558,6 +398,7 @@ static const byoc_op_attribute_t lstm_attributes[] = {
 const byoc_op_t byoc_ops_recurrent_steps[] = {
     ROW(rnn_attributes, RNNSteps, BYOC_STEPS_C, 2),
     ROW(gru_attributes, GRUSteps, BYOC_STEPS_C, 2),
-    ROW(lstm_attributes, LSTMSteps, BYOC_STEPS_OPERANDS, 3),
+    ROW(lstm_attributes, LSTMSteps, BYOC_STEPS_C + 1, 3),
+    ROW(lstm_attributes, DynamicLSTMSteps, BYOC_STEPS_OPERANDS, 3),
 };
 const size_t byoc_ops_recurrent_steps_count = sizeof byoc_ops_recurrent_steps / sizeof *byoc_ops_recurrent_steps;

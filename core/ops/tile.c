@@ -57,6 +57,21 @@ const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_e
   return byoc_loop_binary(b, BYOC_LOOP_OP_SHL, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 8 * place));
 }
 
+const byoc_loop_expr_t *byoc_tile_word(byoc_loop_builder_t *b, const byoc_loop_buffer_t *bytes,
+                                       const byoc_loop_expr_t *at, const byoc_loop_expr_t *count) {
+  const byoc_loop_expr_t *word = NULL;
+  for (int64_t q = 0; q < 4; ++q) {
+    const byoc_loop_expr_t *x = byoc_loop_load(b, bytes, BYOC_LADD(b, at, byoc_loop_int(b, q)));
+    x = byoc_tile_byte(b, x, q);
+    if (count && q > 0) {
+      const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
+      x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
+    }
+    word = word ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, word, x) : x;
+  }
+  return word;
+}
+
 void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used) {
   byoc_loop_builder_t *b = tile->b;
   tile->panel = byoc_loop_allocate(b, "panel", tile->dtype, panel_size(tile));
@@ -109,17 +124,8 @@ static void add_words(const rows_t *rows, const byoc_loop_expr_t *word, const by
   byoc_loop_builder_t *b = tile->b;
   const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns), *weight[BYOC_TILE_ROWS];
   for (int32_t r = 0; r < tile->rows; ++r) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, rows->base[r], BYOC_LMUL(b, word, byoc_loop_int(b, 4))), *bytes = NULL;
-    for (int64_t q = 0; q < 4; ++q) {
-      const byoc_loop_expr_t *x = byoc_loop_load(b, rows->a, BYOC_LADD(b, at, byoc_loop_int(b, q)));
-      x = byoc_tile_byte(b, x, q);
-      if (count && q > 0) {
-        const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
-        x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
-      }
-      bytes = bytes ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, bytes, x) : x;
-    }
-    weight[r] = byoc_loop_let(b, "a", bytes);
+    const byoc_loop_expr_t *at = BYOC_LADD(b, rows->base[r], BYOC_LMUL(b, word, byoc_loop_int(b, 4)));
+    weight[r] = byoc_loop_let(b, "a", byoc_tile_word(b, rows->a, at, count));
   }
   const byoc_loop_expr_t *line = byoc_loop_let(b, "line", BYOC_LMUL(b, word, columns));
   const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), columns);

@@ -41,6 +41,10 @@ void byoc_tile_choose_bytes(byoc_tile_t *tile, byoc_lower_t *lower, const byoc_l
                             const byoc_loop_expr_t *column_count);
 // x (any of the byte types) as byte `place` (0 to 3) of a word that is zero elsewhere.
 const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t place);
+// Four neighbouring bytes of a buffer, from `at` on, as a word. Only the first `count` are in use (NULL: all); the
+// others are 0.
+const byoc_loop_expr_t *byoc_tile_word(byoc_loop_builder_t *b, const byoc_loop_buffer_t *bytes,
+                                       const byoc_loop_expr_t *at, const byoc_loop_expr_t *count);
 // Declares panel and sums in the open block and clears the sums; if not all columns are in use, clears the panel too.
 void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used);
 // Runs the rows over the panel: A's element (row, k) is a[row_base(row) + k * step]; steps of bytes are 1.

@@ -7,9 +7,10 @@
 #include "core/target/target.h"
 
 static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets) {
-  static const char *const names[] = {"RNN", "GRU", "LSTM"};
+  static const char *const names[] = {"RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    if (!byoc_node_is_onnx(node, names[i])) continue;
+    const char *domain = i < 3 ? "" : "com.microsoft";
+    if (!byoc_node_is(node, domain, names[i])) continue;
     return targets == NULL || !byoc_target_list_has_rule(targets, names[i], 0);
   }
   return false;

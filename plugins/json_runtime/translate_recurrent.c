@@ -35,7 +35,6 @@ static const char *read_cell(const byoc_dnnl_source_t *source, network_t *n) {
   if (graph->has_attribute(source->node, "clip")) return "sums that are clipped";
   if (graph->node_int(source->node, "layout") != 0) return "sequences in front of steps";
   if (n->is_lstm && graph->node_int(source->node, "input_forget") != 0) return "input and forget gates that are one";
-  if (n->is_lstm && graph->node_int(source->node, "rounds_state") != 0) return "a state that is rounded to bytes";
   if (byoc_dnnl_source_operand(source, STEPS_PEEPHOLES) != NULL) return "peepholes";
   if (byoc_dnnl_source_operand(source, STEPS_LENGTHS) != NULL) return "sequences of different lengths";
   return NULL;
