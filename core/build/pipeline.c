@@ -398,12 +398,19 @@ static byoc_status_t spread_loops(pipeline_t *p) {
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }
 
+static byoc_status_t lower_graph(pipeline_t *p) {
+  static const char *const names[] = {"settle-layouts", "write-around-constants", "fold-constants", "lower-kernels"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(begin(p, "lower"));
   p->module->vector_bytes = byoc_cpu_vector_bytes(p->native_features);
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
-  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
-  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(lower_graph(p));
   p->module->stacks_on_host = byoc_host_will_be_dynamic(byoc_graph_module_main(p->module));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("plan-devices"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));

@@ -65,6 +65,8 @@ typedef struct byoc_pass_t {
   X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \
     "compute in blocked layouts what stands between changes of layout, and remove those that meet")                    \
   X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that meet, and nothing else")               \
+  X(write_around_constants, "write-around-constants", FUNCTIONS,                                                       \
+    "write operators with constants that no backend took as others, so that these can be folded")                      \
   X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")                             \
   X(spread_devices, "spread-devices", MODULE, "say of values where they live, as far as that follows from others")     \
   X(plan_devices, "plan-devices", MODULE, "decide where every value lives, and put copies where places clash")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // write-out: operators that stand for several of ai.onnx (the trait FUSED) are written as those before any backend sees
-// them, so that backends take them as what they are.
+// them, so that backends take them as what they are. write-around-constants: so are those that no backend took and that
+// have constants among their operands, so that what depends on these alone is computed when the model is built.
+#include "core/ir/attribute_names.h"
 #include "core/ops/expand.h"
 #include "core/ops/symbolic.h"
 #include "core/pass/pass.h"
@@ -16,9 +18,8 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
   return status;
 }
 
-static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
-  (void)self;
-  if (!byoc_node_has_trait(node, BYOC_OP_FUSED)) return BYOC_OK;
+// Replaces a node by what it is written as, if it is; counts that as a change.
+static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *before = node->previous;
   bool expanded = false;
   BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
@@ -29,15 +30,44 @@ static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag,
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  return byoc_node_has_trait(node, BYOC_OP_FUSED) ? replace(node, diag, changes) : BYOC_OK;
+}
+
+static byoc_status_t write_around_constants(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  (void)self;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (node->operands[i] && byoc_value_is_constant(node->operands[i])) return replace(node, diag, changes);
+  }
+  return BYOC_OK;
+}
+
+// Until nothing changes: what one operator is written as may stand for several again.
+static byoc_status_t visit_whole(byoc_function_t *function, byoc_pass_visitor_t visit, byoc_diag_t *diag,
+                                 size_t *changes) {
   size_t before = 0;
-  do { // what one is written as may stand for several again
+  do {
     before = *changes;
-    BYOC_FOR_EACH_FUNCTION(function, module) {
-      if (function->kind != BYOC_FUNCTION_GRAPH) continue;
-      BYOC_RETURN_IF_ERROR_IN(diag, byoc_pass_visit_block(function->body, write_out, NULL, diag, changes), "in '%s'",
-                              function->name);
-    }
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_pass_visit_block(function->body, visit, NULL, diag, changes), "in '%s'",
+                            function->name);
   } while (*changes != before);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR(visit_whole(function, write_out, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_write_around_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    const bool is_taken = byoc_function_is_region(function) || byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
+    if (function->kind != BYOC_FUNCTION_GRAPH || is_taken) continue;
+    BYOC_RETURN_IF_ERROR(visit_whole(function, write_around_constants, diag, changes));
+  }
   return BYOC_OK;
 }
