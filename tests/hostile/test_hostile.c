@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile shapes and values: ONNX's node tests, with the dimensions of their inputs opened, under the sanitizers. The
 // right inputs give the expected outputs. All other inputs give results or a reason, and nothing is read or written out
-// of bounds.
+// of bounds. With --operators, the models are single operators of the table, those of com.microsoft and ai.onnx.ml
+// among them, and what the operators take as constants (sizes, axes, weights) is data, too.
 //
-//   hostile_models TARGETS [NAME...]   cases whose names hold one of the NAMEs; all where there is none
+//   hostile_models TARGETS [--operators] [NAME...]   cases whose names hold one of the NAMEs; all where there is none
 //                                      BYOC_HOSTILE_COUNT=n    runs of each model (default 500)
 //                                      BYOC_HOSTILE_SEED=n     (default 1)
 //                                      BYOC_HOSTILE_JOBS=n     models at a time (default 2)
@@ -20,6 +21,7 @@
 #include "core/base/process.h"
 #include "core/base/vector.h"
 #include "tests/hostile/open_model.h"
+#include "tests/hostile/open_operator.h"
 #include "tests/hostile/values.h"
 #include "tests/support/support.h"
 
@@ -29,7 +31,13 @@ static byoc_allocator_t allocator;
 static const char *targets;
 static char *const *names;
 static int name_count;
-static BYOC_VECTOR(char *) cases;
+
+typedef struct case_t {
+  char *folder; // of a model; NULL: the operator in row `row`
+  size_t row;
+} case_t;
+
+static BYOC_VECTOR(case_t) cases;
 
 static long long setting(const char *name, long long otherwise) {
   const char *text = getenv(name);
@@ -76,17 +84,16 @@ static bool is_expected_to_differ(const char *folder) {
   return is_listed;
 }
 
-static void run_artifact(const open_model_job_t *job, answer_t *answer) {
+static const char *right_inputs(const case_t *item) {
+  if (item->folder == NULL) return "try";
+  return is_expected_to_differ(item->folder) ? "run" : "compare";
+}
+
+static void run_artifact(const case_t *item, const char *artifact, const char *values, answer_t *answer) {
   char count[24], seed[24];
   snprintf(count, sizeof(count), "%lld", setting("BYOC_HOSTILE_COUNT", 500));
   snprintf(seed, sizeof(seed), "%lld", setting("BYOC_HOSTILE_SEED", 1));
-  const char *const arguments[] = {BYOC_HOSTILE_RUNNER,
-                                   job->artifact,
-                                   job->values,
-                                   count,
-                                   seed,
-                                   is_expected_to_differ(job->folder) ? "0" : "1",
-                                   NULL};
+  const char *const arguments[] = {BYOC_HOSTILE_RUNNER, artifact, values, count, seed, right_inputs(item), NULL};
   static const char *const variables[] = {
       "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=32:handle_abort=1:"
       "detect_stack_use_after_return=0",
@@ -111,7 +118,17 @@ static void run_artifact(const open_model_job_t *job, answer_t *answer) {
   byoc_string_deinit(&output);
 }
 
+static byoc_status_t build_case(const case_t *item, const char *folder, const char *artifact, const char *values,
+                                byoc_diag_t *diag) {
+  const bool keep_shapes = setting("BYOC_HOSTILE_SHAPES", 1) == 0;
+  if (item->folder != NULL) {
+    return open_model_build(&(open_model_job_t){item->folder, targets, artifact, values, keep_shapes}, diag);
+  }
+  return open_operator_build(&(open_operator_job_t){item->row, targets, folder, artifact, values, keep_shapes}, diag);
+}
+
 static void try_case(void *self, void *out) {
+  const case_t *item = self;
   answer_t *answer = out;
   byoc_diag_t diag = {0};
   char *folder = NULL, artifact[600], values[600];
@@ -122,15 +139,10 @@ static void try_case(void *self, void *out) {
   }
   snprintf(artifact, sizeof(artifact), "%s/model.so", folder);
   snprintf(values, sizeof(values), "%s/values", folder);
-  const open_model_job_t job = {.folder = self,
-                                .targets = targets,
-                                .artifact = artifact,
-                                .values = values,
-                                .keep_shapes = setting("BYOC_HOSTILE_SHAPES", 1) == 0};
-  if (open_model_build(&job, &diag) != BYOC_OK) {
+  if (build_case(item, folder, artifact, values, &diag) != BYOC_OK) {
     answer_with(answer, NOT_BUILT, diag.message);
   } else {
-    run_artifact(&job, answer);
+    run_artifact(item, artifact, values, answer);
   }
   (void)byoc_remove_tree(folder, NULL);
   free(folder);
@@ -142,11 +154,15 @@ typedef struct tally_t {
   size_t counts[SANITIZER + 1];
 } tally_t;
 
-static void count_answer(tally_t *tally, const char *path, const answer_t *answer) {
+static const char *name_of(const case_t *item) {
+  return item->folder != NULL ? base_name(item->folder) : open_operator_name(item->row);
+}
+
+static void count_answer(tally_t *tally, const case_t *item, const answer_t *answer) {
   static const char *const words[] = {"fine", "slow", "not built", "WRONG", "SANITIZER"};
   tally->counts[answer->verdict] += 1;
   if (answer->verdict < WRONG && setting("BYOC_HOSTILE_VERBOSE", 0) == 0) return;
-  printf("%s: %s: %s\n", base_name(path), words[answer->verdict], answer->text);
+  printf("%s: %s: %s\n", name_of(item), words[answer->verdict], answer->text);
   (void)fflush(stdout);
 }
 
@@ -162,13 +178,13 @@ static void test_hostile_models(void **state) {
     byoc_diag_t diag = {0};
     for (; started < cases.count && started < done + jobs; ++started) {
       size_t slot = started % jobs;
-      byoc_test_ok(byoc_child_start(&limits, try_case, cases.data[started], &answers[slot], sizeof(answers[slot]),
+      byoc_test_ok(byoc_child_start(&limits, try_case, &cases.data[started], &answers[slot], sizeof(answers[slot]),
                                     &diag, &children[slot]),
                    &diag);
     }
     answer_t *answer = &answers[done % jobs];
     if (byoc_child_wait(&children[done % jobs], &diag) != BYOC_OK) answer_with(answer, WRONG, diag.message);
-    count_answer(&tally, cases.data[done], answer);
+    count_answer(&tally, &cases.data[done], answer);
   }
   printf("'%s': %zu models, %lld runs each: %zu fine, %zu slow, %zu not built, %zu wrong, %zu out of bounds\n", targets,
          cases.count, setting("BYOC_HOSTILE_COUNT", 500), tally.counts[FINE], tally.counts[SLOW],
@@ -183,7 +199,14 @@ static bool is_chosen(const char *name) {
   return name_count == 0;
 }
 
-static void find_cases(void) {
+static void find_operators(void) {
+  for (size_t row = 0; row < open_operator_count(); ++row) {
+    if (!is_chosen(open_operator_name(row))) continue;
+    if (!byoc_vector_push(&cases, allocator, ((case_t){.row = row}))) abort();
+  }
+}
+
+static void find_models(void) {
   char **entries = NULL;
   size_t count = 0;
   if (byoc_list_directory(BYOC_CONFORM_DATA "/node", allocator, NULL, &entries, &count) != BYOC_OK) return;
@@ -192,32 +215,39 @@ static void find_cases(void) {
     if (!is_chosen(entries[i])) continue;
     snprintf(path, sizeof(path), "%s/node/%s", BYOC_CONFORM_DATA, entries[i]);
     char *copy = byoc_copy_string(allocator, path);
-    if (copy == NULL || !byoc_vector_push(&cases, allocator, copy)) abort();
+    if (copy == NULL || !byoc_vector_push(&cases, allocator, ((case_t){.folder = copy}))) abort();
   }
   byoc_free_names(allocator, entries, count);
 }
 
-static int compare_paths(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
+static int compare_cases(const void *a, const void *b) {
+  const case_t *left = a, *right = b;
+  if (left->folder == NULL || right->folder == NULL) return left->row < right->row ? -1 : 1;
+  return strcmp(left->folder, right->folder);
 }
 
 int main(int argc, char **argv) {
   if (argc < 2) {
-    (void)fprintf(stderr, "usage: hostile_models TARGETS [NAME...]\n");
+    (void)fprintf(stderr, "usage: hostile_models TARGETS [--operators] [NAME...]\n");
     return 2;
   }
   allocator = byoc_allocator_system();
   targets = argv[1];
-  names = argv + 2, name_count = argc - 2;
-  find_cases();
+  const bool of_table = argc > 2 && strcmp(argv[2], "--operators") == 0;
+  const int first = of_table ? 3 : 2;
+  names = argv + first, name_count = argc - first;
+  if (of_table)
+    find_operators();
+  else
+    find_models();
   if (cases.count == 0) {
     printf("skipped: %s has no such case (apt install libonnx-testdata)\n", BYOC_CONFORM_DATA);
     return 77;
   }
-  qsort(cases.data, cases.count, sizeof(*cases.data), compare_paths);
+  qsort(cases.data, cases.count, sizeof(*cases.data), compare_cases);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile_models)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  for (size_t i = 0; i < cases.count; ++i) byoc_free(allocator, cases.data[i]);
+  for (size_t i = 0; i < cases.count; ++i) byoc_free(allocator, cases.data[i].folder);
   byoc_vector_deinit(&cases, allocator);
   return failed;
 }
