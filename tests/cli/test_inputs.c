@@ -135,6 +135,28 @@ static void test_18_9_files_of_all_forms(void **state) {
   byoc_test_printed("x.raw does not say which shape it has");
 }
 
+// Arrays in Fortran order, of big-endian numbers, and both; as rows they are 1 5 -2 5 0.5 3 4 8.
+static void arrays_of_every_order_are_read(void **state) {
+  (void)state;
+  byoc_test_shell(
+      0, "python3 - <<'END'\n"
+         "import struct\n"
+         "rows, columns = [1, 5, -2, 5, 0.5, 3, 4, 8], [1, 0.5, 5, 3, -2, 4, 5, 8]\n"
+         "def write(name, order, fortran, numbers):\n"
+         "    head = f\"{{'descr': '{order}f4', 'fortran_order': {fortran}, 'shape': (2, 4), }}\\n\".encode()\n"
+         "    with open(name + '.npy', 'wb') as f:\n"
+         "        f.write(b'\\x93NUMPY\\x01\\0' + struct.pack('<H', len(head)) + head)\n"
+         "        f.write(struct.pack(order + '8f', *numbers))\n"
+         "write('fortran', '<', True, columns)\n"
+         "write('big', '>', False, rows)\n"
+         "write('both', '>', True, columns)\n"
+         "END\n");
+  static const char *const names[] = {"fortran", "big", "both"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    byoc_test_shell(0, RUN "vector.byoc -i %s.npy -e x.npy", names[i]);
+  }
+}
+
 // Stored and compressed; arrays that the model does not take are left aside.
 static void test_18_9_npz(void **state) {
   (void)state;
@@ -187,9 +209,13 @@ static void test_18_9_top(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_9_pictures),           cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
-      cmocka_unit_test(test_18_9_files_of_all_forms), cmocka_unit_test(test_18_9_npz),
-      cmocka_unit_test(test_18_9_names_left_out),     cmocka_unit_test(test_18_9_top),
+      cmocka_unit_test(test_18_9_pictures),
+      cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
+      cmocka_unit_test(test_18_9_files_of_all_forms),
+      cmocka_unit_test(arrays_of_every_order_are_read),
+      cmocka_unit_test(test_18_9_npz),
+      cmocka_unit_test(test_18_9_names_left_out),
+      cmocka_unit_test(test_18_9_top),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

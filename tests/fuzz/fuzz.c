@@ -2,11 +2,14 @@
 // Memory, texts and files for the fuzz targets, and the checks that make a finding of an answer.
 #include "tests/fuzz/fuzz.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "core/base/file.h"
 
 // ---- memory ----
 
@@ -49,12 +52,13 @@ char *fuzz_text(const uint8_t *data, size_t size) {
   return text;
 }
 
+static char file_path[64];
+
 const char *fuzz_file(const void *data, size_t size) {
   static int file = -1;
-  static char path[64];
   if (file < 0) {
     file = memfd_create("fuzz", MFD_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    snprintf(file_path, sizeof(file_path), "/proc/self/fd/%d", file);
   }
   if (file < 0 || ftruncate(file, 0) != 0) fuzz_fail("no file in memory");
   for (size_t at = 0; at < size;) {
@@ -62,7 +66,25 @@ const char *fuzz_file(const void *data, size_t size) {
     if (written <= 0) fuzz_fail("no file in memory");
     at += (size_t)written;
   }
-  return path;
+  return file_path;
+}
+
+// Where the links are; removed when the process ends.
+static char folder[] = "/tmp/byoc-fuzz-XXXXXX";
+
+static void remove_folder(void) {
+  byoc_diag_t diag = {0};
+  (void)byoc_remove_tree(folder, &diag);
+}
+
+const char *fuzz_file_as(const char *ending) {
+  static char link[128];
+  static bool has_folder = false;
+  if (!has_folder && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0)) fuzz_fail("no folder");
+  has_folder = true;
+  snprintf(link, sizeof(link), "%s/file.%s", folder, ending);
+  if (symlink(file_path, link) != 0 && errno != EEXIST) fuzz_fail("no link");
+  return link;
 }
 
 // ---- findings ----

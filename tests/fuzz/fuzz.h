@@ -33,6 +33,8 @@ byoc_allocator_t fuzz_allocator(void);
 char *fuzz_text(const uint8_t *data, size_t size);
 // The path of a file with these bytes. There is one such file, in memory: the next call changes it.
 const char *fuzz_file(const void *data, size_t size);
+// Another path of that file, which ends in "." and `ending`; it lives until the next call.
+const char *fuzz_file_as(const char *ending);
 
 // Fails if `status` is an error of byoc's own or one without a reason.
 void fuzz_check(byoc_status_t status, const byoc_diag_t *diag);

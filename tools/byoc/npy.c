@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/visible.h"
 #include "core/ir/element.h"
+#include "npy_order.h"
 #include "npy_text.h"
 
 // X(NumPy's descriptor, BYOC_DTYPE_ suffix): if a type has several rows, the first is used for writing.
@@ -87,29 +88,82 @@ static byoc_status_t parse_shape(const char *at, byoc_npy_t *array, byoc_diag_t 
   return *at == ')' ? BYOC_OK : damaged("a bad shape in its header", diag);
 }
 
-// '<U5': texts of 5 characters each.
+// 'U5': texts of 5 characters each.
 static bool parse_text_type(const char *type, size_t *out_width) {
   char *end = NULL;
-  if (strncmp(type, "<U", 2) != 0 || type[2] < '0' || type[2] > '9') return false;
-  *out_width = (size_t)strtoul(type + 2, &end, 10);
+  if (type[0] != 'U' || type[1] < '0' || type[1] > '9') return false;
+  *out_width = (size_t)strtoul(type + 1, &end, 10);
   return *end == '\0' && *out_width > 0;
 }
 
-// *out_width is the number of characters of each text, for other types 0.
-static byoc_status_t parse_header(const char *header, byoc_npy_t *array, size_t *out_width, byoc_diag_t *diag) {
-  *out_width = 0;
+// What a header says besides the array's type and shape.
+typedef struct {
+  size_t width;    // characters of each text; of other types 0
+  bool is_fortran; // the first dimension is innermost
+  bool is_big_endian;
+} layout_t;
+
+static byoc_status_t parse_header(const char *header, byoc_npy_t *array, layout_t *out_layout, byoc_diag_t *diag) {
+  *out_layout = (layout_t){0};
   const char *descriptor = find_key(header, "descr"), *order = find_key(header, "fortran_order");
   if (descriptor == NULL || order == NULL) return damaged("no descr or fortran_order in its header", diag);
-  if (strncmp(order, "False", 5) != 0) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays in Fortran order cannot be read; save a C-ordered copy");
-  }
+  out_layout->is_fortran = strncmp(order, "True", 4) == 0;
+  if (!out_layout->is_fortran && strncmp(order, "False", 5) != 0) return damaged("a bad fortran_order", diag);
   char type[16] = "";
   if (*descriptor == '\'') snprintf(type, sizeof(type), "%.*s", (int)strcspn(descriptor + 1, "'"), descriptor + 1);
-  array->dtype = parse_text_type(type, out_width) ? BYOC_DTYPE_STRING : parse_descriptor(type);
+  out_layout->is_big_endian = type[0] == '>';
+  if (out_layout->is_big_endian) type[0] = '<';
+  const bool is_text = type[0] == '<' && parse_text_type(type + 1, &out_layout->width);
+  array->dtype = is_text ? BYOC_DTYPE_STRING : parse_descriptor(type);
   if (array->dtype == BYOC_DTYPE_NONE) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays of type '%s' cannot be read", type);
   }
   return parse_shape(find_key(header, "shape"), array, diag);
+}
+
+// The type's numbers, each of which has its bytes in an order of its own: of complex numbers there are two.
+static size_t unit_bytes(byoc_dtype_t dtype) {
+  if (dtype == BYOC_DTYPE_STRING) return 4;
+  const bool is_complex = dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_C128;
+  return byoc_dtype_bits(dtype) / (is_complex ? 16 : 8);
+}
+
+// A copy of the data, its elements and bytes in the order that byoc computes on.
+static uint8_t *copy_data(const uint8_t *data, size_t size, size_t element, const byoc_npy_t *array,
+                          const layout_t *layout, byoc_allocator_t allocator) {
+  uint8_t *copy = byoc_allocate(allocator, size, 1);
+  if (copy == NULL || size == 0) return copy;
+  if (layout->is_fortran)
+    byoc_npy_to_rows(data, array->dims, array->rank, element, size, copy);
+  else
+    memcpy(copy, data, size);
+  if (layout->is_big_endian) byoc_npy_swap_bytes(copy, size, unit_bytes(array->dtype));
+  return copy;
+}
+
+static byoc_status_t parse_data(const uint8_t *data, size_t size_bytes, const layout_t *layout,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *array) {
+  const bool is_text = array->dtype == BYOC_DTYPE_STRING;
+  size_t count = 1, size = 0, element = byoc_dtype_bits(array->dtype) / 8;
+  bool fits = true;
+  for (int32_t d = 0; d < array->rank; ++d) fits = fits && byoc_size_mul(count, (size_t)array->dims[d], &count);
+  if (is_text) fits = fits && byoc_size_mul(layout->width, 4, &element); // UTF-32
+  if (!fits || !byoc_size_mul(count, element, &size)) return damaged("its shape is too large", diag);
+  if (size != size_bytes) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the file holds %zu bytes of data, its shape asks for %zu",
+                           size_bytes, size);
+  }
+  uint8_t *copy = copy_data(data, size, element, array, layout, allocator);
+  if (copy == NULL) return byoc_diag_out_of_memory(diag);
+  array->size_bytes = size;
+  array->data = copy;
+  if (!is_text) return BYOC_OK;
+  const char **texts = NULL;
+  byoc_status_t status = byoc_npy_read_texts(copy, count, layout->width, allocator, diag, &texts);
+  byoc_free(allocator, copy);
+  array->size_bytes = count * sizeof(*texts);
+  array->data = (void *)texts;
+  return status;
 }
 
 static byoc_status_t parse_bytes(const byoc_bytes_t *view, byoc_allocator_t allocator, byoc_diag_t *diag,
@@ -124,32 +178,12 @@ static byoc_status_t parse_bytes(const byoc_bytes_t *view, byoc_allocator_t allo
   char *header = byoc_allocate(allocator, header_size + 1, 1);
   if (header == NULL) return byoc_diag_out_of_memory(diag);
   memcpy(header, bytes + prefix, header_size);
-  size_t width = 0, count = 1, size = 0;
-  byoc_status_t status = parse_header(header, array, &width, diag);
+  layout_t layout;
+  byoc_status_t status = parse_header(header, array, &layout, diag);
   byoc_free(allocator, header);
   if (status != BYOC_OK) return status;
-  const bool is_text = array->dtype == BYOC_DTYPE_STRING;
-  bool fits = true;
-  for (int32_t d = 0; d < array->rank; ++d) fits = fits && byoc_size_mul(count, (size_t)array->dims[d], &count);
-  size_t element = byoc_dtype_bits(array->dtype) / 8;
-  if (is_text) fits = fits && byoc_size_mul(width, 4, &element); // UTF-32
-  if (!fits || !byoc_size_mul(count, element, &size)) return damaged("its shape is too large", diag);
-  if (size != view->size_bytes - prefix - header_size) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the file holds %zu bytes of data, its shape asks for %zu",
-                           view->size_bytes - prefix - header_size, size);
-  }
-  if (is_text) {
-    const char **texts = NULL;
-    BYOC_RETURN_IF_ERROR(byoc_npy_read_texts(bytes + prefix + header_size, count, width, allocator, diag, &texts));
-    array->size_bytes = count * sizeof(*texts);
-    array->data = (void *)texts;
-    return BYOC_OK;
-  }
-  array->size_bytes = size;
-  array->data = byoc_allocate(allocator, size, 1);
-  if (array->data == NULL) return byoc_diag_out_of_memory(diag);
-  if (size > 0) memcpy(array->data, bytes + prefix + header_size, size);
-  return BYOC_OK;
+  return parse_data(bytes + prefix + header_size, view->size_bytes - prefix - header_size, &layout, allocator, diag,
+                    array);
 }
 
 byoc_status_t byoc_npy_parse(const void *data, size_t size_bytes, byoc_allocator_t allocator, byoc_diag_t *diag,

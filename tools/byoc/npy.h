@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files, format versions 1 to 3 (numpy.lib.format): dense little-endian arrays in row-major order.
+// NumPy's .npy files, format versions 1 to 3 (numpy.lib.format): dense arrays. They are written in
+// little-endian, row-major order.
 #ifndef BYOC_TOOLS_BYOC_NPY_H_
 #define BYOC_TOOLS_BYOC_NPY_H_
 
@@ -16,7 +17,7 @@ typedef struct byoc_npy_t {
   void *data; // from the allocator; of texts: `const char *` each, with the characters behind the pointers
 } byoc_npy_t;
 
-// Fortran order, big-endian data, structured and object types are refused, each with its own message.
+// Arrays in Fortran order and of big-endian data are read; structured and object types are refused.
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
 // The same for a file's content in memory.
 byoc_status_t byoc_npy_parse(const void *data, size_t size_bytes, byoc_allocator_t allocator, byoc_diag_t *diag,
