@@ -26,6 +26,7 @@ static int32_t enter(byoc_model_context_t *context) {
     return BYOC_INVALID_ARGUMENT;
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
+  if (context->shared.stop != NULL) byoc_stop_begin(&context->stop);
   const bool has_libraries = model->engine_count + model->setup_count > 0 || context->shared.devices != NULL;
   if (context->fork_generation == byoc_model_fork_generation() || !has_libraries) return BYOC_OK;
   (void)snprintf(context->error, sizeof(context->error),
@@ -166,8 +167,23 @@ int32_t byoc_model_end(byoc_context_t *shared) {
   return BYOC_OK;
 }
 
+int32_t byoc_model_stopped(byoc_context_t *shared) {
+  return byoc_stop_status(shared->stop);
+}
+
+// A kernel that was told to end has not said why.
+static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
+  if (context->shared.stop == NULL || context->reason[0] != '\0') return status;
+  if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
+  const int32_t found = byoc_stop_status(&context->stop);
+  if (found == BYOC_OK) return status;
+  byoc_stop_explain(&context->stop, found, context->reason, sizeof(context->reason));
+  return found;
+}
+
 int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  status = explain_stop(context, status);
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  byoc_model_reason(context, status));
   context->reason[0] = '\0'; // the next failure has its own reason
