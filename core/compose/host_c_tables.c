@@ -477,7 +477,8 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
     byoc_string_appendf(out, "    .levels = host_levels,\n    .level_count = %zu,\n", place->level_count);
   }
   if (program->rank_count > 0) {
-    byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n", program->rank_count, program->rank);
+    byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n    .rank_build = %lluu,\n", program->rank_count,
+                        program->rank, (unsigned long long)program->rank_build);
   }
   if (program->symbols.count > 0) byoc_string_appendf(out, "    .symbol_count = %zu,\n", program->symbols.count);
   if (program->is_dynamic) {

@@ -51,6 +51,7 @@ byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t s
   if (was_ended) {
     status = byoc_stop_status(stop);
     byoc_stop_explain(stop, status, evaluator->error, sizeof(evaluator->error));
+    byoc_collectives_abandon(&evaluator->collectives);
   }
   char unexplained[64];
   (void)snprintf(unexplained, sizeof unexplained, "it failed without a reason (%s)", byoc_status_name(status));
@@ -319,10 +320,14 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
                                               byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
-  char message[256];
-  const byoc_status_t status =
-      byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count, program->rank,
-                            &evaluator->runtime.communicator, message, sizeof(message));
+  char message[512];
+  byoc_status_t status = byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count,
+                                               program->rank, &evaluator->runtime.communicator, message,
+                                               sizeof(message));
+  if (status == BYOC_OK && program->rank_count > 1) {
+    status =
+        byoc_collectives_compare_builds(&evaluator->collectives, program->rank_build, message, sizeof(message));
+  }
   return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "%s", message);
 }
 

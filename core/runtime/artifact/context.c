@@ -300,6 +300,15 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
 }
 
+// The last thing that can fail, so that a rank that cannot be made has said so.
+static int32_t compare_builds(byoc_model_context_t *context) {
+  char message[512];
+  if (context->model->rank_count < 2) return BYOC_OK;
+  const int32_t status = byoc_collectives_compare_builds(&context->collectives, context->model->rank_build, message,
+                                                         sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
+}
+
 static int32_t open_devices(byoc_model_context_t *context, const byoc_context_options_t *options) {
   byoc_context_t *shared = &context->shared;
   for (uint32_t i = 0; i < options->queue_count; i++) {
@@ -365,6 +374,11 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   }
   for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
   if (status == BYOC_OK && model->on_devices != NULL) status = open_devices(context, &known);
+  if (status == BYOC_OK) {
+    status = compare_builds(context);
+  } else {
+    byoc_collectives_abandon(&context->collectives);
+  }
   if (status != BYOC_OK) goto cleanup;
   context->reason[0] = '\0';
   *out_context = &context->shared;

@@ -87,6 +87,7 @@ typedef struct byoc_model_t {
   const byoc_places_t *on_devices; // what it has on devices; NULL: nothing
   uint32_t rank_count;             // that it was built for; 0: it does not say
   int32_t rank;                    // which one it is
+  uint64_t rank_build;             // a hash of what all ranks were built from; 0: unknown
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.

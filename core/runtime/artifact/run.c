@@ -178,6 +178,7 @@ static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
   const int32_t found = byoc_stop_status(&context->stop);
   if (found == BYOC_OK) return status;
   byoc_stop_explain(&context->stop, found, context->reason, sizeof(context->reason));
+  byoc_collectives_abandon(&context->collectives);
   return found;
 }
 
