@@ -242,7 +242,8 @@ static void abandon(void *self) {
 // Waits for what has begun, or until the run is to end.
 static void wait_for(state_t *state, const byoc_collective_t *c) {
   MPI_Status statuses[2];
-  const bool may_end = c->struct_size >= offsetof(byoc_collective_t, waiter) + sizeof(c->waiter) && c->is_ending != NULL;
+  const bool may_end =
+      c->struct_size >= offsetof(byoc_collective_t, waiter) + sizeof(c->waiter) && c->is_ending != NULL;
   int is_there = 0;
   if (!may_end) (void)MPI_Waitall(2, state->pending.requests, statuses);
   while (may_end && !is_there) {

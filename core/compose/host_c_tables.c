@@ -178,7 +178,8 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
   table_end(out, cached_count);
   byoc_string_appendf(out, "#define HOST_CACHED_COUNT %zu\n\n", cached_count);
 
-  byoc_string_append(out, "// Calls: first tensor, inputs, outputs, whether it is a kernel, offset and size of scratch memory.\n");
+  byoc_string_append(
+      out, "// Calls: first tensor, inputs, outputs, whether it is a kernel, offset and size of scratch memory.\n");
   table_begin(out, "byoc_model_call_t", "host_calls");
   for (size_t i = 0; i < host->calls.count; i++) {
     const byoc_host_c_call_t *call = &host->calls.data[i];

@@ -321,12 +321,11 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
                                               byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
   char message[512];
-  byoc_status_t status = byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count,
-                                               program->rank, &evaluator->runtime.communicator, message,
-                                               sizeof(message));
+  byoc_status_t status =
+      byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count, program->rank,
+                            &evaluator->runtime.communicator, message, sizeof(message));
   if (status == BYOC_OK && program->rank_count > 1) {
-    status =
-        byoc_collectives_compare_builds(&evaluator->collectives, program->rank_build, message, sizeof(message));
+    status = byoc_collectives_compare_builds(&evaluator->collectives, program->rank_build, message, sizeof(message));
   }
   return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "%s", message);
 }

@@ -57,7 +57,7 @@ struct byoc_evaluator_t {
   uint32_t loop_depth;     // loops around what runs now
   byoc_call_watch_t watch; // run NULL: nobody watches
   byoc_stop_t stop;
-  bool fills_undefined;    // with `undefined`
+  bool fills_undefined; // with `undefined`
   uint8_t undefined;
 };
 

@@ -366,8 +366,8 @@ static byoc_status_t find_axis(sharder_t *s, const char *name) {
                          "weights are to be cut along '%s', which is no axis of the mesh", name);
 }
 
-// What the ranks of one build have in common: the model before it is cut, how it is cut, and who cuts it. If memory runs
-// out on the way, the hash is another one, and the build fails soon after.
+// What the ranks of one build have in common: the model before it is cut, how it is cut, and who cuts it. If memory
+// runs out on the way, the hash is another one, and the build fails soon after.
 static int64_t hash_build(const sharder_t *s, const char *mesh) {
   const byoc_attributes_t *attributes = &s->module->attributes;
   uint64_t hash = byoc_function_structural_hash(s->main, BYOC_STRUCTURAL_DEFAULT);

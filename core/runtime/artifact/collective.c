@@ -178,10 +178,11 @@ int32_t byoc_collectives_compare_builds(byoc_collectives_t *collectives, uint64_
   }
   for (int32_t r = 1; r < transport->size && status == BYOC_OK; r++) {
     if (builds[r] == builds[0]) continue;
-    (void)snprintf(message, size,
-                   "rank 0 (build %016llx) and rank %d (build %016llx) are of different builds: build all ranks from one "
-                   "model, with the same --shard and --ranks",
-                   (unsigned long long)builds[0], (int)r, (unsigned long long)builds[r]);
+    (void)snprintf(
+        message, size,
+        "rank 0 (build %016llx) and rank %d (build %016llx) are of different builds: build all ranks from one "
+        "model, with the same --shard and --ranks",
+        (unsigned long long)builds[0], (int)r, (unsigned long long)builds[r]);
     status = BYOC_INVALID_ARGUMENT;
   }
   free(builds);

@@ -304,8 +304,8 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
 static int32_t compare_builds(byoc_model_context_t *context) {
   char message[512];
   if (context->model->rank_count < 2) return BYOC_OK;
-  const int32_t status = byoc_collectives_compare_builds(&context->collectives, context->model->rank_build, message,
-                                                         sizeof(message));
+  const int32_t status =
+      byoc_collectives_compare_builds(&context->collectives, context->model->rank_build, message, sizeof(message));
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 

@@ -21,7 +21,7 @@
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
   uint32_t first_tensor, input_count, output_count;
-  uint32_t is_kernel; // of target c: its loops may be run in parts
+  uint32_t is_kernel;                              // of target c: its loops may be run in parts
   uint64_t workspace_offset, workspace_size_bytes; // scratch in the context's workspace; size 0: none
 } byoc_model_call_t;
 
