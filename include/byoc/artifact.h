@@ -69,7 +69,7 @@ typedef struct byoc_tensor_info_t {
 // Threads that the caller provides, used instead of the artifact's own pool.
 typedef struct byoc_thread_pool_t {
   uint32_t struct_size;
-  int32_t thread_count; // the calling thread included
+  int32_t thread_count; // the calling thread included; 1 to 256
   void *self;
   // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations and calls
   // body(argument, begin, end, worker) for each, with 0 <= worker < thread_count. Each worker runs one share at a time.
@@ -95,7 +95,8 @@ typedef struct byoc_caller_queue_t {
 typedef struct byoc_context_options_t {
   uint32_t struct_size; // sizeof(byoc_context_options_t) of the caller
   // 0: $BYOC_THREADS, else the count chosen when building, else the processors that this process may use: those of its
-  // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up).
+  // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up). At most 256, from
+  // wherever it comes.
   int32_t thread_count;
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
   // ---- the fields below are read only if struct_size covers them ----

@@ -166,8 +166,10 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
-    if (context->user_pool.parallel_for == NULL || context->user_pool.thread_count < 1) {
-      return create_error(BYOC_INVALID_ARGUMENT, "the thread pool needs parallel_for and at least one thread");
+    const int32_t count = context->user_pool.thread_count;
+    if (context->user_pool.parallel_for == NULL || count < 1 || count > BYOC_MODEL_MAX_THREADS) {
+      return create_error(BYOC_INVALID_ARGUMENT, "the thread pool needs parallel_for and 1 to %d threads; it has %d",
+                          BYOC_MODEL_MAX_THREADS, (int)count);
     }
     runtime->thread_count = context->user_pool.thread_count;
     runtime->parallel_for = run_in_user_pool;
