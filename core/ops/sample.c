@@ -453,7 +453,8 @@ static byoc_status_t loops_max_roi_pool(byoc_lower_t *lower, const byoc_node_t *
       roi[1] = byoc_loop_int(b, 2 * e + 2 - d);
       const byoc_loop_expr_t *place = BYOC_LMUL(b, byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 1, roi)), scale);
       place = byoc_emit_as(b, BYOC_DTYPE_I64, UN(FLOOR, BYOC_LADD(b, place, NUM(0.5))));
-      place = BYOC_LMAX(b, byoc_loop_int(b, -ROI_MOST_SAMPLES), BYOC_LMIN(b, place, byoc_loop_int(b, ROI_MOST_SAMPLES)));
+      place =
+          BYOC_LMAX(b, byoc_loop_int(b, -ROI_MOST_SAMPLES), BYOC_LMIN(b, place, byoc_loop_int(b, ROI_MOST_SAMPLES)));
       corner[d][e] = byoc_loop_let(b, "corner", place);
     }
   }

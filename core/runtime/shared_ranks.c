@@ -270,7 +270,9 @@ static int32_t end(void *self, const byoc_collective_t *collective) {
                                     byoc_collective_name(collective->kind));
   }
   ranks->has_begun = false;
-  return status == BYOC_OK && !is_helped ? take_and_go_on(ranks, &x) : status;
+  if (status == BYOC_OK && !is_helped) status = take_and_go_on(ranks, &x);
+  if (atomic_load(&ranks->is_abandoned)) (void)byoc_shared_ranks_give_up(ranks); // from now on
+  return status;
 }
 
 static int32_t run(void *self, const byoc_collective_t *collective) {

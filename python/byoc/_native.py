@@ -48,6 +48,8 @@ class byoc_context_options_t(Structure):
         ("communicator", c_void_p),
         ("max_iterations", c_uint64),
         ("weights", c_char_p),
+        ("timeout_ms", c_uint64),
+        ("cancel", c_void_p),
     ]
 
 
