@@ -207,8 +207,7 @@ class Context:
         table = model._table
         options = native.byoc_context_options_t(
             struct_size=ctypes.sizeof(native.byoc_context_options_t),
-            # A number that C's does not hold is refused like others that are too large.
-            thread_count=min(max(threads, -1), 2**31 - 1),
+            thread_count=native.count_of(threads),
             max_iterations=max_iterations,
             timeout_ms=min(math.ceil(min(timeout, 1e15) * 1000), 2**63),
         )

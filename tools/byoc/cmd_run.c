@@ -354,7 +354,7 @@ int byoc_main_run(int argc, char **argv) {
           "With -v the run's peak of memory and the bytes that it copied are told, as well as what the build does.\n"
           "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
           "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
-          "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
+          "Names are those of the model; in file names '/', ':', dots in front and what is not safe to show "
           "become '_'.\n"
           "A sequence is a folder that holds 0.npy, 1.npy, ...: --input NAME=FOLDER, DIR/NAME. An optional is what it\n"
           "holds; --input NAME= gives an empty one, and of an empty output nothing is saved.\n"
