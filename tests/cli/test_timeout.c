@@ -81,6 +81,8 @@ static void test_loading_a_pipe(void **state) {
   byoc_test_printed("./. is not a regular file");
   byoc_test_shell(1, "timeout 20 byoc run ./pipe.so --random");
   byoc_test_printed("cannot read './pipe.so': it is a named pipe");
+  byoc_test_shell(1, "timeout 20 byoc run --communicator pipe.so endless.so --random");
+  byoc_test_printed("cannot load the communicator: 'pipe.so' is not a regular file");
   byoc_test_shell(1, "mkfifo x.npy; timeout 20 byoc run endless.so -i go=no.raw -i x=x.npy");
   byoc_test_printed("cannot read 'x.npy': it is a named pipe");
   byoc_test_shell(0,
