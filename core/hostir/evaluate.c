@@ -46,8 +46,7 @@ static int32_t is_ending(void *self) {
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     byoc_diag_t *diag) {
   byoc_stop_t *stop = &evaluator->stop;
-  const bool was_ended = evaluator->error[0] == '\0' && (status == BYOC_CANCELLED || status == BYOC_TIMED_OUT) &&
-                         byoc_stop_status(stop) != BYOC_OK;
+  const bool was_ended = (status == BYOC_CANCELLED || status == BYOC_TIMED_OUT) && byoc_stop_status(stop) != BYOC_OK;
   if (was_ended) {
     status = byoc_stop_status(stop);
     byoc_stop_explain(stop, status, evaluator->error, sizeof(evaluator->error));

@@ -184,9 +184,9 @@ int32_t byoc_model_stopped(byoc_context_t *shared) {
   return byoc_stop_status(shared->stop);
 }
 
-// A kernel that was told to end has not said why.
+// A kernel that was told to end has not said why, and a collective has said that it was.
 static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
-  if (context->shared.stop == NULL || context->reason[0] != '\0') return status;
+  if (context->shared.stop == NULL) return status;
   if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
   const int32_t found = byoc_stop_status(&context->stop);
   if (found == BYOC_OK) return status;
