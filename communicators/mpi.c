@@ -10,13 +10,16 @@
 //
 // Sums of MPI may be taken in any order. So elements travel, in the blocks that each rank combines, and are combined in
 // the order of the ranks (byoc/communicator_reduce.h): the same bits on all ranks, and in each run. An error of MPI,
-// such as the death of a rank, ends the job, as is MPI's custom; mpirun says which rank it was.
+// such as the death of a rank, ends the job, as is MPI's custom; mpirun says which rank it was. A rank that gives
+// up, because its run is ended early or its context cannot be made, lets the others go when its process ends. One whose
+// time is over while it waits for others ends the job: MPI cannot take back what has begun.
 //
 // A collective that begins and ends apart is one of MPI's that do not block. Whether it goes on in between depends on
 // the MPI: many do so only inside of calls, unless they are told to use a thread (MPICH_ASYNC_PROGRESS=1).
 #include <limits.h>
 #include <mpi.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,6 +44,7 @@ typedef struct state_t {
   pending_t pending;
   group_t *groups;
   int group_count;
+  bool is_abandoned;
   char error[512];
 } state_t;
 
@@ -219,6 +223,7 @@ static int32_t begin(void *self, const byoc_collective_t *c) {
   const uint64_t size = byoc_dtype_bits(c->dtype) / 8;
   MPI_Comm comm = MPI_COMM_NULL;
   forget(state);
+  if (state->is_abandoned) return fail(state, BYOC_CANCELLED, byoc_collective_name(c->kind), "this rank has given up");
   if (c->count * size * (uint64_t)c->members > INT_MAX) {
     return fail(state, BYOC_UNSUPPORTED, byoc_collective_name(c->kind),
                 "MPI counts bytes in an int, and these are more than 2 GiB");
@@ -230,12 +235,31 @@ static int32_t begin(void *self, const byoc_collective_t *c) {
   return status;
 }
 
+static void abandon(void *self) {
+  ((state_t *)self)->is_abandoned = true;
+}
+
+// Waits for what has begun, or until the run is to end.
+static void wait_for(state_t *state, const byoc_collective_t *c) {
+  MPI_Status statuses[2];
+  const bool may_end =
+      c->struct_size >= offsetof(byoc_collective_t, waiter) + sizeof(c->waiter) && c->is_ending != NULL;
+  int is_there = 0;
+  if (!may_end) (void)MPI_Waitall(2, state->pending.requests, statuses);
+  while (may_end && !is_there) {
+    (void)MPI_Testall(2, state->pending.requests, &is_there, statuses);
+    if (is_there || c->is_ending(c->waiter) == 0) continue;
+    (void)fprintf(stderr, "byoc: the run of rank %d is to end while it waits for others, which ends all ranks\n",
+                  (int)state->communicator.rank);
+    (void)MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
 static int32_t end(void *self, const byoc_collective_t *c) {
   state_t *state = self;
   MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Status statuses[2];
   int32_t status = BYOC_OK;
-  (void)MPI_Waitall(2, state->pending.requests, statuses);
+  wait_for(state, c);
   if (reduces(c)) status = find_group(state, c, &comm);
   if (reduces(c) && status == BYOC_OK) {
     status = end_reduction(state, c, comm, position_of(state, c), byoc_dtype_bits(c->dtype) / 8);
@@ -276,7 +300,8 @@ int32_t byoc_communicator_open(const byoc_communicator_t **out_communicator, cha
                                              .run = run,
                                              .last_error = last_error,
                                              .begin = begin,
-                                             .end = end};
+                                             .end = end,
+                                             .abandon = abandon};
   state.pending.requests[0] = state.pending.requests[1] = MPI_REQUEST_NULL;
   *out_communicator = &state.communicator;
   return BYOC_OK;

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/beneath.h"
@@ -60,6 +62,25 @@ static bool is_device(int fd, const struct stat *info) {
   return S_ISCHR(info->st_mode) && info->st_rdev != makedev(1, 3) && isatty(fd) == 0;
 }
 
+// Is it a pipe that this process was given, as standard input or by a shell's <(...)? One in a folder waits for whoever
+// may write into it some day.
+static bool is_given_pipe(int fd, const char *path) {
+  static const char *const given[] = {"/dev/stdin", "/dev/fd/", "/proc/self/fd/"};
+  enum { PIPES = 0x50495045 }; // PIPEFS_MAGIC of linux/magic.h
+  struct statfs info;
+  for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+    if (strncmp(path, given[i], strlen(given[i])) == 0) return true;
+  }
+  return fstatfs(fd, &info) == 0 && info.f_type == PIPES;
+}
+
+static byoc_status_t refuse_kind(int fd, const char *path, const char *what, byoc_diag_t *diag) {
+  close(fd);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "cannot read '%s': it is a %s", path, what);
+  byoc_diag_hint(diag, "give a file, or a pipe by /dev/stdin");
+  return status;
+}
+
 // Takes over `fd`, and closes it if it is nothing to read from.
 static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   struct stat info;
@@ -72,12 +93,9 @@ static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int
     close(fd);
     return byoc_diag_system_error(diag, error, "read", path);
   }
-  if (is_device(fd, &info)) {
-    close(fd);
-    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "cannot read '%s': it is a device", path);
-    byoc_diag_hint(diag, "give a file, or a pipe");
-    return status;
-  }
+  if (is_device(fd, &info)) return refuse_kind(fd, path, "device", diag);
+  if (S_ISFIFO(info.st_mode) && !is_given_pipe(fd, path)) return refuse_kind(fd, path, "named pipe", diag);
+  if (!S_ISREG(info.st_mode)) (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   *out_fd = fd;
   *out_size_bytes = S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
   return BYOC_OK;
@@ -87,7 +105,7 @@ static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int
 static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   int fd;
   do {
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a named pipe would wait for its writer
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return byoc_diag_system_error(diag, errno, "open", path);
   return check_kind(fd, path, diag, out_fd, out_size_bytes);

@@ -14,7 +14,7 @@ typedef struct fallback_t {
   byoc_graph_module_t *module;
   const byoc_target_list_t *targets;
   byoc_diag_t *diag;
-  int64_t indices[64]; // of the targets with a device
+  int64_t *indices; // of the targets with a device
   size_t index_count;
 } fallback_t;
 
@@ -132,8 +132,10 @@ static byoc_status_t choose(const fallback_t *f, byoc_function_t *main) {
 byoc_status_t byoc_fallback_add(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag) {
   fallback_t f = {.module = module, .targets = targets, .diag = diag};
   byoc_function_t *main = byoc_graph_module_main(module);
+  f.indices = BYOC_ARENA_ARRAY(&module->arena, int64_t, targets->targets.count);
+  if (f.indices == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t t = 0; t < targets->targets.count; ++t) {
-    if (!has_device(targets->targets.data[t]) || f.index_count == sizeof(f.indices) / sizeof(f.indices[0])) continue;
+    if (!has_device(targets->targets.data[t])) continue;
     f.indices[f.index_count++] = targets->targets.data[t]->index;
   }
   return f.index_count > 0 && main != NULL ? choose(&f, main) : BYOC_OK;

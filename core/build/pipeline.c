@@ -22,9 +22,6 @@
 #include "core/plugin/codegen.h"
 #include "core/target/cpu.h"
 
-// A function that is given back is offered to the next target; this bounds how often that is repeated.
-enum { MAX_ROUNDS = 16 };
-
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
   *result = (byoc_pipeline_result_t){0};
   byoc_placement_init(&result->placement, allocator);
@@ -171,6 +168,7 @@ static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t
 
 typedef struct give_back_t {
   int64_t target;
+  int64_t *targets; // room for all of them
 } give_back_t;
 
 static bool mark_given_back(void *self, byoc_node_t *node) {
@@ -178,11 +176,12 @@ static bool mark_given_back(void *self, byoc_node_t *node) {
   if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_given_back, self);
   size_t count = 0;
   const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
-  int64_t targets[64];
-  if (count >= sizeof(targets) / sizeof(targets[0])) return true;
-  if (count > 0) memcpy(targets, known, count * sizeof(targets[0]));
-  targets[count] = give_back->target;
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count + 1);
+  for (size_t i = 0; i < count; ++i) {
+    if (known[i] == give_back->target) return true;
+    give_back->targets[i] = known[i];
+  }
+  give_back->targets[count] = give_back->target;
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, give_back->targets, count + 1);
 }
 
 static bool note_given_back(byoc_pipeline_result_t *result, const char *function, const char *reason) {
@@ -198,7 +197,9 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
             byoc_block_walk(function->body, mark_callee_inline, NULL);
   if (result->answer == BYOC_CODEGEN_DECLINED) {
     give_back_t give_back = {.target = target->index};
-    ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
+    give_back.targets = byoc_allocate(p->allocator, p->options->targets->targets.count + 1, sizeof(int64_t));
+    ok = ok && give_back.targets != NULL && byoc_block_walk(function->body, mark_given_back, &give_back);
+    byoc_free(p->allocator, give_back.targets);
     p->given_back += 1;
     ok = ok && note_given_back(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
@@ -290,7 +291,7 @@ static bool ends_after(const pipeline_t *p, byoc_build_extent_t extent) {
   return p->options->extent == extent;
 }
 
-static byoc_status_t place(pipeline_t *p, int round) {
+static byoc_status_t place(pipeline_t *p, size_t round) {
   const byoc_placer_t *placer = &p->options->placer;
   byoc_placement_t *placement = &p->result->placement;
   const byoc_target_list_t *targets = p->options->targets;
@@ -304,13 +305,36 @@ static byoc_status_t place(pipeline_t *p, int round) {
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 
+static bool count_node(void *self, byoc_node_t *node) {
+  (void)node;
+  *(size_t *)self += 1;
+  return true;
+}
+
+// No target is asked for a node again that it gave back, so that each round takes a target from one node at least. Only
+// hooks that put new nodes in the place of others come to more.
+static size_t most_rounds(const pipeline_t *p) {
+  size_t nodes = 0;
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    (void)byoc_block_walk(p->module->functions.data[f]->body, count_node, &nodes);
+  }
+  return (nodes + 1) * (p->options->targets->targets.count + 1);
+}
+
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
   const char *model = byoc_attributes_string(&p->module->attributes, BYOC_ATTRIBUTE_MODEL, "");
   const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
   BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;
-  for (int round = 0; round < MAX_ROUNDS; ++round) {
+  const size_t most = most_rounds(p);
+  for (size_t round = 0;; ++round) {
+    if (round == most) {
+      const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
+      return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
+                             "targets still give functions back in round %zu of placing: '%s' was the last one (%s)",
+                             round, last->function, last->reason);
+    }
     p->given_back = 0;
     BYOC_RETURN_IF_ERROR(begin(p, "place"));
     BYOC_RETURN_IF_ERROR(place(p, round));

@@ -149,10 +149,10 @@ static byoc_status_t pass_merge_composites(byoc_graph_module_t *module, const by
 // ---- annotate-targets ----
 
 static byoc_status_t annotate_node(partitioner_t *p, byoc_node_t *node) {
-  enum { MAX_TARGETS = 64 };
-  int64_t able[MAX_TARGETS];
   size_t count = 0, known_count = 0;
-  for (size_t t = 0; t < p->targets->targets.count && count < MAX_TARGETS; ++t) {
+  int64_t *able = BYOC_ARENA_ARRAY(&p->claims.arena, int64_t, p->targets->targets.count);
+  if (able == NULL) return byoc_diag_out_of_memory(p->diag);
+  for (size_t t = 0; t < p->targets->targets.count; ++t) {
     const byoc_target_t *target = p->targets->targets.data[t];
     if (rule_for(target, node) != NULL) able[count++] = target->index;
   }

@@ -392,6 +392,7 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
 static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "#define STEP_END(step) \\\n"
                           "  do { \\\n"
+                          "    if (status == BYOC_OK && context->stop != 0) status = byoc_model_stopped(context); \\\n"
                           "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
                           "  } while (0)\n");
   if (host->options->profile) {

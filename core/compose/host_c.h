@@ -26,6 +26,7 @@ typedef struct byoc_host_c_tensor_t {
 
 typedef struct byoc_host_c_call_t {
   uint32_t first_tensor, input_count, output_count;
+  bool is_kernel;
   uint64_t workspace_offset, workspace_size_bytes;
 } byoc_host_c_call_t;
 

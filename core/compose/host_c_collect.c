@@ -106,7 +106,8 @@ static byoc_status_t add_call(byoc_host_c_t *host, const byoc_host_instruction_t
   bool has_symbols = instruction->kernel != NULL && instruction->kernel->symbols.count > 0;
   byoc_host_c_call_t call = {.first_tensor = (uint32_t)host->tensors.count,
                              .input_count = (uint32_t)instruction->operands.count + has_symbols,
-                             .output_count = (uint32_t)instruction->results.count};
+                             .output_count = (uint32_t)instruction->results.count,
+                             .is_kernel = instruction->op == BYOC_HOST_KERNEL};
   for (size_t i = 0; i < instruction->operands.count; i++) {
     BYOC_RETURN_IF_ERROR(add_tensor(host, instruction->operands.data[i]));
   }

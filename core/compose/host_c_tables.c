@@ -178,12 +178,13 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
   table_end(out, cached_count);
   byoc_string_appendf(out, "#define HOST_CACHED_COUNT %zu\n\n", cached_count);
 
-  byoc_string_append(out, "// Calls: first tensor, inputs, outputs, offset and size of scratch memory.\n");
+  byoc_string_append(
+      out, "// Calls: first tensor, inputs, outputs, whether it is a kernel, offset and size of scratch memory.\n");
   table_begin(out, "byoc_model_call_t", "host_calls");
   for (size_t i = 0; i < host->calls.count; i++) {
     const byoc_host_c_call_t *call = &host->calls.data[i];
-    byoc_string_appendf(out, "    {%u, %u, %u, %llu, %llu},\n", call->first_tensor, call->input_count,
-                        call->output_count, (unsigned long long)call->workspace_offset,
+    byoc_string_appendf(out, "    {%u, %u, %u, %d, %llu, %llu},\n", call->first_tensor, call->input_count,
+                        call->output_count, call->is_kernel, (unsigned long long)call->workspace_offset,
                         (unsigned long long)call->workspace_size_bytes);
   }
   table_end(out, host->calls.count);
@@ -477,7 +478,8 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
     byoc_string_appendf(out, "    .levels = host_levels,\n    .level_count = %zu,\n", place->level_count);
   }
   if (program->rank_count > 0) {
-    byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n", program->rank_count, program->rank);
+    byoc_string_appendf(out, "    .rank_count = %u,\n    .rank = %d,\n    .rank_build = %lluu,\n", program->rank_count,
+                        program->rank, (unsigned long long)program->rank_build);
   }
   if (program->symbols.count > 0) byoc_string_appendf(out, "    .symbol_count = %zu,\n", program->symbols.count);
   if (program->is_dynamic) {

@@ -2,6 +2,7 @@
 // The metadata of an artifact: what it was made from, as JSON. No paths, no dates: the same inputs give the same text.
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,12 @@ static bool set_hash(json_t *object, const char *key, byoc_content_hash_t hash) 
 }
 
 // A list of words in a text, as an array.
+static json_t *build_json(uint64_t build) {
+  char digits[24];
+  (void)snprintf(digits, sizeof(digits), "%016" PRIx64, build);
+  return json_string(digits);
+}
+
 static json_t *words_json(const char *text) {
   json_t *array = json_array();
   while (array != NULL && *text != '\0') {
@@ -405,7 +412,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             (options->initializer_count == 0 || set(root, "initializers", initializers_json(options, layout))) &&
             set(root, "modules", modules_json(program)) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
-                                          set(root, "rank_count", json_integer(program->rank_count)))) &&
+                                          set(root, "rank_count", json_integer(program->rank_count)) &&
+                                          set(root, "rank_build", build_json(program->rank_build)))) &&
             (variant_count == 0 || set(root, "variants", texts_json(variants, variant_count))) &&
             (plan_count == 0 || set(root, "thread_plans", numbers_json(plan_threads, plan_count))) &&
             (devices == NULL || set(root, "devices", json_incref(devices))) &&

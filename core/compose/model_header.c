@@ -270,6 +270,7 @@ static const char load_text[] =
     "static inline int32_t $_load(const char *path, $_model_t *model) {\n"
     "  byoc_artifact_entry_t entry = NULL;\n"
     "  const char *verify = getenv(\"BYOC_VERIFY\");\n"
+    "  struct stat info;\n"
     "  void *symbol;\n"
     "  int32_t status;\n"
     "  memset(model, 0, sizeof(*model));\n"
@@ -277,6 +278,9 @@ static const char load_text[] =
     "    return $_refuse(model, BYOC_INVALID_ARGUMENT, \"this header is that of a shared object, which has to be "
     "named: \"\n"
     "                    \"the header that byoc writes beside a .a or .o is another one\", \"\");\n"
+    "  }\n"
+    "  if (strchr(path, '/') != NULL && stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {\n"
+    "    return $_refuse(model, BYOC_INVALID_DATA, path, \" is not a regular file\");\n"
     "  }\n"
     "  if (verify != NULL && strcmp(verify, \"1\") == 0 && strchr(path, '/') != NULL) {\n"
     "    status = byoc_verify_file(path, model->message, sizeof(model->message));\n"
@@ -541,7 +545,7 @@ static void emit_top(const byoc_compose_options_t *options, const names_t *names
 
 static void emit_includes(bool is_static, byoc_string_t *out) {
   byoc_string_appendf(out, "%s#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\n",
-                      is_static ? "" : "#include <dlfcn.h>\n");
+                      is_static ? "" : "#include <dlfcn.h>\n#include <sys/stat.h>\n");
   for (size_t i = 0; i < sizeof(public_headers) / sizeof(public_headers[0]); i++) {
     if (is_static && strcmp(public_headers[i], "byoc/verify.h") == 0) continue; // there is no file to check
     emit_public_header(public_headers[i], out);

@@ -5,8 +5,6 @@
 #include "core/frontend/onnx_reader.h"
 #include "core/ir/attribute_names.h"
 
-enum { MOST_NAMES = 256 }; // more are not noted
-
 // Can the dimension be as large as that symbol? It is one of those that it is the least, greatest or broadcast one of.
 static bool may_equal(byoc_dim_t dim, const char *symbol) {
   if (byoc_dim_is_constant(dim)) return false;
@@ -35,21 +33,29 @@ static const char *name_of(const byoc_onnx_reader_t *reader, byoc_dim_t declared
 byoc_status_t byoc_onnx_name_output_dims(byoc_onnx_reader_t *reader) {
   byoc_graph_module_t *module = reader->module;
   const byoc_block_t *body = byoc_graph_module_main(module)->body;
-  const char *notes[MOST_NAMES];
-  size_t count = 0;
+  size_t count = 0, most = 0;
+  for (size_t i = 0; i < body->results.count; i++) {
+    const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, body->results.data[i]);
+    most += byoc_type_is_tensor(declared) && declared->rank > 0 ? (size_t)declared->rank : 0;
+  }
+  const char **notes = byoc_allocate(module->allocator, most + 1, sizeof(*notes));
+  if (notes == NULL) return byoc_diag_out_of_memory(reader->diag);
+  byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < body->results.count; i++) {
     const byoc_value_t *value = body->results.data[i];
     const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
     if (!byoc_type_is_tensor(declared) || !byoc_type_is_tensor(value->type)) continue;
-    for (int32_t d = 0; d < declared->rank && declared->rank == value->type->rank && count < MOST_NAMES; d++) {
+    for (int32_t d = 0; d < declared->rank && declared->rank == value->type->rank; d++) {
       const char *name = name_of(reader, declared->dims[d], value->type->dims[d]);
       if (name == NULL) continue;
       notes[count] = byoc_arena_format(&module->arena, "%s.%d=%s", body->result_names.data[i], (int)d, name);
-      if (notes[count++] == NULL) return byoc_diag_out_of_memory(reader->diag);
+      if (notes[count++] == NULL) status = byoc_diag_out_of_memory(reader->diag);
     }
   }
-  if (count == 0) return BYOC_OK;
-  return byoc_attributes_set_strings(&module->attributes, BYOC_ATTRIBUTE_RESULT_DIMENSIONS, notes, count)
-             ? BYOC_OK
-             : byoc_diag_out_of_memory(reader->diag);
+  if (status == BYOC_OK && count > 0 &&
+      !byoc_attributes_set_strings(&module->attributes, BYOC_ATTRIBUTE_RESULT_DIMENSIONS, notes, count)) {
+    status = byoc_diag_out_of_memory(reader->diag);
+  }
+  byoc_free(module->allocator, notes);
+  return status;
 }

@@ -148,15 +148,15 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
 
 // A name that gives way to a size can still be asked for: BYOC_ATTRIBUTE_DIMENSIONS.
 static byoc_status_t note_name(byoc_onnx_reader_t *reader, const char *name, const char *input, int32_t axis) {
-  enum { MOST = 256 };
   byoc_attributes_t *attributes = &reader->module->attributes;
-  const char *names[MOST];
   size_t count = 0;
   const char *const *known = byoc_attributes_strings(attributes, BYOC_ATTRIBUTE_DIMENSIONS, &count);
-  if (count >= MOST) return BYOC_OK;
+  const char **names = byoc_allocate(reader->module->allocator, count + 1, sizeof(*names));
+  if (names == NULL) return byoc_diag_out_of_memory(reader->diag);
   for (size_t i = 0; i < count; i++) names[i] = known[i];
   names[count] = byoc_arena_format(&reader->module->arena, "%s=%s.%d", name, input, (int)axis);
   const bool ok = names[count] && byoc_attributes_set_strings(attributes, BYOC_ATTRIBUTE_DIMENSIONS, names, count + 1);
+  byoc_free(reader->module->allocator, names);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 

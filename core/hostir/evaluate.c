@@ -39,8 +39,19 @@ static void *allocate_text(void *self, uint64_t size_bytes) {
   return byoc_frame_scratch(&evaluator->frame, size_bytes);
 }
 
+static int32_t is_ending(void *self) {
+  return byoc_stop_status(&((byoc_evaluator_t *)self)->stop) != BYOC_OK;
+}
+
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     byoc_diag_t *diag) {
+  byoc_stop_t *stop = &evaluator->stop;
+  const bool was_ended = (status == BYOC_CANCELLED || status == BYOC_TIMED_OUT) && byoc_stop_status(stop) != BYOC_OK;
+  if (was_ended) {
+    status = byoc_stop_status(stop);
+    byoc_stop_explain(stop, status, evaluator->error, sizeof(evaluator->error));
+    byoc_collectives_abandon(&evaluator->collectives);
+  }
   char unexplained[64];
   (void)snprintf(unexplained, sizeof unexplained, "it failed without a reason (%s)", byoc_status_name(status));
   const char *reason = evaluator->error[0] != '\0' ? evaluator->error : unexplained;
@@ -308,15 +319,23 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
                                               byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
-  char message[256];
-  const byoc_status_t status =
+  char message[512];
+  byoc_status_t status =
       byoc_collectives_init(&evaluator->collectives, communicator, program->rank_count, program->rank,
                             &evaluator->runtime.communicator, message, sizeof(message));
+  if (status == BYOC_OK && program->rank_count > 1) {
+    status = byoc_collectives_compare_builds(&evaluator->collectives, program->rank_build, message, sizeof(message));
+  }
   return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "%s", message);
 }
 
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations) {
   evaluator->frame.most_turns = max_iterations;
+}
+
+void byoc_evaluator_set_stop(byoc_evaluator_t *evaluator, uint64_t timeout_ms, const volatile int32_t *cancel) {
+  evaluator->stop = (byoc_stop_t){.timeout_ms = timeout_ms, .cancel = cancel};
+  evaluator->runtime.is_ending = byoc_stop_is_set(&evaluator->stop) ? is_ending : NULL;
 }
 
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {

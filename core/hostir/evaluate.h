@@ -37,6 +37,8 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
                                               byoc_diag_t *diag);
 // The most turns of a loop, as byoc_context_options_t.max_iterations; 0: no limit.
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations);
+// What ends a run early, as byoc_context_options_t.timeout_ms and .cancel do; 0 and NULL: nothing.
+void byoc_evaluator_set_stop(byoc_evaluator_t *evaluator, uint64_t timeout_ms, const volatile int32_t *cancel);
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
 // what is undefined.
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);

@@ -9,6 +9,7 @@
 #include "core/kernel/interpret.h"
 #include "core/runtime/artifact/collective.h"
 #include "core/runtime/artifact/container.h"
+#include "core/runtime/artifact/stop.h"
 #include "core/runtime/artifact/trace.h"
 
 typedef struct byoc_step_t byoc_step_t;
@@ -55,7 +56,8 @@ struct byoc_evaluator_t {
   byoc_observer_t observer;
   uint32_t loop_depth;     // loops around what runs now
   byoc_call_watch_t watch; // run NULL: nobody watches
-  bool fills_undefined;    // with `undefined`
+  byoc_stop_t stop;
+  bool fills_undefined; // with `undefined`
   uint8_t undefined;
 };
 
@@ -74,7 +76,8 @@ int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim);
 uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer);
 // In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
-// Reports `status` with the text that runtime->set_error received. `what` failed; NULL: the text says it.
+// Reports `status` with the text that runtime->set_error received, or why the run was to end. `what` failed; NULL: the
+// text says it.
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     byoc_diag_t *diag);
 

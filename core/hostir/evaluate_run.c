@@ -440,6 +440,11 @@ static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *
                                byoc_diag_t *diag) {
   for (size_t k = 0; k < steps->count; ++k) {
     byoc_step_t *step = &steps->steps[k];
+    const byoc_status_t ended = byoc_stop_is_set(&evaluator->stop) ? byoc_stop_status(&evaluator->stop) : BYOC_OK;
+    if (ended != BYOC_OK) {
+      evaluator->error[0] = '\0';
+      return byoc_evaluator_failed(evaluator, ended, byoc_host_instruction_name(step->instruction), diag);
+    }
     BYOC_RETURN_IF_ERROR(run_step(evaluator, step, turn, diag));
     if (evaluator->observer.trace == NULL || step->row == NULL) continue;
     byoc_status_t status = byoc_evaluator_report(evaluator, step);
@@ -457,6 +462,7 @@ static byoc_status_t run_all(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
 
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   evaluator->loop_depth = 0;
+  byoc_stop_begin(&evaluator->stop);
   byoc_observer_leave(&evaluator->observer, 0);
   if (__asan_poison_memory_region != NULL && evaluator->program->queues.count == 0) {
     __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);

@@ -197,6 +197,7 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   if (status == BYOC_OK) {
     l.program->rank_count = (uint32_t)byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK_COUNT, 0);
     l.program->rank = (int32_t)byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK, 0);
+    l.program->rank_build = (uint64_t)byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK_BUILD, 0);
     if (l.program->rank_count == 0) l.program->rank = 0;
     status = lower_main(&l);
   }

@@ -145,7 +145,7 @@ static bool create_program(byoc_host_parser_t *parser) {
   return status == BYOC_OK || byoc_lexer_fail_memory(lexer);
 }
 
-// 0 of 2
+// 0 of 2 build 1234
 static bool parse_rank(byoc_lexer_t *lexer, byoc_host_program_t *program) {
   int64_t rank = 0, count = 0;
   const size_t offset = lexer->token.offset;
@@ -156,6 +156,9 @@ static bool parse_rank(byoc_lexer_t *lexer, byoc_host_program_t *program) {
   if (rank >= count) return byoc_lexer_fail_at(lexer, offset, "there is no such rank");
   program->rank = (int32_t)rank;
   program->rank_count = (uint32_t)count;
+  int64_t build = 0;
+  if (byoc_lexer_accept_word(lexer, "build") && !byoc_lexer_expect_i64(lexer, &build)) return false;
+  program->rank_build = (uint64_t)build;
   return true;
 }
 

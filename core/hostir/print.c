@@ -354,6 +354,7 @@ void byoc_host_program_print(const byoc_host_program_t *program, const byoc_host
     print_quoted(program->cpu_features, out);
   }
   if (program->rank_count > 0) byoc_string_appendf(out, " rank %d of %u", program->rank, program->rank_count);
+  if (program->rank_build != 0) byoc_string_appendf(out, " build %" PRId64, (int64_t)program->rank_build);
   byoc_string_appendf(out, " workspace %" PRIu64 " bound %" PRIu64, program->workspace_size_bytes,
                       program->workspace_bound_bytes);
   if (program->live_bound_bytes.expr != NULL || program->live_bound_bytes.constant != 0) {

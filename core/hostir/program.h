@@ -263,6 +263,7 @@ typedef struct byoc_host_program_t {
   byoc_map_t event_names; // text map: name → byoc_host_event_t *
   uint32_t rank_count;    // that it is for; 0: any number
   int32_t rank;           // which one of them it is
+  uint64_t rank_build;    // a hash of what they were built from, the same for all of them; 0: unknown
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,

@@ -51,7 +51,9 @@
 
 #define BYOC_ATTRIBUTE_RANK       "rank"       // int: which rank
 #define BYOC_ATTRIBUTE_RANK_COUNT "rank_count" // int: of how many; set by the pass
-#define BYOC_ATTRIBUTE_MESH       "mesh"       // string, before the pass: "dp=2, tp=4" (core/pass/spread.h)
+// Int: a hash of the whole model and of how it is cut, the same for all ranks; set by the pass.
+#define BYOC_ATTRIBUTE_RANK_BUILD "rank_build"
+#define BYOC_ATTRIBUTE_MESH       "mesh" // string, before the pass: "dp=2, tp=4" (core/pass/spread.h)
 // String, before the pass: the axis of the mesh along which constants of matrix products and look-ups are cut.
 #define BYOC_ATTRIBUTE_CUT_WEIGHTS "cut_weights"
 // Int, a flag: the build runs pipeline-collectives behind the pass.

@@ -30,6 +30,7 @@ typedef struct byoc_emitter_t {
   byoc_arena_t names;      // of these
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
+  bool in_share;  // in the body of a parallel loop, which has no call
   bool is_packed; // results hold two elements per byte, which neighbouring iterations share
   bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, uses_parallel, failed;
 } byoc_emitter_t;

@@ -143,6 +143,19 @@ static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int
   }
 }
 
+// A kernel whose run is to end leaves the rest out.
+static void emit_ending(byoc_emitter_t *emitter, int indent) {
+  line(emitter, indent,
+       "if (call->runtime->is_ending != 0 && call->runtime->is_ending(call->runtime->self)) return BYOC_CANCELLED;");
+}
+
+// Turns that are long enough to look at a flag in each of them.
+static bool may_end_between_turns(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
+  const bool is_plain = stmt->loop.kind == BYOC_LOOP_SERIAL || stmt->loop.kind == BYOC_LOOP_PARALLEL;
+  return is_plain && !emitter->in_share && byoc_has_loop(stmt->loop.body) &&
+         byoc_work_of(stmt->loop.body) >= BYOC_PARALLEL_WORK;
+}
+
 static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   const char *name = stmt->loop.variable->name;
   byoc_string_t *out = emitter->out;
@@ -160,6 +173,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
   byoc_string_appendf(out, "; %s < ", name);
   byoc_emit_expr(emitter, stmt->loop.end, BYOC_C_SUM);
   byoc_string_appendf(out, "; ++%s) {\n", name);
+  if (may_end_between_turns(emitter, stmt)) emit_ending(emitter, indent + 2);
   for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];
     if (!reduces || !byoc_emit_reduce_fold(emitter, inner, indent + 2)) byoc_emit_stmt(emitter, inner, indent + 2);
@@ -218,6 +232,7 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
                       number, kernel, number);
   for (size_t i = 0; i < uses->count; ++i) emit_field(emitter, &body, &uses->items[i], "local");
   emitter->out = &body;
+  emitter->in_share = true;
   emit_hint(emitter, stmt, 2);
   byoc_string_appendf(&body, "  for (int64_t %s = ", name);
   bool shifted = !byoc_loop_is_const(stmt->loop.begin, 0);
@@ -233,6 +248,7 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
   byoc_string_appendf(&body, "end; ++%s) {\n", name);
   emit_block(emitter, stmt->loop.body, 4);
   byoc_string_append(&body, "  }\n}\n\n");
+  emitter->in_share = false;
   emitter->out = outer;
   byoc_string_append_bytes(&emitter->functions, body.data, body.size);
   if (body.failed) emitter->failed = true;
@@ -276,6 +292,7 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
     byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_PRODUCT);
   }
   byoc_string_appendf(out, ", %lld);\n", (long long)grain);
+  emit_ending(emitter, indent);
   byoc_uses_deinit(&uses);
 }
 

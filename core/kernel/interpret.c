@@ -226,11 +226,18 @@ static int64_t strip_width(int64_t begin, int64_t end) {
   return end - begin < BYOC_INTERPRETER_LANES ? end - begin : BYOC_INTERPRETER_LANES;
 }
 
+// Counts jumps back, and looks now and then whether the run is to end.
+static bool ends_early(const byoc_call_t *call, uint32_t *jumps) {
+  const byoc_runtime_t *runtime = call->runtime;
+  return ++*jumps % 1024 == 0 && runtime != NULL && runtime->is_ending != NULL && runtime->is_ending(runtime->self);
+}
+
 int32_t byoc_interpreter_run(byoc_interpreter_t *interpreter, const byoc_call_t *call) {
   int32_t status = bind(interpreter, call);
   if (status != BYOC_OK) return status;
   const byoc_code_t *codes = interpreter->program.code.data;
   int64_t width = 1, bad = 0;
+  uint32_t jumps = 0;
   for (uint32_t at = 0;;) {
     const byoc_code_t *code = &codes[at++];
     int64_t count = code->dst_lanes ? width : 1;
@@ -279,6 +286,7 @@ int32_t byoc_interpreter_run(byoc_interpreter_t *interpreter, const byoc_call_t 
       break;
     case BYOC_CODE_FOR_NEXT:
       if (++*integers(interpreter, code->dst) < *integers(interpreter, code->a)) at = code->target;
+      if (ends_early(call, &jumps)) return BYOC_CANCELLED;
       break;
     case BYOC_CODE_STRIP_BEGIN:
       counter = integers(interpreter, code->dst), limit = *integers(interpreter, code->a);
@@ -290,6 +298,7 @@ int32_t byoc_interpreter_run(byoc_interpreter_t *interpreter, const byoc_call_t 
     case BYOC_CODE_STRIP_NEXT:
       counter = integers(interpreter, code->dst), limit = *integers(interpreter, code->a);
       *counter += width;
+      if (ends_early(call, &jumps)) return BYOC_CANCELLED;
       if (*counter < limit)
         at = code->target, width = strip_width(*counter, limit);
       else

@@ -22,8 +22,8 @@ typedef struct byoc_interpreter_t byoc_interpreter_t;
 byoc_status_t byoc_interpreter_create(const byoc_loop_kernel_t *kernel, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_interpreter_t **out_interpreter);
 // Runs it on the tensors of `call` as the emitted function would. If an index is out of range, returns BYOC_INTERNAL
-// and passes the reason, with kernel and buffer, to call->runtime->set_error if there is a runtime. An interpreter does
-// one run at a time; different interpreters may run at once.
+// and passes the reason, with kernel and buffer, to call->runtime->set_error if there is a runtime. BYOC_CANCELLED once
+// call->runtime->is_ending says so. An interpreter does one run at a time; different interpreters may run at once.
 int32_t byoc_interpreter_run(byoc_interpreter_t *interpreter, const byoc_call_t *call);
 void byoc_interpreter_destroy(byoc_interpreter_t *interpreter); // accepts NULL
 

@@ -8,11 +8,14 @@
 #include "core/build/outputs.h"
 #include "core/build/setup.h"
 #include "core/build/weights.h"
+#include "core/hostir/device.h"
+#include "core/runtime/artifact/pool.h"
 
 byoc_status_t byoc_library_read_struct(const void *given, size_t size_bytes, const char *name, void *out,
                                        byoc_diag_t *diag) {
   uint32_t given_bytes = 0;
   memset(out, 0, size_bytes);
+  if (given == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s is NULL", name);
   memcpy(&given_bytes, given, sizeof(given_bytes));
   if (given_bytes < sizeof(given_bytes)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "struct_size of %s is %u; set it to sizeof(%s)", name,
@@ -23,13 +26,33 @@ byoc_status_t byoc_library_read_struct(const void *given, size_t size_bytes, con
 }
 
 byoc_status_t byoc_library_check_list(const void *items, uint64_t count, const char *name, byoc_diag_t *diag) {
+  if (count > BYOC_LIBRARY_MOST_ITEMS) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s has at most %d items, and there are said to be %llu", name,
+                           BYOC_LIBRARY_MOST_ITEMS, (unsigned long long)count);
+  }
   if (items != NULL || count == 0) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s is NULL, but there are said to be %llu", name,
                          (unsigned long long)count);
 }
 
+byoc_status_t byoc_library_check_texts(const char *const *texts, uint64_t count, const char *name, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_library_check_list(texts, count, name, diag));
+  for (uint64_t i = 0; i < count; ++i) {
+    if (texts[i] != NULL) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s[%llu] is NULL; of %llu items, each is a text", name,
+                           (unsigned long long)i, (unsigned long long)count);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_bytes(const byoc_compiler_entry_t *model, byoc_diag_t *diag) {
+  if (model->model_data != NULL || model->model_size_bytes == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "model_data is NULL, but has %llu bytes",
+                         (unsigned long long)model->model_size_bytes);
+}
+
 static byoc_status_t check_model(const byoc_compiler_entry_t *model, const char *what, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(model->model_data, model->model_size_bytes, "model_data", diag));
+  BYOC_RETURN_IF_ERROR(check_bytes(model, diag));
   if ((model->model_path != NULL) != (model->model_data != NULL)) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes one of model_path and model_data", what);
 }
@@ -64,15 +87,19 @@ byoc_compiler_entry_t byoc_library_model(const byoc_compiler_build_t *build, siz
 }
 
 static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->targets, build->target_count, "targets", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(build->targets, build->target_count, "targets", diag));
   BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->dims, build->dim_count, "dims", diag));
   BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->plan_threads, build->plan_thread_count, "plan_threads", diag));
   BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->aliases, build->alias_count, "aliases", diag));
   BYOC_RETURN_IF_ERROR(
-      byoc_library_check_list(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
+      byoc_library_check_texts(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
   BYOC_RETURN_IF_ERROR(check_models(build, diag));
   if (build->thread_count < 0 || build->queue_count < 0 || !(build->cost_budget_s >= 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count, queue_count and cost_budget_s are not negative");
+  }
+  if (build->thread_count > BYOC_MODEL_MAX_THREADS || build->queue_count > BYOC_HOST_MAX_SET) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count is at most %d, and queue_count at most %d",
+                           BYOC_MODEL_MAX_THREADS, BYOC_HOST_MAX_SET);
   }
   for (uint64_t i = 0; i < build->dim_count; ++i) {
     if (build->dims[i].name != NULL && build->dims[i].value >= 0) continue;

@@ -75,8 +75,8 @@ static byoc_status_t create(const byoc_compiler_options_t *given, byoc_diag_t *d
   if (given != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_library_read_struct(given, sizeof(options), "byoc_compiler_options_t", &options, diag));
   }
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(options.plugins, options.plugin_count, "plugins", diag));
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(options.preferred, options.preferred_count, "preferred", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(options.plugins, options.plugin_count, "plugins", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(options.preferred, options.preferred_count, "preferred", diag));
   const byoc_plugin_options_t plugins = {.paths = options.plugins,
                                          .path_count = options.plugin_count,
                                          .preferred = options.preferred,
@@ -88,8 +88,9 @@ static byoc_status_t create(const byoc_compiler_options_t *given, byoc_diag_t *d
 int32_t byoc_compiler_create(const byoc_compiler_options_t *options, byoc_compiler_t **out_compiler,
                              const byoc_compiler_result_t **out_result) {
   const byoc_allocator_t allocator = byoc_allocator_system();
-  *out_compiler = NULL;
   if (out_result != NULL) *out_result = NULL;
+  if (out_compiler == NULL) return BYOC_INVALID_ARGUMENT;
+  *out_compiler = NULL;
   byoc_result_t *result = byoc_result_create();
   byoc_compiler_t *compiler = byoc_allocate(allocator, 1, sizeof(*compiler));
   if (result == NULL || compiler == NULL || pthread_mutex_init(&compiler->lock, NULL) != 0) {
@@ -120,7 +121,7 @@ void byoc_compiler_destroy(byoc_compiler_t *compiler) {
 }
 
 void byoc_compiler_cancel(byoc_compiler_t *compiler) {
-  (void)atomic_fetch_add(&compiler->cancellations, 1);
+  if (compiler != NULL) (void)atomic_fetch_add(&compiler->cancellations, 1);
 }
 
 // ---- builds ----
@@ -379,12 +380,13 @@ int32_t byoc_compiler_build(byoc_compiler_t *compiler, const byoc_compiler_build
   if (out_result != NULL) *out_result = NULL;
   call_t call = {.compiler = compiler,
                  .result = byoc_result_create(),
-                 .cancellations = atomic_load(&compiler->cancellations),
+                 .cancellations = compiler != NULL ? atomic_load(&compiler->cancellations) : 0,
                  .step = ""};
   if (call.result == NULL) return BYOC_OUT_OF_MEMORY;
   byoc_diag_t diag = {0};
   byoc_status_t status =
       byoc_library_read_struct(build, sizeof(call.build), "byoc_compiler_build_t", &call.build, &diag);
+  if (compiler == NULL) status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "the compiler is NULL");
   if (status == BYOC_OK) {
     call.result->self = call.build.self;
     call.result->heard = call.build.diagnostic;

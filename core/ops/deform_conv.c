@@ -56,6 +56,17 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
+// A place that is far outside, as an infinite one is, becomes one that is a little outside, where no neighbour counts
+// and indices do not overflow. Not-a-number stays.
+static const byoc_loop_expr_t *bring_near(byoc_loop_builder_t *b, const byoc_loop_expr_t *place,
+                                          const byoc_loop_expr_t *extent) {
+  if (!place) return NULL;
+  const byoc_loop_expr_t *low = byoc_loop_const(b, place->dtype, -2.0);
+  const byoc_loop_expr_t *high = byoc_emit_as(b, place->dtype, BYOC_LADD(b, extent, byoc_loop_int(b, 1)));
+  place = byoc_loop_select(b, BIN(LT, place, low), low, place);
+  return byoc_loop_let(b, "place", byoc_loop_select(b, BIN(LT, high, place), high, place));
+}
+
 typedef struct {
   byoc_lower_t *lower;
   byoc_loop_builder_t *b;
@@ -125,6 +136,7 @@ static byoc_status_t loops_deform(byoc_lower_t *lower, const byoc_node_t *node) 
     from[1] = BYOC_LADD(b, BYOC_LMUL(b, row, byoc_loop_int(b, s.spatial)), byoc_loop_int(b, d));
     const byoc_loop_expr_t *place = byoc_emit_as(b, s.dtype, byoc_window_input(b, &window, d, at[2 + d], k[d]));
     place = byoc_loop_let(b, "place", BYOC_LADD(b, place, byoc_emit_load(lower, node, IN_OFFSET, from)));
+    place = bring_near(b, place, byoc_emit_dim(b, s.x, 2 + d));
     const byoc_loop_expr_t *floor = byoc_loop_let(b, "floor", UN(FLOOR, place));
     s.f[d] = byoc_loop_let(b, "f", BYOC_LSUB(b, place, floor));
     s.low[d] = byoc_loop_let(b, "low", byoc_emit_as(b, BYOC_DTYPE_I64, floor));

@@ -82,6 +82,8 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
   if (byoc_dim_is_constant(taps) && taps.constant < 1)
     return byoc_infer_error(infer, "operand 2: a block must not be empty");
   BYOC_RETURN_IF_ERROR(need_blocks(infer, spatial, image, block));
+  BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, 0, 1),
+                                         byoc_side(taps, "the number of elements of a block")));
   dims[0] = x->dims[0];
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, x->dims[1], taps, &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -136,17 +138,49 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+// Sizes that are data, as need_blocks and infer_col2im want those that are known. The number of blocks is counted in
+// floats, which do not overflow.
+typedef struct sizes_t {
+  const byoc_loop_expr_t *taps, *blocks, *fit; // elements and number of blocks; whether sizes are in range
+} sizes_t;
+
+static void add_size(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *image,
+                     const byoc_loop_expr_t *block, int32_t spatial, int32_t d, sizes_t *sizes) {
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *zero = byoc_loop_int(b, 0), *most = byoc_loop_int(b, INT32_MAX);
+  const int64_t pads = list_value(node, "pads", d, 0) + list_value(node, "pads", spatial + d, 0);
+  const byoc_loop_expr_t *fits = BIN(AND, byoc_emit_within(b, block, one, byoc_loop_int(b, INT16_MAX + 1)),
+                                     byoc_emit_within(b, image, zero, byoc_loop_int(b, (int64_t)INT32_MAX + 1)));
+  image = BYOC_LMAX(b, zero, BYOC_LMIN(b, image, most));
+  block = BYOC_LMAX(b, one, BYOC_LMIN(b, block, byoc_loop_int(b, INT16_MAX)));
+  const byoc_loop_expr_t *reach =
+      BYOC_LMUL(b, BYOC_LSUB(b, block, one), byoc_loop_int(b, list_value(node, "dilations", d, 1)));
+  const byoc_loop_expr_t *room = BYOC_LSUB(b, BYOC_LADD(b, image, byoc_loop_int(b, pads - 1)), reach);
+  const byoc_loop_expr_t *count =
+      BYOC_LADD(b, BYOC_LDIV(b, room, byoc_loop_int(b, list_value(node, "strides", d, 1))), one);
+  count = byoc_emit_as(b, BYOC_DTYPE_F64, BYOC_LMAX(b, count, zero));
+  sizes->fit = sizes->fit ? BIN(AND, sizes->fit, fits) : fits;
+  sizes->taps = sizes->taps ? BYOC_LMUL(b, BYOC_LMIN(b, sizes->taps, most), block) : block;
+  sizes->blocks = sizes->blocks ? BYOC_LMUL(b, sizes->blocks, count) : count;
+}
+
 static const byoc_loop_expr_t *shape_col2im(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   if (d == 0) return byoc_emit_dim(b, x, 0);
   if (d > 1) return byoc_emit_int(lower, node, 1, d - 2);
-  const byoc_loop_expr_t *taps = byoc_loop_int(b, 1);
-  int64_t spatial = byoc_type_element_count(node->operands[2]->type);
-  if (spatial < 0) return NULL;
-  for (int64_t i = 0; i < spatial; ++i) taps = BYOC_LMUL(b, taps, byoc_emit_int(lower, node, 2, i));
-  return BYOC_LDIV(b, byoc_emit_dim(b, x, 1), BYOC_LMAX(b, byoc_loop_int(b, 1), taps));
+  const int64_t spatial = byoc_type_element_count(node->operands[2]->type);
+  if (spatial < 1 || spatial > BYOC_MAX_RANK - 2) return NULL;
+  sizes_t sizes = {0};
+  for (int32_t i = 0; i < spatial; ++i) {
+    const byoc_loop_expr_t *image = byoc_emit_int(lower, node, 1, i), *block = byoc_emit_int(lower, node, 2, i);
+    add_size(b, node, image, block, (int32_t)spatial, i, &sizes);
+  }
+  const byoc_loop_expr_t *channels = byoc_emit_dim(b, x, 1), *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *divides = BIN(EQ, BYOC_LMOD(b, channels, sizes.taps), zero);
+  const byoc_loop_expr_t *is_count = BIN(EQ, byoc_emit_as(b, BYOC_DTYPE_F64, byoc_emit_dim(b, x, 2)), sizes.blocks);
+  const byoc_loop_expr_t *fit = BIN(AND, sizes.fit, BIN(AND, divides, is_count));
+  return byoc_loop_select(b, fit, BYOC_LDIV(b, channels, sizes.taps), byoc_loop_int(b, BYOC_SIZE_DOES_NOT_FIT));
 }
 
 // ---- CenterCropPad ----

@@ -264,6 +264,12 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
     bool is_open = d != 1 && !byoc_dim_is_constant(x->dims[d]);
     if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, rois->dims[0]));
   }
+  // Samples lie where they are wanted, however many of them are outside: there are this many at most in a dimension.
+  enum { MOST_SAMPLES = 1024 };
+  if (!pool && byoc_node_int(node, "sampling_ratio") > MOST_SAMPLES) {
+    return byoc_infer_error(infer, "attribute 'sampling_ratio': expected at most %d, got %lld", MOST_SAMPLES,
+                            (long long)byoc_node_int(node, "sampling_ratio"));
+  }
   size_t count = 0;
   const int64_t *shape = pool ? byoc_node_ints(node, "pooled_shape", &count) : NULL;
   if (pool && count != 2) return byoc_infer_error(infer, "attribute 'pooled_shape': expected 2 values, got %zu", count);
@@ -299,6 +305,7 @@ static roi_tap_t roi_tap(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_
 enum { ROI_AVERAGE, ROI_MAX };                  // as in roi_align_attributes
 enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // the same
 enum { ROI_CHANNELS = 16 };                     // that share the places of their samples
+enum { ROI_MOST_SAMPLES = 1 << 30 };            // along one dimension: those of two are counted in 64 bits
 
 // The weighted sum, or the maximum, of the four neighbours of a sample, in one channel.
 static const byoc_loop_expr_t *roi_sample(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *image,
@@ -321,6 +328,34 @@ static const byoc_loop_expr_t *roi_sample(byoc_lower_t *lower, const byoc_node_t
   return byoc_loop_let(b, "v", byoc_loop_select(b, BIN(AND, taps[0].valid, taps[1].valid), value, NUM(0.0)));
 }
 
+// The samples of a bin that may count, of `grid` along one dimension: those from the first to the last one, and one or
+// two more, that are at most one element outside. A region may be as large as it likes, or infinite; what lies far
+// outside of the image is not visited.
+typedef struct {
+  const byoc_loop_expr_t *first, *end;
+} roi_samples_t;
+
+static const byoc_loop_expr_t *roi_sample_at(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *place,
+                                             const byoc_loop_expr_t *index, const byoc_loop_expr_t *bin,
+                                             const byoc_loop_expr_t *grid) {
+  const byoc_loop_expr_t *bins = BYOC_LSUB(b, BIN(DIV, place, bin), byoc_emit_as(b, dtype, index));
+  const byoc_loop_expr_t *sample = BYOC_LSUB(b, BYOC_LMUL(b, bins, byoc_emit_as(b, dtype, grid)), NUM(0.5));
+  sample = byoc_emit_as(b, BYOC_DTYPE_I64, UN(FLOOR, sample));
+  return byoc_loop_let(b, "sample", BYOC_LMAX(b, byoc_loop_int(b, 0), BYOC_LMIN(b, sample, grid)));
+}
+
+static roi_samples_t roi_samples(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *begin,
+                                 const byoc_loop_expr_t *index, const byoc_loop_expr_t *bin,
+                                 const byoc_loop_expr_t *grid, const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *low = BYOC_LSUB(b, NUM(-1.0), begin);
+  const byoc_loop_expr_t *high = BYOC_LSUB(b, byoc_emit_as(b, dtype, extent), begin);
+  const byoc_loop_expr_t *first = roi_sample_at(b, dtype, low, index, bin, grid);
+  const byoc_loop_expr_t *last = roi_sample_at(b, dtype, high, index, bin, grid);
+  first = BYOC_LMAX(b, BYOC_LSUB(b, first, byoc_loop_int(b, 1)), byoc_loop_int(b, 0));
+  return (roi_samples_t){.first = byoc_loop_let(b, "begin", first),
+                         .end = byoc_loop_let(b, "end", BYOC_LMIN(b, BYOC_LADD(b, last, byoc_loop_int(b, 3)), grid))};
+}
+
 static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -340,6 +375,7 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
   const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, groups), most));
   const byoc_loop_expr_t *width = byoc_loop_let(b, "width", BYOC_LMIN(b, BYOC_LSUB(b, channels, first), most));
   const byoc_loop_buffer_t *totals = byoc_loop_allocate(b, "totals", dtype, ROI_CHANNELS);
+  const byoc_loop_expr_t *wild = NUM(0.0); // not-a-number, if a corner is no finite number
   const byoc_loop_expr_t *image = byoc_emit_index(b, byoc_lower_load(lower, node, 2, at), byoc_emit_dim(b, x, 0));
   image = byoc_loop_let(b, "image", image);
   for (int32_t d = 0; d < 2; ++d) { // 0: rows, 1: columns; a region is x1, y1, x2, y2
@@ -354,17 +390,28 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     const byoc_loop_expr_t *size = BYOC_LSUB(b, corner[1], corner[0]);
     if (!half) size = BYOC_LMAX(b, size, NUM(1.0));
     bin[d] = byoc_loop_let(b, "bin", BIN(DIV, size, byoc_emit_as(b, dtype, byoc_emit_dim(b, y, 2 + d))));
+    wild = BYOC_LADD(b, wild, BYOC_LADD(b, BYOC_LMUL(b, begin[d], NUM(0.0)), BYOC_LMUL(b, bin[d], NUM(0.0))));
     grid[d] = ratio > 0 ? byoc_loop_int(b, ratio) : byoc_emit_as(b, BYOC_DTYPE_I64, UN(CEIL, bin[d]));
+    grid[d] = BYOC_LMIN(b, grid[d], byoc_loop_int(b, ROI_MOST_SAMPLES));
     grid[d] = byoc_loop_let(b, "grid", BYOC_LMAX(b, grid[d], zero));
   }
+  wild = byoc_loop_let(b, "wild", wild);
   for (int32_t d = 2; d < 4; ++d) at[d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, byoc_emit_dim(b, y, d));
   const byoc_loop_expr_t *c = byoc_loop_for(b, BYOC_LOOP_VECTOR, "c", zero, width);
   byoc_loop_store(b, totals, c, NUM(0.0));
   byoc_loop_end(b);
-  const byoc_loop_expr_t *empty = byoc_loop_mutable(b, "empty", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 1));
+  roi_samples_t samples[2];
+  const byoc_loop_expr_t *all = NULL;
+  for (int32_t d = 0; d < 2; ++d) {
+    samples[d] = roi_samples(b, dtype, begin[d], at[2 + d], bin[d], grid[d], byoc_emit_dim(b, x, 2 + d));
+    const byoc_loop_expr_t *are_all = BIN(AND, BIN(LE, samples[d].first, zero), BIN(LE, grid[d], samples[d].end));
+    all = all ? BIN(AND, all, are_all) : are_all;
+  }
+  // A sample that is left out counts as 0, like others outside.
+  const byoc_loop_expr_t *empty = byoc_loop_mutable(b, "empty", all);
   roi_tap_t taps[2];
   for (int32_t d = 0; d < 2; ++d) {
-    const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, grid[d]);
+    const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", samples[d].first, samples[d].end);
     const byoc_loop_expr_t *step =
         BIN(DIV, BYOC_LADD(b, byoc_emit_as(b, dtype, k), NUM(0.5)), byoc_emit_as(b, dtype, BYOC_LMAX(b, grid[d], one)));
     const byoc_loop_expr_t *place = BYOC_LADD(b, byoc_emit_as(b, dtype, at[2 + d]), step);
@@ -384,7 +431,7 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     total = BIN(DIV, total, byoc_emit_as(b, dtype, count));
   }
   at[1] = BYOC_LADD(b, first, c);
-  byoc_emit_store(lower, node, 0, at, total);
+  byoc_emit_store(lower, node, 0, at, byoc_loop_select(b, BIN(EQ, wild, NUM(0.0)), total, wild));
   byoc_emit_close(b, 4);
   return BYOC_OK;
 }
@@ -406,6 +453,8 @@ static byoc_status_t loops_max_roi_pool(byoc_lower_t *lower, const byoc_node_t *
       roi[1] = byoc_loop_int(b, 2 * e + 2 - d);
       const byoc_loop_expr_t *place = BYOC_LMUL(b, byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 1, roi)), scale);
       place = byoc_emit_as(b, BYOC_DTYPE_I64, UN(FLOOR, BYOC_LADD(b, place, NUM(0.5))));
+      place =
+          BYOC_LMAX(b, byoc_loop_int(b, -ROI_MOST_SAMPLES), BYOC_LMIN(b, place, byoc_loop_int(b, ROI_MOST_SAMPLES)));
       corner[d][e] = byoc_loop_let(b, "corner", place);
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-up in the operator table: a hash from (domain, name) to the rows of that operator, built on first use.
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -25,9 +27,9 @@ static const family_t families[] = {
 #define FAMILY_COUNT (sizeof families / sizeof *families)
 
 // Open addressing; each slot starts a chain of the versions of one operator. The table is static, so look-up never
-// fails.
-#define SLOT_COUNT 1024u
-#define ROW_LIMIT  1024u
+// fails. More rows than it takes end the process at the first look-up: whoever adds them raises the limit.
+#define SLOT_COUNT 8192u
+#define ROW_LIMIT  4096u
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 static const byoc_op_t *index_rows[ROW_LIMIT];
 static uint16_t index_next[ROW_LIMIT]; // row number + 1 of the operator's next version; 0 ends
@@ -52,7 +54,11 @@ static uint16_t *find_slot(const char *domain, const char *name) {
 
 static void build_index(void) {
   for (size_t f = 0; f < FAMILY_COUNT; ++f) {
-    for (size_t i = 0; i < *families[f].count && index_count < ROW_LIMIT; ++i) {
+    for (size_t i = 0; i < *families[f].count; ++i) {
+      if (index_count == ROW_LIMIT) {
+        (void)fputs("byoc: the operator table has more rows than ROW_LIMIT of core/ops/table.c\n", stderr);
+        abort();
+      }
       const byoc_op_t *row = &families[f].rows[i];
       uint16_t *slot = find_slot(row->domain, row->name);
       index_rows[index_count] = row;

@@ -46,6 +46,8 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
     if (window->kernel[i] < 1)
       return byoc_infer_error(infer, "the size of the kernel must be at least 1, got %lld",
                               (long long)window->kernel[i]);
+    if (window->kernel[i] > INT32_MAX)
+      return byoc_infer_error(infer, "a kernel of more than 2^31 taps is not supported");
   }
   return BYOC_OK;
 }

@@ -7,7 +7,9 @@
 // that does is cut from the beginning. Results of the function are whole unless they say something else.
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/ir/attribute_names.h"
+#include "core/ir/structural.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
@@ -33,6 +35,7 @@ typedef struct sharder_t {
   byoc_graph_module_t *module;
   byoc_function_t *main;
   byoc_mesh_t mesh;
+  int64_t build;        // a hash of the model and of how it is cut
   int32_t weights_axis; // along which weights are cut; -1: none
   byoc_arena_t arena;
   byoc_map_t entries; // pointer map: value → entry_t *
@@ -363,12 +366,25 @@ static byoc_status_t find_axis(sharder_t *s, const char *name) {
                          "weights are to be cut along '%s', which is no axis of the mesh", name);
 }
 
+// What the ranks of one build have in common: the model before it is cut, how it is cut, and who cuts it. If memory
+// runs out on the way, the hash is another one, and the build fails soon after.
+static int64_t hash_build(const sharder_t *s, const char *mesh) {
+  const byoc_attributes_t *attributes = &s->module->attributes;
+  uint64_t hash = byoc_function_structural_hash(s->main, BYOC_STRUCTURAL_DEFAULT);
+  hash = byoc_hash_combine(hash, byoc_hash_text(mesh));
+  hash = byoc_hash_combine(hash, byoc_hash_text(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_CUT_WEIGHTS, "")));
+  hash = byoc_hash_combine(hash, (uint64_t)byoc_attributes_int(attributes, BYOC_ATTRIBUTE_PIPELINED, 0));
+  hash = byoc_hash_combine(hash, byoc_hash_text(BYOC_VERSION_TEXT));
+  return hash != 0 ? (int64_t)hash : 1;
+}
+
 static byoc_status_t finish(sharder_t *s) {
   byoc_attributes_t *attributes = &s->module->attributes;
   byoc_attributes_remove(attributes, BYOC_ATTRIBUTE_MESH);
   byoc_attributes_remove(attributes, BYOC_ATTRIBUTE_CUT_WEIGHTS);
   return byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_RANK, s->mesh.rank) &&
-                 byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_RANK_COUNT, s->mesh.rank_count)
+                 byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_RANK_COUNT, s->mesh.rank_count) &&
+                 byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_RANK_BUILD, s->build)
              ? BYOC_OK
              : byoc_diag_out_of_memory(s->diag);
 }
@@ -380,6 +396,7 @@ byoc_status_t byoc_pass_shard(byoc_graph_module_t *module, byoc_diag_t *diag, si
   const int64_t rank = byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_RANK, 0);
   BYOC_RETURN_IF_ERROR(byoc_mesh_parse(mesh, rank < INT32_MAX ? (int32_t)rank : -1, diag, &s.mesh));
   BYOC_RETURN_IF_ERROR(find_axis(&s, byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_CUT_WEIGHTS, NULL)));
+  s.build = hash_build(&s, mesh);
   byoc_arena_init(&s.arena, module->allocator);
   byoc_pointer_map_init(&s.entries, module->allocator);
   byoc_status_t status = add_entries(&s);

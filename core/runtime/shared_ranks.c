@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -82,7 +83,10 @@ static bool is_partner(const exchange_t *x, int32_t position) {
 static int32_t prepare(byoc_shared_ranks_t *ranks, const byoc_collective_t *c, exchange_t *x) {
   const byoc_communicator_t *communicator = &ranks->communicator;
   const int32_t offset = communicator->rank - c->first;
+  const bool may_end = c->struct_size >= offsetof(byoc_collective_t, waiter) + sizeof(c->waiter);
   *x = (exchange_t){.c = c, .element_bytes = byoc_dtype_bits(c->dtype) / 8};
+  ranks->is_ending = may_end ? c->is_ending : NULL;
+  ranks->waiter = may_end ? c->waiter : NULL;
   if (ranks->failure != BYOC_OK) return ranks->failure; // the text of the failure is there
   if (c->kind >= BYOC_COLLECTIVE_COUNT)
     return byoc_shared_ranks_fail(ranks, BYOC_UNSUPPORTED, "there is no collective %u", c->kind);
@@ -266,7 +270,9 @@ static int32_t end(void *self, const byoc_collective_t *collective) {
                                     byoc_collective_name(collective->kind));
   }
   ranks->has_begun = false;
-  return status == BYOC_OK && !is_helped ? take_and_go_on(ranks, &x) : status;
+  if (status == BYOC_OK && !is_helped) status = take_and_go_on(ranks, &x);
+  if (atomic_load(&ranks->is_abandoned)) (void)byoc_shared_ranks_give_up(ranks); // from now on
+  return status;
 }
 
 static int32_t run(void *self, const byoc_collective_t *collective) {
@@ -274,6 +280,13 @@ static int32_t run(void *self, const byoc_collective_t *collective) {
   exchange_t x;
   const int32_t status = post_first(ranks, collective, &x);
   return status == BYOC_OK ? take_and_go_on(ranks, &x) : status;
+}
+
+// The helper may still wait: it sees the flag, and says so.
+static void abandon(void *self) {
+  byoc_shared_ranks_t *ranks = self;
+  atomic_store(&ranks->is_abandoned, true);
+  if (!ranks->is_helped) (void)byoc_shared_ranks_give_up(ranks);
 }
 
 static const char *last_error(void *self) {
@@ -314,7 +327,8 @@ byoc_status_t byoc_shared_ranks_create(int32_t count, byoc_allocator_t allocator
                                               .run = run,
                                               .last_error = last_error,
                                               .begin = begin,
-                                              .end = end};
+                                              .end = end,
+                                              .abandon = abandon};
   const byoc_status_t status = map(ranks, diag);
   if (status != BYOC_OK) byoc_shared_ranks_destroy(ranks);
   if (status == BYOC_OK) *out_ranks = ranks;

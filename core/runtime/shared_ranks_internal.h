@@ -51,12 +51,17 @@ struct byoc_shared_ranks_t {
   bool is_helped;          // the helper has it
   int32_t status;          // of what the helper has done
   _Atomic int32_t failure; // the first one's status, which stays
+  _Atomic bool is_abandoned;
+  int32_t (*is_ending)(void *waiter); // of the collective that runs; NULL: it has no limit
+  void *waiter;
   char error[512];
 };
 
 // Notes why this rank can do nothing more, for its caller and for the others. Returns `status`.
 __attribute__((format(printf, 3, 4))) int32_t byoc_shared_ranks_fail(byoc_shared_ranks_t *ranks, int32_t status,
                                                                      const char *format, ...);
+// Notes that this rank's run was ended early.
+int32_t byoc_shared_ranks_give_up(byoc_shared_ranks_t *ranks);
 // Waits until `word` is `value` (or, if `is` is false, is not any more), which `rank` sees to. `slot` tells the others
 // what for. Fails if that rank never will, or if ranks wait for each other in a circle.
 int32_t byoc_shared_ranks_wait(byoc_shared_ranks_t *ranks, int32_t rank, _Atomic int32_t *slot, _Atomic uint32_t *word,

@@ -27,6 +27,11 @@ int32_t byoc_shared_ranks_fail(byoc_shared_ranks_t *ranks, int32_t status, const
   return status;
 }
 
+int32_t byoc_shared_ranks_give_up(byoc_shared_ranks_t *ranks) {
+  if (ranks->failure != BYOC_OK) return ranks->failure;
+  return byoc_shared_ranks_fail(ranks, BYOC_CANCELLED, "the run of rank %d was ended early", ranks->communicator.rank);
+}
+
 // Does the process of the rank hold its lock?
 static bool is_alive(const byoc_shared_ranks_t *ranks, int32_t rank) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = rank, .l_len = 1};
@@ -57,7 +62,7 @@ static verdict_t judge(const byoc_shared_ranks_t *ranks, int32_t rank) {
   return (verdict_t){FAILED, rank};
 }
 
-static int32_t give_up(byoc_shared_ranks_t *ranks, verdict_t verdict) {
+static int32_t give_up_on(byoc_shared_ranks_t *ranks, verdict_t verdict) {
   const int32_t own = ranks->communicator.rank;
   if (verdict.rank != own) atomic_store(&ranks->memory->culprit[own], verdict.rank + 1);
   if (verdict.state == ENDED)
@@ -118,9 +123,14 @@ int32_t byoc_shared_ranks_wait(byoc_shared_ranks_t *ranks, int32_t rank, _Atomic
   int32_t status = BYOC_OK;
   for (; (now == value) != is && status == BYOC_OK; now = atomic_load(word)) {
     sleep_on(word, now);
+    const bool is_ending = ranks->is_ending != NULL && ranks->is_ending(ranks->waiter) != 0;
+    if ((is_ending || atomic_load(&ranks->is_abandoned)) && (atomic_load(word) == value) != is) {
+      status = byoc_shared_ranks_give_up(ranks);
+      break;
+    }
     const verdict_t verdict = judge(ranks, rank);
     // What the other did before it ended is there.
-    if (verdict.state != ABSENT && (atomic_load(word) == value) != is) status = give_up(ranks, verdict);
+    if (verdict.state != ABSENT && (atomic_load(word) == value) != is) status = give_up_on(ranks, verdict);
     if (status == BYOC_OK && waits_in_circle(ranks)) {
       status = byoc_shared_ranks_fail(
           ranks, BYOC_INVALID_DATA,

@@ -69,7 +69,7 @@ typedef struct byoc_tensor_info_t {
 // Threads that the caller provides, used instead of the artifact's own pool.
 typedef struct byoc_thread_pool_t {
   uint32_t struct_size;
-  int32_t thread_count; // the calling thread included
+  int32_t thread_count; // the calling thread included; 1 to 256
   void *self;
   // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations and calls
   // body(argument, begin, end, worker) for each, with 0 <= worker < thread_count. Each worker runs one share at a time.
@@ -95,7 +95,8 @@ typedef struct byoc_caller_queue_t {
 typedef struct byoc_context_options_t {
   uint32_t struct_size; // sizeof(byoc_context_options_t) of the caller
   // 0: $BYOC_THREADS, else the count chosen when building, else the processors that this process may use: those of its
-  // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up).
+  // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up). At most 256, from
+  // wherever it comes.
   int32_t thread_count;
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
   // ---- the fields below are read only if struct_size covers them ----
@@ -113,6 +114,16 @@ typedef struct byoc_context_options_t {
   // the artifact. Read when the first context of the process is made; later ones share what that one opened. Since
   // minor 5.
   const char *weights;
+  // The time that a run may take. It is looked at between the instructions of the host program, at each turn of a loop,
+  // and in the kernels of target c about each millisecond; a function of a backend that has begun comes to its end. A
+  // run that takes longer returns BYOC_TIMED_OUT; what it wrote of its outputs is undefined, and the context runs again
+  // as if nothing had been. C source without threads of its own (byoc build -o model.c) counts the time of the
+  // processor. 0: there is no limit. Since minor 5.
+  uint64_t timeout_ms;
+  // Looked at in the same places: a run that finds another value than 0 there returns BYOC_CANCELLED. Any thread and
+  // any signal handler may set it; nobody but the caller sets it back to 0. Outlives the context. NULL: a run is not
+  // cancelled. Since minor 5.
+  const volatile int32_t *cancel;
 } byoc_context_options_t;
 
 // A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.

@@ -76,6 +76,12 @@ typedef struct byoc_runtime_t {
   // program's alternative runs. Only the host program reads it.
   uint32_t has_devices;
   uint32_t reserved; // 0
+
+  // 1: this run is to end, because its time is over or its caller has cancelled it (byoc_context_options_t.timeout_ms).
+  // A function that takes long may ask now and then, on any thread, and then returns BYOC_CANCELLED, whatever it has
+  // written. It stays 1 until the run has ended. May be NULL itself: runs have no limit; or beyond struct_size. Since
+  // minor 5.
+  int32_t (*is_ending)(void *self);
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

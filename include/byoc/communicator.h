@@ -20,6 +20,9 @@
 // A send may return before or after the other has received: two ranks that send to each other first, and receive then,
 // may wait for each other. A permutation does not.
 //
+// Builds: `create` runs an all_gather of one number from each rank, which says what build its artifact is of, and
+// refuses ranks of different builds. So contexts are made on all ranks at the same place of their order, too.
+//
 // Failures: when a rank has ended, or has left its communicator, every collective of the others that waits for it
 // fails within five seconds, with BYOC_IO and a sentence that names the rank; or the transport ends all ranks, as MPI
 // does. After any failure a communicator stays failed: what the other ranks have done by then is not known.
@@ -110,6 +113,10 @@ typedef struct byoc_collective_t {
   const void *send;       // what this rank sends; NULL where it sends nothing
   // Where this rank receives; NULL where it receives nothing. PERMUTE leaves it as it is on a member that is no target.
   void *receive;
+  // Asked while the communicator waits, on any thread: 1, if the run is to end (byoc_runtime_t.is_ending); the
+  // collective then fails with BYOC_CANCELLED. `waiter` is its argument. NULL: the run has no limit. Since minor 5.
+  int32_t (*is_ending)(void *waiter);
+  void *waiter;
 } byoc_collective_t;
 
 typedef struct byoc_communicator_t {
@@ -128,6 +135,11 @@ typedef struct byoc_communicator_t {
   // begun, even if its run fails. Both may be NULL: then the artifact calls `run` in the place of `end`.
   int32_t (*begin)(void *self, const byoc_collective_t *collective);
   int32_t (*end)(void *self, const byoc_collective_t *collective);
+  // This rank will take part in nothing more: its run was ended early (byoc_context_options_t.timeout_ms), or its
+  // context cannot be made. The communicator fails from now on, and the others' collectives that wait for this rank
+  // fail as if it had ended. What has begun may still be ended. NULL: they wait until this rank's process ends. Since
+  // minor 5.
+  void (*abandon)(void *self);
 } byoc_communicator_t;
 
 // What `byoc run --communicator FILE.so` calls in every rank, once, in the shared object that a user has compiled:

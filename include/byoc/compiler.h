@@ -124,10 +124,12 @@ typedef struct byoc_compiler_entry_t {
   const char *data_folder;
 } byoc_compiler_entry_t;
 
-// All zeros but for struct_size and the model: the defaults. The library reads it during the call only.
+// All zeros but for struct_size and the model: the defaults. The library reads it during the call only. A list has at
+// most 16,384 items, and no text in one is NULL.
 typedef struct byoc_compiler_build_t {
   uint32_t struct_size; // sizeof(byoc_compiler_build_t) of the caller
-  int32_t thread_count; // of the artifact's contexts; costs are measured with as many. 0: all processors, costs with 1
+  // Of the artifact's contexts, up to 256; costs are measured with as many. 0: all processors, costs with 1.
+  int32_t thread_count;
   // The model: a file (ONNX, or a .byoc or .host text), or ONNX in memory.
   const char *model_path; // NULL: it is in memory
   const void *model_data;

@@ -31,7 +31,8 @@ extern "C" {
   X(TOOL, 10, "external tool failed")                                                                                  \
   X(MISMATCH, 11, "results differ")                                                                                    \
   X(CANCELLED, 12, "cancelled")                                                                                        \
-  X(INTERNAL, 13, "internal error")
+  X(INTERNAL, 13, "internal error")                                                                                    \
+  X(TIMED_OUT, 14, "timed out")
 
 #define BYOC_STATUS_CONSTANT(NAME, number, text) BYOC_##NAME = number,
 enum { BYOC_STATUS_LIST(BYOC_STATUS_CONSTANT) };

@@ -298,9 +298,9 @@ def build(
     request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
     request.cost_budget_s, request.queue_count = cost_budget, queues
     if isinstance(threads, int):
-        request.thread_count = threads
+        request.thread_count = native.count_of(threads)
     else:
-        request.plan_threads = (ctypes.c_int32 * max(len(threads), 1))(*threads)
+        request.plan_threads = (ctypes.c_int32 * max(len(threads), 1))(*map(native.count_of, threads))
         request.plan_thread_count = len(threads)
     request.size_price = None if size_price is None else _text(repr(float(size_price)))
     request.stream_axis = _text(stream_axis)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Sequence
 if TYPE_CHECKING:
     from ._compiler import Diagnostic
 
-OK, OUT_OF_MEMORY, CANCELLED = 0, 6, 12
+OK, OUT_OF_MEMORY, CANCELLED, TIMED_OUT = 0, 6, 12, 14
 
 
 class Error(RuntimeError):
@@ -17,6 +17,11 @@ class Error(RuntimeError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a run took longer than the timeout of its context."""
+        return self.status == TIMED_OUT
 
 
 class BuildError(Error):

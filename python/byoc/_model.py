@@ -6,6 +6,7 @@ from __future__ import annotations
 import _ctypes
 import ctypes
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -90,6 +91,8 @@ class _Library:
     because threads of contexts may be in it."""
 
     def __init__(self, path: str, folder: Optional[str]) -> None:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe would wait for its writer
+            raise Error(f"'{path}' is not a regular file, and cannot be loaded", 5)
         with _lock:
             identity = _identity(path)
             if any(other != identity for other in _open.get(path, [])):
@@ -156,10 +159,11 @@ class Model:
         """Targets, plugin versions, CPU features, content hashes."""
         return json.loads(self._table.metadata.decode())
 
-    def context(self, threads: int = 0, max_iterations: int = 0) -> "Context":
+    def context(self, threads: int = 0, max_iterations: int = 0, timeout: float = 0) -> "Context":
         """A new context. `threads`: 0 for what the model was built with, or all processors. `max_iterations`: the most
-        turns of a Loop of a dynamic model; 0: no limit."""
-        return Context(self, threads, max_iterations)
+        turns of a Loop of a dynamic model; 0: no limit. `timeout`: the seconds that a run may take; one that takes longer
+        raises an Error whose `timed_out` is true, and the context runs again; 0: no limit."""
+        return Context(self, threads, max_iterations, timeout)
 
     def run(self, *args: Any, outputs: Optional[Mapping[str, Any]] = None, **named: Any) -> Dict[str, Any]:
         """Context.run, with a context of the thread that calls."""
@@ -196,13 +200,16 @@ def _destroy(library: _Library, handle: Any) -> None:
 class Context:
     """What one thread needs to run a model. Several run at the same time; the constants are shared."""
 
-    def __init__(self, model: Model, threads: int = 0, max_iterations: int = 0) -> None:
+    def __init__(self, model: Model, threads: int = 0, max_iterations: int = 0, timeout: float = 0) -> None:
+        if not timeout >= 0:
+            raise ValueError(f"a timeout is a number of seconds from 0 on, not {timeout}")
         self.model = model
         table = model._table
         options = native.byoc_context_options_t(
             struct_size=ctypes.sizeof(native.byoc_context_options_t),
-            thread_count=threads,
+            thread_count=native.count_of(threads),
             max_iterations=max_iterations,
+            timeout_ms=min(math.ceil(min(timeout, 1e15) * 1000), 2**63),
         )
         handle = ctypes.c_void_p()
         status = table.create(ctypes.byref(options), ctypes.byref(handle))

@@ -37,6 +37,11 @@ class byoc_tensor_info_t(Structure):
     ]
 
 
+def count_of(number: int) -> int:
+    """For an int32_t. One that it does not hold becomes one that is refused like others that are too large."""
+    return min(max(number, -1), 2**31 - 1)
+
+
 class byoc_context_options_t(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -48,6 +53,8 @@ class byoc_context_options_t(Structure):
         ("communicator", c_void_p),
         ("max_iterations", c_uint64),
         ("weights", c_char_p),
+        ("timeout_ms", c_uint64),
+        ("cancel", c_void_p),
     ]
 
 

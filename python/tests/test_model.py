@@ -238,6 +238,45 @@ class Static(InFolder):
         with self.assertRaises(FileNotFoundError):
             byoc.load(self.path("nowhere.so"))
 
+    def test_no_regular_file(self):
+        os.mkfifo(self.path("pipe.so"))
+        for path in (self.path("pipe.so"), self.folder, "/dev/zero"):
+            with self.assertRaisesRegex(byoc.Error, "is not a regular file"):
+                byoc.load(path)
+
+    def test_timeout(self):
+        body = helper.make_graph(
+            [helper.make_node("Identity", ["c"], ["co"]), helper.make_node("Neg", ["v"], ["vo"])],
+            "body",
+            [
+                helper.make_tensor_value_info("i", TensorProto.INT64, []),
+                helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+                helper.make_tensor_value_info("v", TensorProto.FLOAT, [2]),
+            ],
+            [
+                helper.make_tensor_value_info("co", TensorProto.BOOL, []),
+                helper.make_tensor_value_info("vo", TensorProto.FLOAT, [2]),
+            ],
+        )
+        model = make(
+            [helper.make_node("Loop", ["", "go", "x"], ["y"], body=body)],
+            [("go", TensorProto.BOOL, []), ("x", TensorProto.FLOAT, [2])],
+            [("y", TensorProto.FLOAT, [2])],
+        )
+        context = byoc.build(model, target="c").load().context(timeout=0.02)
+        x = np.array([1, 2], np.float32)
+        with self.assertRaisesRegex(byoc.Error, "the run took longer than 20 ms") as raised:
+            context.run(np.array(True), x)
+        self.assertTrue(raised.exception.timed_out)
+        np.testing.assert_array_equal(context.run(np.array(False), x)["y"], x)
+        with self.assertRaises(ValueError):
+            self.model.context(timeout=-1)
+
+    def test_numbers_of_threads(self):
+        for threads in (-1, 257, 2**32 + 1):
+            with self.assertRaisesRegex(byoc.Error, "is not between 0 and 256"):
+                self.model.context(threads=threads)
+
     @unittest.skipIf(torch is None, "this python has no torch")
     def test_torch(self):
         x = torch.randn(2, 4)

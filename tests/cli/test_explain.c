@@ -108,6 +108,21 @@ static void test_a23_declines(void **state) {
                                                               "'first -answer=decline' | grep -c 'gave it back'");
 }
 
+// However many targets give a function back, the next one is asked.
+static void test_70_targets_give_back(void **state) {
+  (void)state;
+  write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
+  byoc_test_shell(
+      0,
+      DEMO("first.relu := Relu(%%x)\nsecond.relu := Relu(%%x)") "byoc build relu.byoc --plan=greedy -v -o relu.so "
+                                                                "--target \"$(for k in $(seq 0 69); do printf 'first "
+                                                                "-answer=decline -level=%%d; ' $k; done) second; c\"");
+  byoc_test_printed("hook of 'second");
+  size_t declined = 0;
+  for (const char *at = byoc_test_output(); (at = strstr(at, "back: the test says so")) != NULL; ++at) ++declined;
+  assert_int_equal(declined, 70);
+}
+
 // A rule by cost is a candidate of a search, and no decline of the greedy placement that the search competes with.
 static void test_17_rules_by_cost(void **state) {
   (void)state;
@@ -383,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_c10_one_node),
       cmocka_unit_test(test_18_9_size_price),
       cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_70_targets_give_back),
       cmocka_unit_test(test_17_rules_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),
       cmocka_unit_test(test_c10_saved_plans),

@@ -162,10 +162,11 @@ static void test_h15_mpi(void **state) {
 static void test_h15_killed_rank(void **state) {
   (void)state;
   write_every_kind();
-  byoc_test_shell(1, "mkfifo pipe && cp x0.npy in0.npy && ln -s pipe in1.npy\n"
-                     "(byoc run --ranks 2 every.so --input x=in%%r.npy; echo $? > code) 2> said &\n"
-                     "sleep 0.5; run=$(pgrep -n -f 'byoc run --ranks 2 every.so' -P $(pgrep -P $! -f 'byoc run'))\n"
-                     "begin=$(date +%%s); kill -9 $run; wait; test $(($(date +%%s) - begin)) -le 5 || exit 9\n"
+  byoc_test_shell(1, "cp x0.npy in0.npy && ln -s /dev/stdin in1.npy\n"
+                     "(sleep 60 | { byoc run --ranks 2 every.so --input x=in%%r.npy; echo $? > code; }) 2> said &\n"
+                     "sleep 0.5; all=$(pgrep -f '^byoc run --ranks 2 every.so --input x=in' | sort -n)\n"
+                     "begin=$(date +%%s); kill -9 $(echo \"$all\" | tail -1); kill $(pgrep -P $! -x sleep)\n"
+                     "wait; test $(($(date +%%s) - begin)) -le 5 || exit 9\n"
                      "cat said; exit $(cat code)");
   byoc_test_printed("rank 1 has died, and rank 0 needs it");
   byoc_test_printed("rank 1 was killed by signal 9");
@@ -178,12 +179,46 @@ static void test_h15_killed_rank(void **state) {
   byoc_test_printed("2 files are given for 3 ranks: one, or one for each");
 }
 
+// Ranks of different models, or of different ways to cut them, refuse each other, over either transport; those that
+// differ in targets only run.
+static void test_ranks_of_different_builds(void **state) {
+  (void)state;
+  static const char model[] = "module {opset_import. = 17} {\\n"
+                              "  constant @w : f32[8,8] = splat %s\\n"
+                              "  func @main(%%%%x : f32[4,8]) -> (%%%%y : f32[4,8]) {\\n"
+                              "    %%%%h = MatMul@13(%%%%x, @w) : f32[4,8]\\n"
+                              "    %%%%y = MatMul@13(%%%%h, @w) : f32[4,8]\\n    return %%%%y\\n  }\\n}\\n";
+  char text[512];
+  for (int k = 0; k < 2; ++k) {
+    (void)snprintf(text, sizeof(text), model, k == 0 ? "1.0" : "2.0");
+    byoc_test_shell(0, "printf '%s' > m%d.byoc", text, k);
+    for (int rank = 0; rank < 2; ++rank) {
+      byoc_test_shell(0, "byoc build m%d.byoc --shard megatron --ranks 2 --rank %d -t c -o m%d_%d.so", k, rank, k,
+                      rank);
+    }
+  }
+  byoc_test_shell(0, "byoc build m0.byoc --shard megatron --ranks 2 --rank 1 -t 'cutlass; c' --plan greedy -o mixed.so "
+                     "&& byoc run --ranks 2 m0_0.so m0_1.so --random && byoc run --ranks 2 m0_0.so mixed.so --random");
+  const char *const ways[] = {"byoc run --ranks 2", "mpirun -n 2 byoc run --communicator mpi.so"};
+  byoc_test_shell(0, "mpicc -shared -fPIC -I " BYOC_TEST_SOURCE_DIR "/include -o mpi.so " BYOC_TEST_SOURCE_DIR
+                     "/communicators/mpi.c");
+  for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); ++w) {
+    assert_int_not_equal(byoc_test_try_shell("timeout 60 %s m0_0.so m1_1.so --random", ways[w]), 124);
+    byoc_test_printed("are of different builds: build all ranks from one model, with the same --shard and --ranks");
+    byoc_test_printed("error: rank 0");
+  }
+  byoc_test_shell(2, "byoc run --ranks 2 m0_0.so m1_1.so --random");
+  byoc_test_printed("error: rank 1");
+  byoc_test_shell(0, "rm *.so *.byoc");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h15_bert),
       cmocka_unit_test(test_h15_gpt2),
       cmocka_unit_test(test_h15_mpi),
       cmocka_unit_test(test_h15_killed_rank),
+      cmocka_unit_test(test_ranks_of_different_builds),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -172,6 +172,53 @@ static void test_headers_compile(void **state) {
   byoc_test_shell(0, "cc -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only user.c");
 }
 
+// Names of outputs that would be no file in the folder, or one that another output has, and one that removes and
+// replaces what lies beside the folder, as a sequence or an empty optional.
+static const char wild_outputs[] =
+    "module {\n"
+    "  func @main(%x : f32[2]) -> (%\"..\" : seq<f32[2]>, %\".\" : f32[2], %\".hidden\" : f32[2], "
+    "%\"a/b\" : f32[2], %\"a:b\" : f32[2], %a_b : f32[2], %A_b : f32[2], %a_b_2 : f32[2], %y : f32[2], "
+    "%\"y.npy\" : seq<f32[2]>, %\"LONG\" : f32[2], %\"LONGo\" : f32[2]) {\n"
+    "    %\"..\" = SequenceConstruct@11(%x, %x) : seq<f32[2]>\n"
+    "    %\".\" = Exp@13(%x) : f32[2]\n"
+    "    %\".hidden\" = Neg@13(%x) : f32[2]\n"
+    "    %\"a/b\" = Abs@13(%x) : f32[2]\n"
+    "    %\"a:b\" = Sin@7(%x) : f32[2]\n"
+    "    %a_b = Cos@7(%x) : f32[2]\n"
+    "    %A_b = Tan@7(%x) : f32[2]\n"
+    "    %a_b_2 = Tanh@13(%x) : f32[2]\n"
+    "    %y = Relu@14(%x) : f32[2]\n"
+    "    %\"y.npy\" = SequenceConstruct@11(%x) : seq<f32[2]>\n"
+    "    %\"LONG\" = Floor@13(%x) : f32[2]\n"
+    "    %\"LONGo\" = Ceil@13(%x) : f32[2]\n"
+    "    return %\"..\", %\".\", %\".hidden\", %\"a/b\", %\"a:b\", %a_b, %A_b, %a_b_2, %y, %\"y.npy\", %\"LONG\", "
+    "%\"LONGo\"\n"
+    "  }\n"
+    "}\n";
+
+static void test_outputs_stay_in_their_folder(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("wild.byoc", wild_outputs, sizeof(wild_outputs) - 1, &diag), &diag);
+  // Those with LONG in them become ones of 300 bytes that differ in the last one only.
+  byoc_test_shell(0,
+                  "n=$(printf '%%0300d' 0 | tr 0 n) && sed -i \"s/LONG/$n/g\" wild.byoc && byoc build wild.byoc --plan "
+                  "greedy --trace -o wild.so && mkdir -p mine/results/__/3 && echo precious | tee mine/0.npy "
+                  "mine/1.npy mine/2.npy mine/results/mine.txt > mine/results/__/note");
+  byoc_test_shell(0, "byoc run wild.so --random --output-dir mine/results && (cd mine && find . -type f -size -10c | "
+                     "sort)");
+  byoc_test_printed("./0.npy\n./1.npy\n./2.npy\n./results/__/note\n./results/mine.txt\n");
+  byoc_test_shell(0, "cat mine/0.npy mine/1.npy mine/2.npy mine/results/mine.txt mine/results/__/note");
+  assert_string_equal(byoc_test_output(), "precious\nprecious\nprecious\nprecious\nprecious\n");
+  byoc_test_shell(0, "cd mine/results && ls -A | sed 's/n*~[0-9a-f]*/long/' && ls -A | tr A-Z a-z | sort | uniq -d");
+  assert_string_equal(byoc_test_output(), "A_b_4.npy\n_.npy\n__\n_hidden.npy\na_b.npy\na_b_2.npy\na_b_2_2.npy\n"
+                                          "a_b_3.npy\nmine.txt\nlong.npy\nlong.npy\ny.npy\ny.npy_2\n");
+  // The same names as those of files that --dump makes.
+  byoc_test_shell(0, "byoc run wild.so --random --dump all=mine/dumped && ls -A mine/dumped | wc -l && ls -A mine");
+  byoc_test_printed("0.npy\n1.npy\n2.npy\ndumped\nresults\n");
+  expect_nothing_owned();
+}
+
 // What the message of a refused model says about each name.
 static void test_names_in_messages(void **state) {
   (void)state;
@@ -270,6 +317,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names_of_a_model),
       cmocka_unit_test(test_headers_compile),
+      cmocka_unit_test(test_outputs_stay_in_their_folder),
       cmocka_unit_test(test_names_in_messages),
       cmocka_unit_test(test_long_names),
       cmocka_unit_test(test_sizes),

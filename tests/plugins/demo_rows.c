@@ -157,7 +157,7 @@ static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1)
                                          .name = "level",
                                          .type = BYOC_OPTION_INT,
                                          .minimum = 0,
-                                         .maximum = 9,
+                                         .maximum = 99,
                                          .default_value = "1",
                                          .help = "a number that the hook reads"},
                                         {.header = BYOC_HEADER(byoc_option_t, 1),

@@ -21,6 +21,7 @@ typedef struct run_options_t {
   const char *file, *entry, *output_directory;
   const char *trace;            // a file, or "-"; NULL: none
   int64_t seed, max_iterations; // 0: no limit
+  double timeout;               // seconds; 0: no limit
   int64_t top;                  // largest elements to print; 0: none
   const char *labels;           // a file with their names; NULL: none
   const char *mean, *scale;     // of pictures, as words; NULL: the default
@@ -36,6 +37,12 @@ typedef struct run_options_t {
 
 static void log_copied_bytes(uint64_t bytes) {
   byoc_log(BYOC_LOG_INFO, "the run copied %llu bytes unchanged", (unsigned long long)bytes);
+}
+
+// Less than a millisecond is one.
+static uint64_t timeout_ms(const run_options_t *options) {
+  const double ms = options->timeout * 1000;
+  return ms >= 1e18 ? (uint64_t)1e18 : ms > 0 && ms < 1 ? 1 : (uint64_t)ms;
 }
 
 static byoc_status_t prepare_inputs(byoc_ports_t *inputs, const run_options_t *options, byoc_diag_t *diag) {
@@ -98,7 +105,8 @@ static byoc_status_t run_artifact(const char *path, const char *model, const run
   const byoc_context_options_t context = {.struct_size = sizeof(context),
                                           .thread_count = (int32_t)options->session.thread_count,
                                           .communicator = options->communicator,
-                                          .max_iterations = (uint64_t)options->max_iterations};
+                                          .max_iterations = (uint64_t)options->max_iterations,
+                                          .timeout_ms = timeout_ms(options)};
   BYOC_RETURN_IF_ERROR(
       byoc_artifact_run_open_with(path, model != NULL ? NULL : options->entry, model, &context, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
@@ -163,6 +171,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   }
   if (status == BYOC_OK) {
     byoc_evaluator_set_max_iterations(evaluation.evaluator, (uint64_t)options->max_iterations);
+    byoc_evaluator_set_stop(evaluation.evaluator, timeout_ms(options), NULL);
     status = byoc_ports_arguments(&inputs, diag, &in);
   }
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
@@ -315,6 +324,8 @@ int byoc_main_run(int argc, char **argv) {
        "threads (default: the artifact's choice; 1 with --evaluate)"},
       {"max-iterations", 0, BYOC_OPT_COUNT, &options.max_iterations, "N",
        "end the run where a Loop begins more turns, if the model's shapes or turns are open (default: no limit)"},
+      {"timeout", 0, BYOC_OPT_SECONDS, &options.timeout, "SECONDS",
+       "end the run if it takes longer, without the time to load and to prepare it (default: no limit)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
        "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},
@@ -343,7 +354,7 @@ int byoc_main_run(int argc, char **argv) {
           "With -v the run's peak of memory and the bytes that it copied are told, as well as what the build does.\n"
           "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
           "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
-          "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
+          "Names are those of the model; in file names '/', ':', dots in front and what is not safe to show "
           "become '_'.\n"
           "A sequence is a folder that holds 0.npy, 1.npy, ...: --input NAME=FOLDER, DIR/NAME. An optional is what it\n"
           "holds; --input NAME= gives an empty one, and of an empty output nothing is saved.\n"

@@ -21,11 +21,12 @@ static bool next_name(const char **cursor, char *name, size_t size) {
 }
 
 byoc_status_t byoc_require_check(const char *required, const byoc_target_list_t *targets, byoc_diag_t *diag) {
-  const char *names[64];
   size_t count = 0;
   byoc_string_t list;
   byoc_string_init(&list, targets->arena.allocator);
-  for (size_t t = 0; t < targets->targets.count && count < 64; ++t) {
+  const char **names = byoc_allocate(targets->arena.allocator, targets->targets.count + 1, sizeof(*names));
+  if (names == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t t = 0; t < targets->targets.count; ++t) {
     names[count++] = targets->targets.data[t]->kind->name;
     byoc_string_appendf(&list, "%s%s", t > 0 ? ", " : "", names[t]);
   }
@@ -46,6 +47,7 @@ byoc_status_t byoc_require_check(const char *required, const byoc_target_list_t 
     status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--require takes targets: %s", list.data);
   }
   byoc_string_deinit(&list);
+  byoc_free(targets->arena.allocator, names);
   return status;
 }
 

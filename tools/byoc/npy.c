@@ -2,11 +2,13 @@
 // Reads and writes NumPy's .npy files.
 #include "npy.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/visible.h"
 #include "core/ir/element.h"
 #include "npy_order.h"
@@ -282,13 +284,57 @@ byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank,
   return write_array(path, descriptor, rank, dims, data, size_bytes, diag);
 }
 
+// File systems take 255 bytes, and there are numbers, endings and marks of temporary files behind the name.
+enum { NAME_BYTES = 160 };
+
+// Replaces the end of a name that is too long, not in the middle of a character.
+static void shorten(const char *tensor, size_t start, byoc_string_t *out) {
+  size_t size = start + NAME_BYTES;
+  while (size > start && ((unsigned char)out->data[size] & 0xc0) == 0x80) size--;
+  out->data[out->size = size] = '\0';
+  byoc_string_appendf(out, "~%016llx", (unsigned long long)byoc_hash_text(tensor));
+}
+
 void byoc_npy_name(const char *tensor, byoc_string_t *out) {
-  const char *end = tensor + strlen(tensor);
+  const char *end = tensor + strlen(tensor), *at = tensor;
+  const size_t start = out->size;
   char shown[BYOC_SHOWN_BYTES];
-  while (tensor < end) {
-    const size_t length = byoc_show_character(tensor, (size_t)(end - tensor), shown);
-    const bool is_same = shown[length] == '\0' && memcmp(shown, tensor, length) == 0;
-    byoc_string_append(out, is_same && *tensor != '/' && *tensor != ':' ? shown : "_");
-    tensor += length;
+  for (; *at == '.'; at++) byoc_string_append(out, "_");
+  while (at < end) {
+    const size_t length = byoc_show_character(at, (size_t)(end - at), shown);
+    const bool is_same = shown[length] == '\0' && memcmp(shown, at, length) == 0;
+    byoc_string_append(out, is_same && *at != '/' && *at != ':' ? shown : "_");
+    at += length;
   }
+  if (tensor == end) byoc_string_append(out, "_");
+  if (!out->failed && out->size - start > NAME_BYTES) shorten(tensor, start, out);
+}
+
+// Notes the names that a tensor's file and folder have where capitals make no difference, unless they are taken.
+static bool take_name(const char *name, byoc_map_t *taken, byoc_string_t *key) {
+  byoc_string_clear(key);
+  byoc_string_append(key, name);
+  for (size_t i = 0; !key->failed && i < key->size; i++) key->data[i] = (char)tolower((unsigned char)key->data[i]);
+  const size_t size = key->size;
+  byoc_string_append(key, ".npy");
+  if (key->failed || byoc_text_map_find(taken, key->data) != NULL) return false;
+  if (!byoc_text_map_put(taken, key->data, taken)) key->failed = true;
+  if (!key->failed) key->data[key->size = size] = '\0';
+  if (!key->failed && byoc_text_map_find(taken, key->data) != NULL) return false;
+  if (!key->failed && !byoc_text_map_put(taken, key->data, taken)) key->failed = true;
+  return !key->failed;
+}
+
+byoc_status_t byoc_npy_unique_name(const char *tensor, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag) {
+  byoc_string_t key;
+  byoc_string_init(&key, byoc_allocator_system());
+  byoc_npy_name(tensor, out);
+  const size_t size = out->size;
+  for (int number = 2; !out->failed && !take_name(out->data, taken, &key) && !key.failed; ++number) {
+    out->data[out->size = size] = '\0';
+    byoc_string_appendf(out, "_%d", number);
+  }
+  const bool failed = out->failed || key.failed;
+  byoc_string_deinit(&key);
+  return failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }

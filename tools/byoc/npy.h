@@ -7,6 +7,7 @@
 #include "byoc/dtype.h"
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
+#include "core/base/map.h"
 #include "core/base/string.h"
 
 typedef struct byoc_npy_t {
@@ -31,8 +32,12 @@ byoc_status_t byoc_npy_pack(byoc_npy_t *array, byoc_dtype_t dtype, byoc_diag_t *
 byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
                              uint64_t size_bytes, byoc_diag_t *diag);
 
-// Appends a tensor's name as the name of its file, without the ending: '/', ':' and what is not safe to show become
-// '_'.
+// Appends a tensor's name as the name of its file, without the ending. It is one part of a path, neither empty nor
+// hidden nor a way to another folder: '/', ':', dots in front and what is not safe to show become '_', and of a long
+// name the beginning is kept, with a hash of all of it.
 void byoc_npy_name(const char *tensor, byoc_string_t *out);
+// The same for several tensors that are saved in one folder, as files or as folders: names that would be one, also
+// where capitals make no difference, are told apart by a number, NAME_2. `taken` is a text map, empty at first.
+byoc_status_t byoc_npy_unique_name(const char *tensor, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_NPY_H_

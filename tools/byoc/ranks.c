@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "core/base/file.h"
 #include "core/runtime/shared_ranks.h"
 
 // ---- processes of this machine ----
@@ -92,6 +93,9 @@ byoc_status_t byoc_ranks_join(const char *path, byoc_rank_body_t body, void *sel
   const char *slash = strchr(path, '/');
   char here[4096];
   (void)snprintf(here, sizeof(here), "%s%s", slash == NULL ? "./" : "", path);
+  if (byoc_file_is_special(here)) { // a pipe would wait for its writer
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "cannot load the communicator: '%s' is not a regular file", path);
+  }
   void *library = dlopen(here, RTLD_NOW | RTLD_GLOBAL);
   if (library == NULL) return byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot load the communicator: %s", dlerror());
   byoc_communicator_entry_t open_communicator = NULL;

@@ -140,19 +140,6 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
 
 // ---- results ----
 
-// Outputs whose files would have one name are told apart by a number: NAME_2.
-static byoc_status_t name_file(const char *port, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag) {
-  byoc_string_clear(out);
-  byoc_npy_name(port, out);
-  const size_t size = out->size;
-  for (int number = 2; !out->failed && byoc_text_map_find(taken, out->data) != NULL; ++number) {
-    out->data[out->size = size] = '\0';
-    byoc_string_appendf(out, "_%d", number);
-  }
-  if (out->failed || !byoc_text_map_put(taken, out->data, taken)) return byoc_diag_out_of_memory(diag);
-  return BYOC_OK;
-}
-
 static byoc_status_t save(const byoc_port_t *port, const char *directory, const char *name, byoc_diag_t *diag) {
   char *stem = byoc_path_join(byoc_allocator_system(), directory, name);
   if (stem == NULL) return byoc_diag_out_of_memory(diag);
@@ -171,7 +158,8 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
   byoc_string_init(&name, byoc_allocator_system());
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < ports->count && status == BYOC_OK; ++i) {
-    status = name_file(ports->items[i].name, &taken, &name, diag);
+    byoc_string_clear(&name);
+    status = byoc_npy_unique_name(ports->items[i].name, &taken, &name, diag);
     if (status == BYOC_OK) status = save(&ports->items[i], directory, name.data, diag);
   }
   byoc_string_deinit(&name);

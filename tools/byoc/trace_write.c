@@ -96,16 +96,10 @@ static void dump_to_folder(byoc_trace_writer_t *writer, const char *key, const b
                            byoc_string_t *out_name) {
   byoc_string_t name;
   byoc_string_init(&name, byoc_allocator_system());
-  byoc_npy_name(key, &name);
-  const size_t size = name.size;
-  for (int number = 2; !name.failed && byoc_text_map_find(&writer->files, name.data) != NULL; ++number) {
-    name.data[name.size = size] = '\0';
-    byoc_string_appendf(&name, "_%d", number);
-  }
-  bool ok = !name.failed && byoc_text_map_put(&writer->files, name.data, writer);
-  byoc_string_append(&name, ".npy");
-  char *path = ok ? byoc_path_join(byoc_allocator_system(), writer->folder, name.data) : NULL;
   byoc_diag_t diag = {0};
+  const bool ok = byoc_npy_unique_name(key, &writer->files, &name, &diag) == BYOC_OK;
+  byoc_string_append(&name, ".npy");
+  char *path = ok && !name.failed ? byoc_path_join(byoc_allocator_system(), writer->folder, name.data) : NULL;
   byoc_status_t status = path != NULL ? byoc_npy_write(path, value->dtype, (int32_t)value->rank, value->dims,
                                                        value->data, size_of(value->dtype, element_count(value)), &diag)
                                       : byoc_diag_out_of_memory(&diag);

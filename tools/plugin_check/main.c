@@ -90,8 +90,8 @@ static byoc_status_t check_names(const byoc_text_items_t *words, const char *opt
     const char *names[128];
     size_t count = 0;
     bool found = false;
-    for (size_t k = 0; k < check_rule_count && count < 128; ++k) {
-      names[count++] = check_rules[k].id;
+    for (size_t k = 0; k < check_rule_count; ++k) {
+      if (count < sizeof(names) / sizeof(names[0])) names[count++] = check_rules[k].id;
       found = found || names_rule(words->items[i], &check_rules[k]);
     }
     if (found) continue;

@@ -30,9 +30,22 @@ __attribute__((cold, noinline)) static int32_t refuse_type(byoc_frame_t *frame, 
                          want);
 }
 
+static int32_t check_texts(byoc_frame_t *frame, const byoc_argument_t *argument, uint64_t count, const char *name) {
+  const char *const *texts = argument->data;
+  for (uint64_t i = 0; i < count; i++) {
+    if (texts[i] != NULL) continue;
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "text %llu of the input '%s' is NULL", (unsigned long long)i,
+                           name);
+  }
+  return BYOC_OK;
+}
+
 int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port) {
   if (argument->kind != BYOC_ARGUMENT_TENSOR) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is not a tensor", port->name);
+  }
+  if (argument->dims == NULL && argument->rank > 0) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the dimensions of the input '%s' are NULL", port->name);
   }
   bool fits = argument->dtype == port->dtype && argument->rank <= BYOC_CELL_MAX_RANK;
   fits = fits && (port->rank == BYOC_ARGUMENT_ANY_RANK || port->rank == argument->rank);
@@ -52,7 +65,8 @@ int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *ar
   if (argument->data == NULL && !is_empty) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is NULL", port->name);
   }
-  return BYOC_OK;
+  if (argument->dtype != BYOC_DTYPE_STRING || is_empty) return BYOC_OK;
+  return check_texts(frame, argument, (uint64_t)count / 64, port->name);
 }
 
 static int32_t import_tensor(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port,
@@ -85,6 +99,9 @@ static int32_t import(byoc_frame_t *frame, const byoc_argument_t *argument, cons
   if (kind == BYOC_ARGUMENT_OPTIONAL && argument->count > 1) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is an optional with %llu items", port->name,
                            (unsigned long long)argument->count);
+  }
+  if (argument->items == NULL && argument->count > 0) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the items of the input '%s' are NULL", port->name);
   }
   byoc_cell_t *cell = byoc_cell_create_container(frame, kind, argument->count);
   if (cell == NULL) return byoc_frame_out_of_memory(frame);

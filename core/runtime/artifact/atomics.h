@@ -5,9 +5,11 @@
 #define BYOC_CORE_RUNTIME_ARTIFACT_ATOMICS_H_
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #if defined(__STDC_NO_ATOMICS__)
 typedef bool byoc_atomic_bool_t;
+typedef int32_t byoc_atomic_status_t;
 typedef const void *byoc_atomic_pointer_t;
 #define atomic_load(place)                            (*(place))
 #define atomic_load_explicit(place, order)            (*(place))
@@ -23,6 +25,7 @@ static inline bool byoc_exchange(bool *place, bool value) {
 #include <stdatomic.h>
 typedef atomic_uint byoc_atomic_bool_t; // RISC-V exchanges words, and bytes only by a library
 typedef _Atomic(const void *) byoc_atomic_pointer_t;
+typedef _Atomic(int32_t) byoc_atomic_status_t;
 #endif
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_ATOMICS_H_

@@ -117,6 +117,8 @@ int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtyp
 int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t element, int64_t expected);
 
 // ---- symbols ----
+// What an operator says that cannot make a result of the sizes that it is given.
+#define BYOC_SIZE_DOES_NOT_FIT (-INT64_MAX)
 // Sets `symbols` from the elements of an i64 tensor; refuses negative values, naming `origin`.
 int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
                         uint32_t count);

@@ -61,6 +61,10 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
 int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
                         uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
+    if (elements[i] == BYOC_SIZE_DOES_NOT_FIT) {
+      return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s: the sizes that it is given do not fit its operands",
+                             origin);
+    }
     if (elements[i] < 0) {
       return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s asks for a negative size: %lld", origin,
                              (long long)elements[i]);

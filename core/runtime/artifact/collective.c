@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 __attribute__((format(printf, 3, 4))) static int32_t refuse(const byoc_call_t *call, int32_t status, const char *format,
@@ -57,6 +58,11 @@ static int32_t run(const byoc_communicator_t *communicator, const byoc_collectiv
                                                : communicator->end(communicator->self, c);
 }
 
+static int32_t (*ending_of(const byoc_runtime_t *runtime))(void *) {
+  const size_t known = offsetof(byoc_runtime_t, is_ending) + sizeof(runtime->is_ending);
+  return runtime->struct_size >= known ? runtime->is_ending : NULL;
+}
+
 int32_t byoc_collective_call(const byoc_collective_call_t *what, const byoc_call_t *call) {
   const byoc_communicator_t *communicator = call->runtime->communicator;
   const int32_t rank = communicator != NULL ? communicator->rank : 0,
@@ -91,7 +97,9 @@ int32_t byoc_collective_call(const byoc_collective_call_t *what, const byoc_call
                                .root = what->root,
                                .targets = what->targets,
                                .send = in != NULL ? in->data : NULL,
-                               .receive = receives ? out->data : NULL};
+                               .receive = receives ? out->data : NULL,
+                               .is_ending = ending_of(call->runtime),
+                               .waiter = call->runtime->self};
   const size_t bytes = (size_t)out_count * (byoc_dtype_bits(c.dtype) / 8);
   int32_t status = BYOC_OK;
   if (communicator == NULL) run_alone(what, &c, bytes);
@@ -136,6 +144,52 @@ static const char *pass_on_error(void *self) {
 void byoc_collectives_settle(byoc_collectives_t *collectives) {
   if (collectives->has_begun) (void)pass_on_end(collectives, &collectives->begun);
 }
+
+void byoc_collectives_abandon(byoc_collectives_t *collectives) {
+  const byoc_communicator_t *transport = collectives->transport;
+  if (transport == NULL) return;
+  const bool can = transport->struct_size >= offsetof(byoc_communicator_t, abandon) + sizeof(transport->abandon);
+  if (can && transport->abandon != NULL) transport->abandon(transport->self);
+}
+
+// ---- builds ----
+
+static int32_t out_of_memory(char *message, size_t size) {
+  (void)snprintf(message, size, "out of memory");
+  return BYOC_OUT_OF_MEMORY;
+}
+
+int32_t byoc_collectives_compare_builds(byoc_collectives_t *collectives, uint64_t build, char *message, size_t size) {
+  const byoc_communicator_t *transport = collectives->transport;
+  if (transport == NULL || transport->size < 2) return BYOC_OK;
+  uint64_t *builds = calloc((size_t)transport->size, sizeof(*builds));
+  if (builds == NULL) return out_of_memory(message, size);
+  const byoc_collective_t c = {.struct_size = sizeof(c),
+                               .kind = BYOC_ALL_GATHER,
+                               .dtype = BYOC_DTYPE_U64,
+                               .count = 1,
+                               .stride = 1,
+                               .members = transport->size,
+                               .send = &build,
+                               .receive = builds};
+  int32_t status = transport->run(transport->self, &c);
+  if (status != BYOC_OK) {
+    (void)snprintf(message, size, "comparing the builds of the ranks: %s", transport->last_error(transport->self));
+  }
+  for (int32_t r = 1; r < transport->size && status == BYOC_OK; r++) {
+    if (builds[r] == builds[0]) continue;
+    (void)snprintf(
+        message, size,
+        "rank 0 (build %016llx) and rank %d (build %016llx) are of different builds: build all ranks from one "
+        "model, with the same --shard and --ranks",
+        (unsigned long long)builds[0], (int)r, (unsigned long long)builds[r]);
+    status = BYOC_INVALID_ARGUMENT;
+  }
+  free(builds);
+  return status;
+}
+
+// ---- a context's communicator ----
 
 static int32_t check(const byoc_communicator_t *communicator, uint32_t rank_count, int32_t rank, char *message,
                      size_t size) {

@@ -62,5 +62,11 @@ int32_t byoc_collectives_init(byoc_collectives_t *collectives, const byoc_commun
                               char *message, size_t size);
 // Behind a run that has failed: waits for the collective that has begun, because the transport may use its tensors.
 void byoc_collectives_settle(byoc_collectives_t *collectives);
+// This rank takes part in nothing more: the others are told, if the transport can.
+void byoc_collectives_abandon(byoc_collectives_t *collectives);
+// Where there are several ranks: compares the hash of what this program was built from with theirs, by one collective.
+// BYOC_OK; BYOC_INVALID_ARGUMENT if they differ, with a sentence that is the same on all ranks; BYOC_OUT_OF_MEMORY; or
+// the status of the transport.
+int32_t byoc_collectives_compare_builds(byoc_collectives_t *collectives, uint64_t build, char *message, size_t size);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_COLLECTIVE_H_

@@ -82,6 +82,17 @@ static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argume
   if (count > 0) context->user_pool.parallel_for(context->user_pool.self, body, argument, count, grain);
 }
 
+// Of kernels of target c, in a context whose runs may end early.
+static void run_in_parts(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  byoc_model_context_t *context = self;
+  byoc_parts_t parts = {.stop = &context->stop, .body = body, .argument = argument, .grain = grain};
+  context->shared.runtime.parallel_for(self, byoc_stop_run_parts, &parts, count, grain);
+}
+
+static int32_t is_ending(void *self) {
+  return byoc_stop_status(&((byoc_model_context_t *)self)->stop) != BYOC_OK;
+}
+
 static int32_t check_processor(const byoc_model_t *model, char *message, uint64_t size) {
   const char *name = model->artifact->model_name;
   return model->level_count > 0 ? byoc_model_check_levels(name, model->levels, model->level_count, message, size)
@@ -155,8 +166,10 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
-    if (context->user_pool.parallel_for == NULL || context->user_pool.thread_count < 1) {
-      return create_error(BYOC_INVALID_ARGUMENT, "the thread pool needs parallel_for and at least one thread");
+    const int32_t count = context->user_pool.thread_count;
+    if (context->user_pool.parallel_for == NULL || count < 1 || count > BYOC_MODEL_MAX_THREADS) {
+      return create_error(BYOC_INVALID_ARGUMENT, "the thread pool needs parallel_for and 1 to %d threads; it has %d",
+                          BYOC_MODEL_MAX_THREADS, (int)count);
     }
     runtime->thread_count = context->user_pool.thread_count;
     runtime->parallel_for = run_in_user_pool;
@@ -177,6 +190,16 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
   }
   runtime->thread_count = count;
   return BYOC_OK;
+}
+
+static void set_up_stop(byoc_model_context_t *context, const byoc_context_options_t *options) {
+  context->stop.timeout_ms = options->timeout_ms;
+  context->stop.cancel = options->cancel;
+  if (!byoc_stop_is_set(&context->stop)) return;
+  context->shared.stop = &context->stop;
+  context->shared.runtime.is_ending = is_ending;
+  context->in_parts = context->shared.runtime;
+  context->in_parts.parallel_for = run_in_parts;
 }
 
 static bool allocate_parts(byoc_model_context_t *context) {
@@ -214,7 +237,8 @@ static int32_t set_up_frame(byoc_model_context_t *context, const byoc_context_op
 }
 
 // Fills in the calls by the generated tables, with pointers into this context's workspace.
-static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
+static void fill_calls(byoc_model_context_t *own, const byoc_model_t *model) {
+  byoc_context_t *context = &own->shared;
   memcpy(context->tensors, model->tensors, model->tensor_count * sizeof(*context->tensors));
   for (uint32_t i = 0; i < model->place_count; i++) {
     context->tensors[model->places[i].tensor].data = context->workspace + model->places[i].offset_bytes;
@@ -226,7 +250,7 @@ static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
         .input_count = from->input_count,
         .output_count = from->output_count,
         .tensors = context->tensors + from->first_tensor,
-        .runtime = &context->runtime,
+        .runtime = from->is_kernel && context->stop != NULL ? &own->in_parts : &context->runtime,
         .workspace = from->workspace_size_bytes > 0 ? context->workspace + from->workspace_offset : NULL,
         .workspace_size_bytes = from->workspace_size_bytes,
     };
@@ -276,6 +300,15 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   if (status == BYOC_OK) return BYOC_OK;
   context->shared.instances[index] = NULL;
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
+}
+
+// The last thing that can fail, so that a rank that cannot be made has said so.
+static int32_t compare_builds(byoc_model_context_t *context) {
+  char message[512];
+  if (context->model->rank_count < 2) return BYOC_OK;
+  const int32_t status =
+      byoc_collectives_compare_builds(&context->collectives, context->model->rank_build, message, sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
 static int32_t open_devices(byoc_model_context_t *context, const byoc_context_options_t *options) {
@@ -333,7 +366,8 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   if (status == BYOC_OK) status = set_up_runtime(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context, &known);
   if (status != BYOC_OK) goto cleanup;
-  fill_calls(&context->shared, model);
+  set_up_stop(context, &known);
+  fill_calls(context, model);
   for (uint32_t i = 0; i < model->setup_count && status == BYOC_OK; i++) {
     status = model->setups[i].function(&context->shared.runtime);
     if (status != BYOC_OK) {
@@ -342,6 +376,11 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   }
   for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
   if (status == BYOC_OK && model->on_devices != NULL) status = open_devices(context, &known);
+  if (status == BYOC_OK) {
+    status = compare_builds(context);
+  } else {
+    byoc_collectives_abandon(&context->collectives);
+  }
   if (status != BYOC_OK) goto cleanup;
   context->reason[0] = '\0';
   *out_context = &context->shared;

@@ -10,6 +10,7 @@
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/overlap.h"
 #include "core/runtime/artifact/pace.h"
+#include "core/runtime/artifact/stop.h"
 
 typedef struct byoc_kept_t byoc_kept_t;
 
@@ -21,6 +22,8 @@ typedef struct byoc_model_context_t {
   byoc_pace_t pace;
   bool minds_others; // this run leaves out threads that do not repay themselves beside other programs
   byoc_crowd_t crowd;
+  byoc_stop_t stop;
+  byoc_runtime_t in_parts;    // for kernels of target c, where `stop` is set
   uint32_t fork_generation;   // of the process that made it
   byoc_atomic_bool_t used;    // by a run
   byoc_atomic_bool_t misused; // a second thread came while it was used

@@ -21,6 +21,7 @@
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
   uint32_t first_tensor, input_count, output_count;
+  uint32_t is_kernel;                              // of target c: its loops may be run in parts
   uint64_t workspace_offset, workspace_size_bytes; // scratch in the context's workspace; size 0: none
 } byoc_model_call_t;
 
@@ -86,6 +87,7 @@ typedef struct byoc_model_t {
   const byoc_places_t *on_devices; // what it has on devices; NULL: nothing
   uint32_t rank_count;             // that it was built for; 0: it does not say
   int32_t rank;                    // which one it is
+  uint64_t rank_build;             // a hash of what all ranks were built from; 0: unknown
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.
@@ -98,6 +100,7 @@ struct byoc_context_t {
   byoc_frame_t frame;        // cells of a dynamic model; results of run_arguments; texts
   byoc_observer_t *observer; // of the run, read only by code that was generated for it; NULL: nobody watches
   byoc_devices_t *devices;   // NULL: the model has none
+  struct byoc_stop_t *stop;  // NULL: nothing ends a run early
 };
 
 // The entries of byoc_artifact_t, with the model as an argument.
@@ -134,6 +137,8 @@ uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL
 void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
+// Whether the run is to end, for a context with `stop`: BYOC_OK, BYOC_TIMED_OUT or BYOC_CANCELLED.
+int32_t byoc_model_stopped(byoc_context_t *context);
 // In front of a run of an engine, whose library may have threads of its own: workers that wait for a loop of this
 // context sleep until there is one, and leave their processors to those threads.
 void byoc_model_rest(byoc_context_t *context);

@@ -26,6 +26,7 @@ static int32_t enter(byoc_model_context_t *context) {
     return BYOC_INVALID_ARGUMENT;
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
+  if (context->shared.stop != NULL) byoc_stop_begin(&context->stop);
   const bool has_libraries = model->engine_count + model->setup_count > 0 || context->shared.devices != NULL;
   if (context->fork_generation == byoc_model_fork_generation() || !has_libraries) return BYOC_OK;
   (void)snprintf(context->error, sizeof(context->error),
@@ -108,10 +109,23 @@ static int32_t end_failed(byoc_model_context_t *context, int32_t status) {
   return status;
 }
 
+// A model with ports needs the arrays of them.
+static int32_t check_arrays(byoc_model_context_t *context, const void *inputs, const void *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  const bool lacks_inputs = inputs == NULL && artifact->input_count > 0;
+  if (!lacks_inputs && (outputs != NULL || artifact->output_count == 0)) return BYOC_OK;
+  (void)snprintf(context->error, sizeof(context->error), "`%s` is NULL, and the model '%s' has %u of them",
+                 lacks_inputs ? "inputs" : "outputs", artifact->model_name,
+                 (unsigned)(lacks_inputs ? artifact->input_count : artifact->output_count));
+  leave(context);
+  return BYOC_INVALID_ARGUMENT;
+}
+
 static int32_t begin(byoc_model_context_t *context, const void *const *inputs, void *const *outputs) {
   // Nobody else has the array that run_arguments made.
   bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
   int32_t status = is_own ? BYOC_OK : enter(context);
+  if (status == BYOC_OK) status = check_arrays(context, inputs, outputs);
   if (status != BYOC_OK || were_checked(context, inputs, outputs)) return status;
   status = check_buffers(context, inputs, outputs);
   if (status != BYOC_OK) leave(context);
@@ -166,8 +180,24 @@ int32_t byoc_model_end(byoc_context_t *shared) {
   return BYOC_OK;
 }
 
+int32_t byoc_model_stopped(byoc_context_t *shared) {
+  return byoc_stop_status(shared->stop);
+}
+
+// A kernel that was told to end has not said why, and a collective has said that it was.
+static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
+  if (context->shared.stop == NULL) return status;
+  if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
+  const int32_t found = byoc_stop_status(&context->stop);
+  if (found == BYOC_OK) return status;
+  byoc_stop_explain(&context->stop, found, context->reason, sizeof(context->reason));
+  byoc_collectives_abandon(&context->collectives);
+  return found;
+}
+
 int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  status = explain_stop(context, status);
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  byoc_model_reason(context, status));
   context->reason[0] = '\0'; // the next failure has its own reason
@@ -346,6 +376,7 @@ int32_t byoc_model_run_observed(byoc_context_t *shared, const byoc_argument_t *i
                                 byoc_observer_t *observer) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = enter(context);
+  if (status == BYOC_OK) status = check_arrays(context, inputs, outputs);
   if (status != BYOC_OK) return status;
   shared->observer = observer;
   context->reason[0] = '\0';
@@ -375,6 +406,7 @@ int32_t byoc_model_run_with(byoc_context_t *shared, const byoc_argument_t *input
                             const byoc_run_options_t *options) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = enter(context);
+  if (status == BYOC_OK) status = check_arrays(context, inputs, outputs);
   if (status != BYOC_OK) return status;
   byoc_run_options_t known = {.struct_size = sizeof(known)};
   if (options != NULL) {

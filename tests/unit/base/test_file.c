@@ -103,6 +103,31 @@ static void reading_fails_with_the_path(void **state) {
   assert_null(data);
 }
 
+// Opening one waited for somebody who writes into it. What a process is given as its standard input is read.
+static void named_pipes_are_refused(void **state) {
+  (void)state;
+  byoc_file_view_t view;
+  char *data = NULL;
+  size_t size = 0;
+  byoc_diag_t diag = {0};
+  assert_int_equal(mkfifo("pipe", 0600), 0);
+  byoc_test_error(byoc_file_view_open("pipe", &diag, &view), BYOC_INVALID_DATA, &diag, "it is a named pipe");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_file_read("pipe", byoc_allocator_system(), &diag, &data, &size), BYOC_INVALID_DATA, &diag,
+                  "it is a named pipe");
+  byoc_diag_clear(&diag);
+  int fds[2];
+  char path[40];
+  assert_int_equal(pipe(fds), 0);
+  snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
+  assert_int_equal(write(fds[1], "text", 4), 4);
+  assert_int_equal(close(fds[1]), 0);
+  byoc_test_ok(byoc_file_read(path, byoc_allocator_system(), &diag, &data, &size), &diag);
+  assert_string_equal(data, "text");
+  byoc_free(byoc_allocator_system(), data);
+  assert_int_equal(close(fds[0]), 0);
+}
+
 // Reading went on until no memory was left.
 static void devices_without_end_are_refused(void **state) {
   (void)state;
@@ -552,6 +577,7 @@ int main(void) {
       in_a_folder(views),
       in_a_folder(cut_files_end_a_tool_with_a_sentence),
       in_a_folder(reading_fails_with_the_path),
+      in_a_folder(named_pipes_are_refused),
       cmocka_unit_test(devices_without_end_are_refused),
       in_a_folder(mode_obeys_the_umask),
       in_a_folder(links_stay_links),

@@ -42,6 +42,44 @@ static void symbols(void **state) {
   close_model(&m);
 }
 
+// Sizes of Col2Im that contradict its operand ended never, or gave numbers.
+static void sizes_of_blocks(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[1,4,9], %image : i64[2], %block : i64[2]) -> (%y : f32[1,?1,?2,?3])",
+                  "    %y = Col2Im@18(%x, %image, %block) : f32[1,?1,?2,?3]\n    return %y"),
+             &m);
+  const int64_t x_dims[3] = {1, 4, 9}, two[1] = {2}, most = INT64_MAX;
+  const int64_t rows[][4] = {{4, 4, 1, 4},
+                             {4, 4, 2, 3},
+                             {4, 4, 0, 2},
+                             {4, 4, -1, -4},
+                             {3, 3, 2, 2},
+                             {most, 4, 2, 2},
+                             {-4, 4, 2, 2},
+                             {4, 4, most, 2},
+                             {4, 4, 1ll << 40, -1},
+                             {most, most, most, most},
+                             {4, 4, 1ll << 32, 1ll << 32}};
+  float x[36];
+  for (int i = 0; i < 36; ++i) x[i] = (float)i;
+  int64_t image[2] = {4, 4}, block[2] = {2, 2};
+  const byoc_argument_t inputs[3] = {floats(3, x_dims, x), tensor(BYOC_DTYPE_I64, 1, two, image),
+                                     tensor(BYOC_DTYPE_I64, 1, two, block)};
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(results[0].dims[1] == 1 && results[0].dims[2] == 4 && at(&results[0], 0) == 0 &&
+              at(&results[0], 1) == 10);
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    memcpy(image, rows[i], sizeof(image));
+    memcpy(block, rows[i] + 2, sizeof(block));
+    run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "");
+  }
+  image[0] = image[1] = 4, block[0] = 1, block[1] = 4;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "the sizes that it is given do not fit its operands");
+  close_model(&m);
+}
+
 // The axes that are not there were read.
 static void squeezes_without_axes(void **state) {
   (void)state;
@@ -752,6 +790,8 @@ int main(void) {
       cmocka_unit_test(symbols),
       cmocka_unit_test(casts_bits_of_open_sizes),
       cmocka_unit_test(refuses_images_that_are_not_there),
+
+      cmocka_unit_test(sizes_of_blocks),
       cmocka_unit_test(squeezes_without_axes),
       cmocka_unit_test(broadcasts_open_sizes),
       cmocka_unit_test(loops),

@@ -121,6 +121,46 @@ static void test_h15_mesh(void **state) {
   host_model_close(&m);
 }
 
+// The run of a rank is ended by its caller: the other one, which goes on, is let go, both ways.
+static int run_ended(void *self, const byoc_communicator_t *c) {
+  host_model_t *m = self;
+  const bool is_compiled = m->runtime.thread_count == 1;
+  byoc_diag_t diag = {0};
+  byoc_context_t *context = NULL;
+  const volatile int32_t cancel = c->rank == 0;
+  const byoc_context_options_t options = {.struct_size = sizeof(options), .communicator = c, .cancel = &cancel};
+  const float x[4] = {0};
+  const byoc_argument_t input = host_model_tensor(BYOC_DTYPE_F32, 1, four, x);
+  byoc_argument_t results[HOST_MODEL_RESULTS];
+  const char *said = diag.message;
+  int32_t status = BYOC_OK;
+  if (is_compiled) {
+    BYOC_RANK_CHECK(c, m->artifact.table->create(&options, &context) == BYOC_OK);
+    status = m->artifact.table->run_arguments(context, &input, results);
+    said = m->artifact.table->last_error(context);
+  } else {
+    BYOC_RANK_CHECK(c, byoc_evaluator_set_communicator(m->evaluator, c, &diag) == BYOC_OK);
+    byoc_evaluator_set_stop(m->evaluator, 0, &cancel);
+    status = byoc_evaluator_run_arguments(m->evaluator, &input, results, &diag);
+  }
+  BYOC_RANK_CHECK(c, status == (c->rank == 0 ? BYOC_CANCELLED : BYOC_IO));
+  BYOC_RANK_CHECK(c, strstr(said, c->rank == 0 ? "the caller cancelled the run" : "rank 0 has failed, and rank 1") !=
+                         NULL);
+  m->artifact.table->destroy(context);
+  return 0;
+}
+
+static void test_a_run_that_is_ended(void **state) {
+  (void)state;
+  host_model_t m;
+  host_model_open(&m, every_kind, "place-lifetimes,plan-memory");
+  for (int32_t way = 0; way < 2; ++way) {
+    m.runtime.thread_count = way;
+    byoc_test_run_ranks(2, run_ended, &m, NULL);
+  }
+  host_model_close(&m);
+}
+
 // A rank fails in the same words both ways.
 static int run_failing(void *self, const byoc_communicator_t *c) {
   host_model_t *m = self;
@@ -286,6 +326,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h15_every_collective),
       cmocka_unit_test(test_h15_mesh),
+      cmocka_unit_test(test_a_run_that_is_ended),
       cmocka_unit_test(test_h15_killed_rank),
       cmocka_unit_test(test_h15_a_failed_run_ends_what_has_begun),
       cmocka_unit_test(test_h15_communicators_that_do_not_fit),

@@ -466,6 +466,92 @@ static void test_roi_align_of_many_channels(void **state) {
   ops_done(&run);
 }
 
+// A plane that rises evenly, 0 beyond one element outside.
+static float roi_place(float row, float column, int height, int width) {
+  if (row < -1 || row > (float)height || column < -1 || column > (float)width) return 0;
+  row = fminf(fmaxf(row, 0), (float)(height - 1));
+  column = fminf(fmaxf(column, 0), (float)(width - 1));
+  return column + 10 * row + 1;
+}
+
+// Regions that are larger than the image take as many samples as their size says; those far outside count as 0 without
+// a visit, so that even the largest region ends at once. One that is no finite number gives none.
+static void test_roi_align_of_large_regions(void **state) {
+  (void)state;
+  enum { H = 5, W = 7, REGIONS = 6 };
+  static const float rois[REGIONS][4] = {{-40, -30, 61, 50},    {2, 1, 300, 4},      {-1e4f, -3, 6, 9},
+                                         {-3e37f, 0, 3e37f, 5}, {0, 0, INFINITY, 4}, {NAN, 0, 3, 3}};
+  static const int64_t images[REGIONS] = {0};
+  float x[H * W], rows[2], columns[2];
+  for (int i = 0; i < H * W; ++i) x[i] = (float)(i % W + 10 * (i / W) + 1);
+  for (int max = 0; max < 2; ++max) {
+    char text[400];
+    snprintf(text, sizeof(text),
+             "module {\n  func @main(%%x : f32[1,1,5,7], %%r : f32[6,4], %%i : i64[6]) -> (%%y : ?) {\n"
+             "    %%y = RoiAlign@16(%%x, %%r, %%i) {mode = \"%s\", output_height = 2, output_width = 2, "
+             "coordinate_transformation_mode = \"output_half_pixel\"} : ?\n    return %%y\n  }\n}\n",
+             max ? "max" : "avg");
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x, rois, images}, &run);
+    const float *y = ops_result(&run, 0);
+    for (int r = 0; r < 3; ++r) {
+      columns[0] = rois[r][0], columns[1] = fmaxf(rois[r][2] - rois[r][0], 1) / 2;
+      rows[0] = rois[r][1], rows[1] = fmaxf(rois[r][3] - rois[r][1], 1) / 2;
+      const int down = (int)ceilf(rows[1]), across = (int)ceilf(columns[1]);
+      for (int i = 0; i < 4; ++i) {
+        double sum = 0;
+        float most = -INFINITY;
+        for (int k = 0; k < down * across; ++k) {
+          const float row = rows[0] + ((float)(i / 2) + ((float)(k / across) + 0.5f) / (float)down) * rows[1];
+          const float column =
+              columns[0] + ((float)(i % 2) + ((float)(k % across) + 0.5f) / (float)across) * columns[1];
+          sum += roi_place(row, column, H, W);
+          most = fmaxf(most, roi_place(row, column, H, W));
+        }
+        const double expected = sum / (down * across);
+        if (!max && fabs(y[r * 4 + i] - expected) > 1e-3 * (expected + 1)) fail_msg("region %d: %g", r, y[r * 4 + i]);
+        if (max && (y[r * 4 + i] > most || (most == 0) != (y[r * 4 + i] == 0))) fail_msg("region %d of max", r);
+      }
+    }
+    for (int i = 0; i < 4; ++i) assert_true(y[3 * 4 + i] >= 0 && y[3 * 4 + i] < 1e-6f + (float)max * 100);
+    for (int i = 16; i < 24; ++i) assert_true(isnan(y[i]));
+    ops_done(&run);
+  }
+}
+
+// Samples that offsets move far outside count as 0; not-a-number stays.
+static void test_deform_conv_far_outside(void **state) {
+  (void)state;
+  static const float far[] = {1e9f, -1e9f, 1e19f, -1e19f, 3e38f, INFINITY, -INFINITY, NAN};
+  static const float w[4] = {1, 1, 1, 1}, x[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  for (size_t k = 0; k < sizeof far / sizeof *far; ++k) {
+    float offsets[8 * 4];
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; ++i) offsets[i] = far[k];
+    ops_run_t run;
+    ops_run("module {\n  func @main(%x : f32[1,1,3,3], %w : f32[1,1,2,2], %o : f32[1,8,2,2]) -> (%y : ?) {\n"
+            "    %y = DeformConv@19(%x, %w, %o) : ?\n    return %y\n  }\n}\n",
+            (const void *const[]){x, w, offsets}, &run);
+    const float *y = ops_result(&run, 0);
+    for (int i = 0; i < 4; ++i) assert_true(isnan(far[k]) ? isnan(y[i]) : y[i] == 0);
+    ops_done(&run);
+  }
+}
+
+// Corners far outside do not overflow.
+static void test_max_roi_pool_far_outside(void **state) {
+  (void)state;
+  static const float x[4] = {1, 2, 3, 4};
+  static const float rois[3][5] = {
+      {0, -3e38f, -3e38f, 3e38f, 3e38f}, {0, -INFINITY, 0, INFINITY, 1}, {0, 1e19f, 0, 1, 1}};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,1,2,2], %r : f32[3,5]) -> (%y : ?) {\n"
+          "    %y = MaxRoiPool@1(%x, %r) {pooled_shape = [1, 1]} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x, rois}, &run);
+  const float *y = ops_result(&run, 0);
+  assert_true(y[0] == 4 && y[1] == 4 && y[2] == 0);
+  ops_done(&run);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_conv),
@@ -482,6 +568,9 @@ int main(void) {
       cmocka_unit_test(test_global_pools),
       cmocka_unit_test(test_im2col),
       cmocka_unit_test(test_roi_align_of_many_channels),
+      cmocka_unit_test(test_roi_align_of_large_regions),
+      cmocka_unit_test(test_deform_conv_far_outside),
+      cmocka_unit_test(test_max_roi_pool_far_outside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

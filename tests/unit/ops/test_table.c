@@ -128,6 +128,31 @@ static void test_find(void **state) {
   assert_null(byoc_op_at(byoc_op_count()));
 }
 
+// Every row of every family is found, however many there are.
+#define BYOC_OP_FAMILY(name)                                                                                           \
+  extern const byoc_op_t byoc_ops_##name[];                                                                            \
+  extern const size_t byoc_ops_##name##_count;
+#include "core/ops/families.def"
+#undef BYOC_OP_FAMILY
+
+static size_t find_rows(const byoc_op_t *rows, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (byoc_op_find(rows[i].domain, rows[i].name, rows[i].since_version) != &rows[i]) {
+      fail_msg("%s %d is not found", rows[i].name, rows[i].since_version);
+    }
+  }
+  return count;
+}
+
+static void test_no_row_is_dropped(void **state) {
+  (void)state;
+  size_t count = 0;
+#define BYOC_OP_FAMILY(name) count += find_rows(byoc_ops_##name, byoc_ops_##name##_count);
+#include "core/ops/families.def"
+#undef BYOC_OP_FAMILY
+  assert_int_equal(byoc_op_count(), count);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_each_row_has_one_definition),
@@ -137,6 +162,7 @@ int main(void) {
       cmocka_unit_test(test_work),
       cmocka_unit_test(test_what_moves_data),
       cmocka_unit_test(test_find),
+      cmocka_unit_test(test_no_row_is_dropped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

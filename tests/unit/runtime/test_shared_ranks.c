@@ -340,6 +340,49 @@ static int refusals(void *self, const byoc_communicator_t *c) {
   return 0;
 }
 
+// A rank gives up; the one that waits for it fails, and is told who it was. What it began may still be ended.
+static int one_gives_up(void *self, const byoc_communicator_t *c) {
+  (void)self;
+  static float block[1 << 18], all[4 << 18];
+  byoc_collective_t x = of(BYOC_ALL_GATHER, 1 << 18, c, block, all);
+  if (c->rank == 0) {
+    CHECK(c->begin(c->self, &x) == BYOC_OK);
+    c->abandon(c->self);
+    (void)c->end(c->self, &x); // the others may have been quicker
+    CHECK(call(c, &x) == BYOC_CANCELLED);
+    CHECK(says(c, "the run of rank 0 was ended early"));
+    return 0;
+  }
+  int32_t status = BYOC_OK;
+  while (status == BYOC_OK) status = call(c, &x);
+  CHECK(status == BYOC_IO && says(c, "rank 0 has failed, and rank"));
+  return 0;
+}
+
+static int32_t ends_at_once(void *waiter) {
+  return *(int32_t *)waiter;
+}
+
+// The other one does not come: the one that waits asks whether its run is to end.
+static int one_waits(void *self, const byoc_communicator_t *c) {
+  (void)self;
+  float block = 1, all[4];
+  int32_t is_over = 1;
+  byoc_collective_t x = of(BYOC_ALL_GATHER, 1, c, &block, all);
+  x.is_ending = ends_at_once;
+  x.waiter = &is_over;
+  if (c->rank == 1) return 0;
+  CHECK(call(c, &x) == BYOC_CANCELLED);
+  CHECK(says(c, "the run of rank 0 was ended early"));
+  return 0;
+}
+
+static void test_ranks_that_give_up(void **state) {
+  (void)state;
+  for (int32_t count = 2; count <= 3; ++count) byoc_test_run_ranks(count, one_gives_up, NULL, NULL);
+  byoc_test_run_ranks(2, one_waits, NULL, NULL);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -360,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_killed_rank_is_named),
       cmocka_unit_test(test_mismatches),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_ranks_that_give_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
