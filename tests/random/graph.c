@@ -150,6 +150,17 @@ void store_values(const tensor_t *tensor, void *data) {
   }
 }
 
+byoc_argument_t new_argument(tensor_t *tensor) {
+  void *data = calloc((size_t)tensor->count + 1, sizeof(int64_t));
+  assert_non_null(data);
+  store_values(tensor, data);
+  return (byoc_argument_t){.kind = BYOC_ARGUMENT_TENSOR,
+                           .dtype = tensor->dtype,
+                           .rank = (uint32_t)tensor->rank,
+                           .dims = tensor->dims,
+                           .data = data};
+}
+
 double element_at(byoc_dtype_t dtype, const void *data, int64_t index) {
   if (dtype == BYOC_DTYPE_F32) return (double)((const float *)data)[index];
   if (dtype == BYOC_DTYPE_I64) return (double)((const int64_t *)data)[index];

@@ -5,6 +5,7 @@
 #ifndef BYOC_TESTS_RANDOM_GRAPH_H_
 #define BYOC_TESTS_RANDOM_GRAPH_H_
 
+#include "byoc/artifact.h"
 #include "core/frontend/onnx_write.h"
 #include "tests/support/support.h"
 
@@ -75,6 +76,7 @@ void suite_print_graph(const suite_t *suite, int graph);
 tensor_t *suite_find(const suite_t *suite, const char *name);
 // Between the values here and those of a run.
 void store_values(const tensor_t *tensor, void *data);
+byoc_argument_t new_argument(tensor_t *tensor); // free its data
 double element_at(byoc_dtype_t dtype, const void *data, int64_t index);
 bool is_close(const tensor_t *tensor, int64_t index, double value);
 

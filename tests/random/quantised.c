@@ -320,3 +320,37 @@ tensor_t *add_relu(suite_t *suite, tensor_t *x) {
   y->spread = x->spread;
   return commit1(suite, "Relu", x, y) != NULL ? y : NULL;
 }
+
+// ---- what exporters write ----
+
+double conv_spread(const conv_t *conv, const tensor_t *x, const tensor_t *w) {
+  return sqrt((double)product(w->dims + 1, 1 + conv->spatial)) * x->spread * w->spread;
+}
+
+static tensor_t *finish_qdq(suite_t *suite, tensor_t *y, const qdq_t *qdq) {
+  if (y != NULL && qdq->has_relu) y = add_relu(suite, y);
+  return y != NULL ? add_quantise(suite, y, qdq->y_dtype) : NULL;
+}
+
+tensor_t *add_qdq_conv(suite_t *suite, const conv_t *conv, tensor_t *x, tensor_t *w, const qdq_t *qdq) {
+  tensor_t *bias = NULL;
+  if (qdq->has_bias) {
+    bias = draw_bias(suite, w->dims[0], conv_spread(conv, x, w));
+    double scales[MAX_ELEMENTS], zeros[MAX_ELEMENTS] = {0};
+    for (int64_t i = 0; i < w->channel_count; ++i) scales[i] = (double)(float)(x->scales[0] * w->scales[i]);
+    set_scales(bias, w->channel_count, 0, scales, zeros);
+    bias = add_dequantise(suite, bias);
+  }
+  tensor_t *number = add_dequantise(suite, x), *weight = add_dequantise(suite, w);
+  if (number == NULL || weight == NULL) return NULL;
+  return finish_qdq(suite, add_conv(suite, conv, number, weight, bias), qdq);
+}
+
+tensor_t *add_qdq_product(suite_t *suite, tensor_t *a, tensor_t *w, const qdq_t *qdq) {
+  tensor_t *number = add_dequantise(suite, a), *weight = add_dequantise(suite, w), *bias = NULL;
+  if (number == NULL || weight == NULL) return NULL;
+  const gemm_t gemm = {.alpha = 1, .beta = 1};
+  if (qdq->is_gemm && qdq->has_bias) bias = draw_constant(suite, BYOC_DTYPE_F32, 1, &w->dims[1], -1, 1);
+  return finish_qdq(
+      suite, qdq->is_gemm ? add_gemm(suite, &gemm, number, weight, bias) : add_matmul(suite, number, weight), qdq);
+}

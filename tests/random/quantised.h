@@ -31,6 +31,16 @@ tensor_t *add_matmul_integer(suite_t *suite, tensor_t *a, tensor_t *b);
 tensor_t *add_qlinear_conv(suite_t *suite, const conv_t *conv, tensor_t *x, tensor_t *w, tensor_t *bias,
                            byoc_dtype_t y_dtype);
 tensor_t *add_qlinear_matmul(suite_t *suite, tensor_t *a, tensor_t *b, byoc_dtype_t y_dtype);
+// What exporters write: Q(Relu(Conv(DQ(x), DQ(w), DQ(bias)))), bias of i32, and the same of MatMul or Gemm, whose bias
+// is f32.
+typedef struct qdq_t {
+  bool has_bias, has_relu, is_gemm;
+  byoc_dtype_t y_dtype;
+} qdq_t;
+tensor_t *add_qdq_conv(suite_t *suite, const conv_t *conv, tensor_t *x, tensor_t *w, const qdq_t *qdq);
+tensor_t *add_qdq_product(suite_t *suite, tensor_t *a, tensor_t *w, const qdq_t *qdq);
+// About how far a convolution's sums are from zero, in steps of both operands.
+double conv_spread(const conv_t *conv, const tensor_t *x, const tensor_t *w);
 // An i32 of one of the integer products times the scales of both operands: f32.
 tensor_t *add_scaling(suite_t *suite, tensor_t *sums, tensor_t *a, tensor_t *b);
 tensor_t *add_relu(suite_t *suite, tensor_t *x);

@@ -125,8 +125,11 @@ static tensor_t *conv_weights(suite_t *suite, const conv_t *conv, const tensor_t
   return draw_weights(suite, draw_type(suite), 4, dims, channels && chance(suite, 60), 0);
 }
 
-static double sums_spread(const conv_t *conv, const tensor_t *x, const tensor_t *w) {
-  return sqrt((double)product(w->dims + 1, 1 + conv->spatial)) * x->spread * w->spread;
+static qdq_t draw_qdq(suite_t *suite) {
+  return (qdq_t){.has_bias = chance(suite, 60),
+                 .has_relu = chance(suite, 50),
+                 .is_gemm = chance(suite, 50),
+                 .y_dtype = draw_type(suite)};
 }
 
 static bool make_conv_integer(suite_t *suite) {
@@ -143,28 +146,17 @@ static bool make_qlinear_conv(suite_t *suite) {
   tensor_t *x = steps(suite, 4), *bias = NULL;
   tensor_t *w = draw_conv(suite, x, &conv) ? conv_weights(suite, &conv, x, true) : NULL;
   if (w == NULL) return false;
-  if (chance(suite, 60)) bias = draw_bias(suite, w->dims[0], sums_spread(&conv, x, w));
+  if (chance(suite, 60)) bias = draw_bias(suite, w->dims[0], conv_spread(&conv, x, w));
   return done(suite, add_qlinear_conv(suite, &conv, x, w, bias, draw_type(suite)), 2);
 }
 
-// What exporters write: Q(Relu(Conv(DQ(x), DQ(w), DQ(b)))).
 static bool make_qdq_conv(suite_t *suite) {
   conv_t conv;
-  tensor_t *x = steps(suite, 4), *bias = NULL;
+  tensor_t *x = steps(suite, 4);
   tensor_t *w = draw_conv(suite, x, &conv) ? conv_weights(suite, &conv, x, true) : NULL;
   if (w == NULL) return false;
-  if (chance(suite, 60)) {
-    bias = draw_bias(suite, w->dims[0], sums_spread(&conv, x, w));
-    double scales[MAX_ELEMENTS], zeros[MAX_ELEMENTS] = {0};
-    for (int64_t i = 0; i < w->channel_count; ++i) scales[i] = x->scales[0] * w->scales[i];
-    set_scales(bias, w->channel_count, 0, scales, zeros);
-    bias = add_dequantise(suite, bias);
-  }
-  tensor_t *number = add_dequantise(suite, x), *weight = add_dequantise(suite, w);
-  if (number == NULL || weight == NULL) return false;
-  tensor_t *y = add_conv(suite, &conv, number, weight, bias);
-  if (y != NULL && chance(suite, 50)) y = add_relu(suite, y);
-  return done(suite, y != NULL ? add_quantise(suite, y, draw_type(suite)) : NULL, 2);
+  const qdq_t qdq = draw_qdq(suite);
+  return done(suite, add_qdq_conv(suite, &conv, x, w, &qdq), 2);
 }
 
 // ---- matrix products ----
@@ -187,14 +179,8 @@ static bool make_qlinear_matmul(suite_t *suite) {
 
 static bool make_qdq_product(suite_t *suite) {
   tensor_t *a = steps(suite, 2), *w = matrix(suite, a, true);
-  tensor_t *number = add_dequantise(suite, a), *weight = add_dequantise(suite, w), *bias = NULL;
-  if (number == NULL || weight == NULL) return false;
-  const bool is_gemm = chance(suite, 50);
-  if (is_gemm && chance(suite, 60)) bias = draw_constant(suite, BYOC_DTYPE_F32, 1, &w->dims[1], -1, 1);
-  const gemm_t gemm = {.alpha = 1, .beta = 1};
-  tensor_t *y = is_gemm ? add_gemm(suite, &gemm, number, weight, bias) : add_matmul(suite, number, weight);
-  if (y != NULL && chance(suite, 40)) y = add_relu(suite, y);
-  return done(suite, y != NULL ? add_quantise(suite, y, draw_type(suite)) : NULL, 2);
+  const qdq_t qdq = draw_qdq(suite);
+  return done(suite, add_qdq_product(suite, a, w, &qdq), 2);
 }
 
 // Weights are steps, data becomes steps as it comes.

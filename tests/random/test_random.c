@@ -136,23 +136,15 @@ static int call_both_ways(const suite_t *suite, const road_t *road, uint64_t fir
   byoc_argument_t *inputs = calloc(program->inputs.count + 1, sizeof(*inputs));
   assert_non_null(inputs);
   for (size_t i = 0; i < program->inputs.count; ++i) {
-    tensor_t *tensor = find_tensor(suite, program->inputs.data[i]->name);
-    void *data = calloc((size_t)tensor->count + 1, 8);
-    assert_non_null(data);
-    store_values(tensor, data);
-    inputs[i] = (byoc_argument_t){.kind = BYOC_ARGUMENT_TENSOR,
-                                  .dtype = tensor->dtype,
-                                  .rank = (uint32_t)tensor->rank,
-                                  .dims = tensor->dims,
-                                  .data = data};
+    inputs[i] = new_argument(find_tensor(suite, program->inputs.data[i]->name));
   }
   char *folder = byoc_test_folder(), *path = byoc_path_join(byoc_allocator_system(), folder, "random.so");
   assert_non_null(path);
   looking_t looking = {suite, program, "compiled", first_seed, 0};
-  const road_call_t call = {inputs, program->outputs.count, 2, look, &looking};
-  check(suite, first_seed, road_call_compiled(road, path, &call, &diag), &diag);
+  const road_call_t call = {inputs, program->outputs.count, look, &looking};
+  check(suite, first_seed, road_call_compiled(road, path, 2, &call, 1, &diag), &diag);
   looking.way = "evaluated";
-  check(suite, first_seed, road_call_evaluated(road, &call, &diag), &diag);
+  check(suite, first_seed, road_call_evaluated(road, &call, 1, &diag), &diag);
   for (size_t i = 0; i < program->inputs.count; ++i) free(inputs[i].data);
   free(inputs);
   assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
