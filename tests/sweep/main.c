@@ -4,7 +4,9 @@
 // held against a reference that shares no code with lowering.
 //
 //   sweep_operators [--quick] [--targets LIST]... [--forms static,open,source,evaluated] [--operators NAME] [--batch N]
+//                   [--every N]
 //
+// --operators takes those whose names begin so, --every one case of N, --batch puts so many into one model.
 // It prints a table for each target, and ends with code 1 if a result is wrong or missing. A case depends on its
 // operator and numbers alone.
 #include <stdio.h>
@@ -30,12 +32,13 @@ static sweep_options_t options = {.forms = {true, true, true, true},
                                   .targets = usual_targets,
                                   .target_count = sizeof(usual_targets) / sizeof(usual_targets[0]),
                                   .batch = BATCH,
+                                  .every = 1,
                                   .shown = SHOWN};
 static sweep_table_t counts;
 
 static int usage(void) {
   fprintf(stderr, "usage: sweep_operators [--quick] [--targets LIST]... [--forms static,open,source,evaluated] "
-                  "[--operators NAME] [--batch N]\n");
+                  "[--operators NAME] [--batch N] [--every N]\n");
   return 2;
 }
 
@@ -70,6 +73,8 @@ static bool read_options(int argc, char **argv) {
       options.operators = value;
     else if (strcmp(name, "--batch") == 0 && atoi(value) > 0 && atoi(value) <= 128)
       options.batch = (size_t)atoi(value);
+    else if (strcmp(name, "--every") == 0 && atoi(value) > 0)
+      options.every = (size_t)atoi(value);
     else if (strcmp(name, "--forms") != 0 || !read_forms(value))
       return false;
   }
@@ -95,6 +100,8 @@ static void run_all(void) {
   sweep_case_t *cases = NULL;
   size_t count = 0;
   for (size_t i = 0; i < sweep_operator_count; ++i) add_cases(&sweep_operators[i], &cases, &count);
+  for (size_t i = 0; i * options.every < count; ++i) cases[i] = cases[i * options.every];
+  count = (count + options.every - 1) / options.every;
   for (size_t first = 0; first < count; first += options.batch) {
     const size_t part = count - first < options.batch ? count - first : options.batch;
     sweep_run(&cases[first], part, &options, &counts);

@@ -177,8 +177,8 @@ static void tell_failure(const running_t *running, const byoc_diag_t *diag) {
   print_error("failed: %s, '%s', %s: %s\n", text, target_of(running), running->way, reason);
 }
 
-// Runs the model in all forms that are asked for. False if it cannot be built or run and has more than one case: then
-// nothing was counted for that form, and the cases are to be run one by one.
+// Runs the model in all forms that are asked for and not done. False if it cannot be built or run in one of them and
+// has more than one case: nothing was counted for that form then.
 static bool run_target(const running_t *all, size_t count, const model_t *model, bool *done) {
   const bool is_open = model->size_count > 1;
   road_t road;
@@ -205,30 +205,26 @@ static bool run_target(const running_t *all, size_t count, const model_t *model,
   return all_fine;
 }
 
-static void run_sizes(const sweep_case_t *cases, size_t count, bool is_open, sweep_options_t *options,
-                      sweep_table_t *table) {
+static void run_sizes(running_t *running, const sweep_case_t *cases, size_t count, bool is_open, const bool *before) {
   model_t model;
+  bool done[SWEEP_FORMS];
+  memcpy(done, before, sizeof(done));
+  running->cases = cases;
   make_model(cases, count, is_open, &model);
-  for (size_t t = 0; t < options->target_count; ++t) {
-    bool done[SWEEP_FORMS] = {false};
-    running_t running = {.cases = cases, .target = t, .options = options, .table = table};
-    if (run_target(&running, count, &model, done)) continue;
-    for (size_t i = 0; i < count; ++i) { // which ones are they?
-      bool done_alone[SWEEP_FORMS];
-      model_t one;
-      memcpy(done_alone, done, sizeof(done));
-      running.cases = &cases[i];
-      make_model(&cases[i], 1, is_open, &one);
-      (void)run_target(&running, 1, &one, done_alone);
-      free_model(&one);
-    }
-  }
+  const bool all_fine = run_target(running, count, &model, done);
   free_model(&model);
+  if (all_fine) return;
+  run_sizes(running, cases, count / 2, is_open, done); // which ones are they?
+  run_sizes(running, cases + count / 2, count - count / 2, is_open, done);
 }
 
 void sweep_run(const sweep_case_t *cases, size_t count, sweep_options_t *options, sweep_table_t *table) {
   assert_true(count <= MOST_CASES && sweep_operator_count <= SWEEP_MOST_OPERATORS);
   const bool others = options->forms[SWEEP_SOURCE] || options->forms[SWEEP_EVALUATED];
-  if (options->forms[SWEEP_STATIC] || others) run_sizes(cases, count, false, options, table);
-  if (options->forms[SWEEP_OPEN] || others) run_sizes(cases, count, true, options, table);
+  const bool none_done[SWEEP_FORMS] = {false};
+  for (size_t t = 0; t < options->target_count; ++t) {
+    running_t running = {.target = t, .options = options, .table = table};
+    if (options->forms[SWEEP_STATIC] || others) run_sizes(&running, cases, count, false, none_done);
+    if (options->forms[SWEEP_OPEN] || others) run_sizes(&running, cases, count, true, none_done);
+  }
 }

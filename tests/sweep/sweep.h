@@ -21,9 +21,9 @@ typedef struct sweep_options_t {
   bool is_quick;
   bool forms[SWEEP_FORMS];
   const char *const *targets;
-  size_t target_count, batch;
-  const char *operators; // only those whose name begins so; NULL: all
-  int64_t shown;         // wrong results that are still told one by one
+  size_t target_count, batch, every; // every: one case of so many
+  const char *operators;             // only those whose name begins so; NULL: all
+  int64_t shown;                     // wrong results that are still told one by one
 } sweep_options_t;
 
 // Runs the cases as graphs of one model for each target, and adds to the counts of operator and target.
