@@ -56,7 +56,7 @@ static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler
   byoc_sha256_update_text(&hasher, CACHE_FORMAT);
   byoc_sha256_update_text(&hasher, compiler);
   byoc_sha256_update_text(&hasher, version);
-  hash_flags(&hasher, byoc_flags_before);
+  hash_flags(&hasher, byoc_flags_before());
   bool native = false;
   for (size_t i = 0; i < job->flag_count; i++) {
     byoc_sha256_update_text(&hasher, job->flags[i]);

@@ -57,25 +57,35 @@ static void to_upper(const char *from, char *to, size_t size) {
 // The suffix that makes the name of an input's dimensions out of the input's name.
 #define DIMS_SUFFIX "_dims"
 
+// The names that are taken: arguments of an entry's functions, in capitals, and macros of all entries, which begin with
+// the entry's name: that of 'x' in an entry 'a_b' must not be that of 'b_x' in an entry 'a'.
+typedef struct taken_t {
+  byoc_map_t arguments, *macros; // text maps
+  const char *prefix;            // of the entry's macros
+} taken_t;
+
 // An identifier for one tensor. It differs from the others in capitals too (they name macros). `with_dims`: so does the
 // name of its dimensions.
-static byoc_status_t name_tensor(const char *name, bool with_dims, byoc_map_t *taken, byoc_arena_t *arena,
+static byoc_status_t name_tensor(const char *name, bool with_dims, taken_t *taken, byoc_arena_t *arena,
                                  const char **out_name, const char **out_macro) {
-  char plain[256], candidate[280], upper[280], dims[300];
+  char plain[256], candidate[280], upper[280], dims[300],
+      macro[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES + 300];
   byoc_make_identifier(name, plain, sizeof(plain));
   snprintf(candidate, sizeof(candidate), "%s%s", plain, is_reserved(plain) ? "_" : "");
   for (int number = 2;; number++) {
     to_upper(candidate, upper, sizeof(upper));
     snprintf(dims, sizeof(dims), "%s" DIMS_SUFFIX, candidate);
     to_upper(dims, dims, sizeof(dims));
-    bool is_taken = byoc_text_map_find(taken, upper) != NULL;
-    if (!is_taken && !(with_dims && byoc_text_map_find(taken, dims) != NULL)) break;
+    snprintf(macro, sizeof(macro), "%s_%s", taken->prefix, upper);
+    bool is_taken = byoc_text_map_find(&taken->arguments, upper) != NULL || byoc_text_map_find(taken->macros, macro);
+    if (!is_taken && !(with_dims && byoc_text_map_find(&taken->arguments, dims) != NULL)) break;
     snprintf(candidate, sizeof(candidate), "%s_%d", plain, number);
   }
   *out_name = byoc_arena_copy_string(arena, candidate);
   *out_macro = byoc_arena_copy_string(arena, upper);
-  bool ok = *out_name != NULL && *out_macro != NULL && byoc_text_map_put(taken, upper, taken);
-  ok = ok && (!with_dims || byoc_text_map_put(taken, dims, taken));
+  bool ok = *out_name != NULL && *out_macro != NULL && byoc_text_map_put(&taken->arguments, upper, taken) &&
+            byoc_text_map_put(taken->macros, macro, taken);
+  ok = ok && (!with_dims || byoc_text_map_put(&taken->arguments, dims, taken));
   return ok ? BYOC_OK : BYOC_OUT_OF_MEMORY;
 }
 
@@ -93,7 +103,7 @@ void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer) {
 }
 
 static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_compose_options_t *options,
-                                byoc_arena_t *arena, names_t *out_names) {
+                                byoc_map_t *macros, byoc_arena_t *arena, names_t *out_names) {
   const byoc_compose_place_t *place = &options->place;
   out_names->entry = place->count > 0 ? place->names[place->index] : NULL;
   byoc_compose_prefix(options, out_names->file);
@@ -105,8 +115,8 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
   out_names->macros = BYOC_ARENA_ARRAY(arena, const char *, count);
   if (out_names->arguments == NULL || out_names->macros == NULL) return BYOC_OUT_OF_MEMORY;
   if (!byoc_host_dim_names(program, arena, &out_names->dims)) return BYOC_OUT_OF_MEMORY;
-  byoc_map_t taken;
-  byoc_text_map_init(&taken, arena->allocator);
+  taken_t taken = {.macros = macros, .prefix = out_names->upper};
+  byoc_text_map_init(&taken.arguments, arena->allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < count && status == BYOC_OK; i++) {
     const byoc_host_buffer_t *buffer =
@@ -114,7 +124,7 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
     bool with_dims = program->is_dynamic && i < program->inputs.count && has_dims(buffer->type);
     status = name_tensor(buffer->name, with_dims, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
   }
-  byoc_map_deinit(&taken);
+  byoc_map_deinit(&taken.arguments);
   return status;
 }
 
@@ -609,13 +619,15 @@ byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size
   const bool is_static = options->output != NULL && byoc_compose_form(options->output) != BYOC_COMPOSE_SHARED;
   byoc_status_t status = BYOC_OK;
   byoc_string_t text;
+  byoc_map_t macros;
   byoc_string_init(&text, out->allocator);
+  byoc_text_map_init(&macros, out->allocator);
   emit_includes(is_static, &text);
   for (size_t k = 0; k < count && status == BYOC_OK; k++) {
     names_t names;
     byoc_arena_t arena;
     byoc_arena_init(&arena, out->allocator);
-    status = make_names(entries[k].program, &entries[k].options, &arena, &names);
+    status = make_names(entries[k].program, &entries[k].options, &macros, &arena, &names);
     if (status == BYOC_OK && k == 0) emit_top(options, &names, is_static, out);
     if (status == BYOC_OK && k > 0) byoc_string_append(&text, "\n");
     if (status == BYOC_OK) status = emit_functions(&entries[k], &names, is_static, &text);
@@ -626,5 +638,6 @@ byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size
   if (status == BYOC_OK && text.failed) status = BYOC_OUT_OF_MEMORY;
   if (status == BYOC_OK) emit_guarded(prefix, &text, out);
   byoc_string_deinit(&text);
+  byoc_map_deinit(&macros);
   return status == BYOC_OK && !out->failed ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -40,8 +40,10 @@ void byoc_command_work_in(byoc_command_t *command, const char *folder);
 byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, byoc_diag_t *diag);
 
 // The flags of every compilation, in lists that end in NULL: those before the job's own, which may overrule them, and
-// those after them.
-extern const char *const byoc_flags_before[], *const byoc_flags_after[];
+// those after them. If $BYOC_CHECK_C is set, as it is in the tests, warnings are errors: of names that hide others, of
+// comparisons that have one outcome, and those that compilers give unasked.
+const char *const *byoc_flags_before(void);
+extern const char *const byoc_flags_after[];
 // All flags of a job's compilation, except for the names of files.
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 

@@ -80,20 +80,6 @@ void byoc_loop_builder_deinit(byoc_loop_builder_t *builder) {
 
 // ---- names ----
 
-// Names that the emitter or C uses itself.
-static bool is_reserved(const char *name) {
-  static const char *const words[] = {
-      "argument", "args",     "auto",     "begin",  "bool",     "break",  "call",   "case",   "char",
-      "const",    "continue", "default",  "do",     "double",   "else",   "end",    "enum",   "extern",
-      "false",    "float",    "for",      "goto",   "if",       "inline", "int",    "long",   "register",
-      "restrict", "return",   "short",    "signed", "sizeof",   "static", "struct", "switch", "true",
-      "typedef",  "union",    "unsigned", "void",   "volatile", "while",  "worker", "main",   "errno",
-      "stdin",    "stdout",   "stderr",   "y0",     "y1",       "yn",     "j0",     "j1",     "jn"};
-  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i)
-    if (strcmp(words[i], name) == 0) return true;
-  return false;
-}
-
 static bool is_parameter_name(const byoc_loop_builder_t *builder, const char *name) {
   for (size_t i = 0; builder->kernel && i < builder->kernel->parameters.count; ++i)
     if (strcmp(builder->kernel->parameters.data[i]->name, name) == 0) return true;
@@ -106,14 +92,17 @@ static bool ends_in_digit(const char *text) {
 }
 
 // `name` followed by the builder's next number. The digits at the end of a numbered name are that number alone, so that
-// no two numbered names are equal: "line" gives "line15" where "line1" gives "line1_5".
+// no two numbered names are equal: "line" gives "line15" where "line1" gives "line1_5". What ends in an underscore gets
+// another one, so that "t_" gives none of the emitter's names. A name that begins as those of C do gets a letter first.
 static const char *numbered_name(byoc_loop_builder_t *builder, const char *name) {
   char text[64];
-  byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 13);
-  const char *separator = ends_in_digit(text) ? "_" : "";
+  byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 15);
+  const char *prefix = byoc_loop_name_is_free(text) || text[0] != '_' ? "" : "v";
+  if (strncmp(text, "byoc_", 5) == 0 || strncmp(text, "BYOC_", 5) == 0) prefix = "v_";
+  const char *separator = ends_in_digit(text) || text[strlen(text) - 1] == '_' ? "_" : "";
   const char *result;
-  do result = byoc_arena_format(builder->arena, "%s%s%u", text, separator, builder->next_name++);
-  while (result && (is_reserved(result) || is_parameter_name(builder, result)));
+  do result = byoc_arena_format(builder->arena, "%s%s%s%u", prefix, text, separator, builder->next_name++);
+  while (result && (!byoc_loop_name_is_free(result) || is_parameter_name(builder, result)));
   if (!result) builder->failed = true;
   return result;
 }
@@ -129,7 +118,7 @@ byoc_loop_buffer_t *byoc_loop_parameter(byoc_loop_builder_t *builder, byoc_loop_
   char text[64];
   byoc_make_identifier(name, text, sizeof(text));
   bool may_be_numbered = builder->next_name > 0 && ends_in_digit(text);
-  if (is_reserved(text) || is_parameter_name(builder, text) || may_be_numbered)
+  if (!byoc_loop_name_is_free(text) || is_parameter_name(builder, text) || may_be_numbered)
     buffer->name = numbered_name(builder, text);
   else
     buffer->name = byoc_arena_copy_string(builder->arena, text);

@@ -36,6 +36,9 @@ typedef enum byoc_loop_category_t {
 byoc_loop_category_t byoc_loop_op_category(byoc_loop_op_t op);
 
 const char *byoc_loop_op_name(byoc_loop_op_t op);
+// May something in a kernel have this name? The words of C may not be names, nor may what kernels call in C, nor what
+// the emitter calls values of its own: t_0, dim_0, args_0, x_end, x_nan, x_term.
+bool byoc_loop_name_is_free(const char *name);
 uint32_t byoc_loop_op_operand_count(byoc_loop_op_t op);
 
 typedef struct byoc_loop_buffer_t byoc_loop_buffer_t;
@@ -50,7 +53,7 @@ typedef enum byoc_loop_buffer_kind_t {
 } byoc_loop_buffer_kind_t;
 
 struct byoc_loop_buffer_t {
-  const char *name; // unique in its kernel, a C identifier
+  const char *name; // unique in its kernel, a C identifier that is free (byoc_loop_name_is_free)
   byoc_loop_buffer_kind_t kind;
   byoc_dtype_t dtype;
   int32_t rank;
@@ -61,7 +64,7 @@ struct byoc_loop_buffer_t {
 };
 
 struct byoc_loop_variable_t {
-  const char *name; // unique in its kernel, a C identifier
+  const char *name; // unique in its kernel, a C identifier that is free (byoc_loop_name_is_free)
   byoc_dtype_t dtype;
   bool is_mutable; // ASSIGN may change it
 };

@@ -278,7 +278,11 @@ static bool new_name(parser_t *parser, const char **out_name) {
     return byoc_lexer_fail_at(parser->lexer, offset, "'%s' is defined twice", name);
   char identifier[256];
   byoc_make_identifier(name, identifier, sizeof(identifier));
-  return strcmp(identifier, name) == 0 || byoc_lexer_fail_at(parser->lexer, offset, "'%s' is not a C identifier", name);
+  if (strcmp(identifier, name) != 0)
+    return byoc_lexer_fail_at(parser->lexer, offset, "'%s' is not a C identifier", name);
+  return parser->is_part || byoc_loop_name_is_free(name) || // those of a part become others
+         byoc_lexer_fail_at(parser->lexer, offset, "'%s' is a name of C, or one that kernels in C use themselves",
+                            name);
 }
 
 // Names of a part end with the block in which they are defined; those of a kernel are unique in it.

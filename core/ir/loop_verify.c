@@ -2,16 +2,19 @@
 // Checks the rules of loop.h: types of operands, scopes of variables and buffers, and where each kind of loop may be.
 #include <string.h>
 
+#include "core/base/map.h"
 #include "core/ir/loop_fold.h"
 
 typedef struct verifier_t {
   const byoc_loop_kernel_t *kernel;
   byoc_diag_t *diag;
   byoc_allocator_t allocator;
-  BYOC_VECTOR(const void *) scope; // variables and local buffers, innermost last
-  size_t outside;                  // entries of `scope` made outside the innermost independent loop
-  size_t reduced;                  // the same for the innermost reducing loop
-  int depth;                       // loops and branches around the statement
+  BYOC_VECTOR(const void *) scope;       // variables and local buffers, innermost last
+  BYOC_VECTOR(const char *) scope_names; // of these
+  byoc_map_t names;                      // text map: those, and the names of parameters; NULL: no longer in scope
+  size_t outside;                        // entries of `scope` made outside the innermost independent loop
+  size_t reduced;                        // the same for the innermost reducing loop
+  int depth;                             // loops and branches around the statement
 } verifier_t;
 
 static byoc_status_t report(verifier_t *verifier, const char *rule, const char *subject) {
@@ -25,9 +28,27 @@ static bool in_scope(const verifier_t *verifier, const void *item, size_t from) 
   return false;
 }
 
-static byoc_status_t enter(verifier_t *verifier, const void *item) {
-  if (!byoc_vector_push(&verifier->scope, verifier->allocator, item)) return byoc_diag_out_of_memory(verifier->diag);
+// A name that hides another one would be taken for it in C.
+static byoc_status_t take_name(verifier_t *verifier, const char *name) {
+  if (!byoc_loop_name_is_free(name))
+    return report(verifier, "name of C, or one that kernels in C use themselves", name);
+  if (byoc_text_map_get(&verifier->names, name)) return report(verifier, "two things of one name", name);
+  if (!byoc_text_map_put(&verifier->names, name, verifier)) return byoc_diag_out_of_memory(verifier->diag);
   return BYOC_OK;
+}
+
+static byoc_status_t enter(verifier_t *verifier, const void *item, const char *name) {
+  BYOC_RETURN_IF_ERROR(take_name(verifier, name));
+  if (!byoc_vector_push(&verifier->scope, verifier->allocator, item) ||
+      !byoc_vector_push(&verifier->scope_names, verifier->allocator, name))
+    return byoc_diag_out_of_memory(verifier->diag);
+  return BYOC_OK;
+}
+
+static void leave(verifier_t *verifier, size_t mark) {
+  for (size_t i = mark; i < verifier->scope_names.count; ++i)
+    byoc_text_map_find(&verifier->names, verifier->scope_names.data[i])->value = NULL;
+  verifier->scope.count = verifier->scope_names.count = mark;
 }
 
 static byoc_status_t check_buffer(verifier_t *verifier, const byoc_loop_buffer_t *buffer, bool store) {
@@ -148,7 +169,7 @@ static byoc_status_t check_body(verifier_t *verifier, const byoc_loop_stmt_t *bo
   ++verifier->depth;
   byoc_status_t status = check_stmt(verifier, body);
   --verifier->depth;
-  verifier->scope.count = mark;
+  leave(verifier, mark);
   return status;
 }
 
@@ -165,11 +186,11 @@ static byoc_status_t check_for(verifier_t *verifier, const byoc_loop_stmt_t *stm
       (!byoc_loop_is_int(stmt->loop.begin, &begin) || !byoc_loop_is_int(stmt->loop.end, &end)))
     return report(verifier, "unrolled loop without constant bounds", name);
   size_t mark = verifier->scope.count, outside = verifier->outside, reduced = verifier->reduced;
-  BYOC_RETURN_IF_ERROR(enter(verifier, stmt->loop.variable));
+  BYOC_RETURN_IF_ERROR(enter(verifier, stmt->loop.variable, name));
   if (stmt->loop.kind == BYOC_LOOP_PARALLEL || stmt->loop.kind == BYOC_LOOP_VECTOR) verifier->outside = mark;
   if (stmt->loop.kind == BYOC_LOOP_REDUCE) verifier->reduced = mark;
   byoc_status_t status = check_body(verifier, stmt->loop.body);
-  verifier->scope.count = mark;
+  leave(verifier, mark);
   verifier->outside = outside;
   verifier->reduced = reduced;
   return status;
@@ -179,7 +200,7 @@ static byoc_status_t check_assign(verifier_t *verifier, const byoc_loop_stmt_t *
   const byoc_loop_variable_t *variable = stmt->assign.variable;
   if (!variable) return report(verifier, "missing variable", "?");
   BYOC_RETURN_IF_ERROR(check_typed(verifier, stmt->assign.value, variable->dtype, "value of another type"));
-  if (stmt->kind == BYOC_LOOP_LET) return enter(verifier, variable);
+  if (stmt->kind == BYOC_LOOP_LET) return enter(verifier, variable, variable->name);
   if (!variable->is_mutable) return report(verifier, "assignment to a constant", variable->name);
   if (!in_scope(verifier, variable, 0)) return report(verifier, "variable out of scope", variable->name);
   if (!in_scope(verifier, variable, verifier->outside))
@@ -199,7 +220,7 @@ static byoc_status_t check_stmt(verifier_t *verifier, const byoc_loop_stmt_t *st
       const byoc_loop_stmt_t *inner = stmt->block.statements.data[i];
       size_t mark = verifier->scope.count;
       BYOC_RETURN_IF_ERROR(check_stmt(verifier, inner));
-      if (inner && inner->kind == BYOC_LOOP_BLOCK) verifier->scope.count = mark;
+      if (inner && inner->kind == BYOC_LOOP_BLOCK) leave(verifier, mark);
     }
     return BYOC_OK;
   case BYOC_LOOP_FOR:
@@ -223,7 +244,7 @@ static byoc_status_t check_stmt(verifier_t *verifier, const byoc_loop_stmt_t *st
     if (!buffer || buffer->kind != BYOC_LOOP_BUFFER_LOCAL || buffer->rank != 1 ||
         !byoc_dim_is_constant(buffer->dims[0]) || buffer->dims[0].constant < 1)
       return report(verifier, "local buffer without a constant size", buffer ? buffer->name : "?");
-    return enter(verifier, buffer);
+    return enter(verifier, buffer, buffer->name);
   }
   case BYOC_LOOP_COMMENT:
     return BYOC_OK;
@@ -234,19 +255,20 @@ static byoc_status_t check_stmt(verifier_t *verifier, const byoc_loop_stmt_t *st
 byoc_status_t byoc_loop_verify(const byoc_loop_kernel_t *kernel, byoc_diag_t *diag) {
   verifier_t verifier = {.kernel = kernel, .diag = diag, .allocator = byoc_allocator_system()};
   byoc_status_t status = BYOC_OK;
+  byoc_text_map_init(&verifier.names, verifier.allocator);
   if (!kernel->name || !*kernel->name) status = report(&verifier, "no name", "?");
   for (size_t i = 0; i < kernel->parameters.count && status == BYOC_OK; ++i) {
     const byoc_loop_buffer_t *buffer = kernel->parameters.data[i];
     bool is_input = i < kernel->input_count;
     if (buffer->index != i || (buffer->kind == BYOC_LOOP_BUFFER_INPUT) != is_input)
       status = report(&verifier, "parameters are not inputs, then outputs", buffer->name);
-    for (size_t j = 0; j < i && status == BYOC_OK; ++j)
-      if (strcmp(kernel->parameters.data[j]->name, buffer->name) == 0)
-        status = report(&verifier, "two parameters of one name", buffer->name);
+    if (status == BYOC_OK) status = take_name(&verifier, buffer->name);
   }
   if (status == BYOC_OK && kernel->parameters.count != kernel->input_count + kernel->output_count)
     status = report(&verifier, "parameters are not inputs and outputs", "");
   if (status == BYOC_OK) status = check_stmt(&verifier, kernel->body);
+  byoc_map_deinit(&verifier.names);
+  byoc_vector_deinit(&verifier.scope_names, verifier.allocator);
   byoc_vector_deinit(&verifier.scope, verifier.allocator);
   return status;
 }

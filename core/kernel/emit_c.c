@@ -69,12 +69,9 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
                           "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
                           "#include <string.h>\n\n#include \"byoc/call.h\"\n\n");
   byoc_string_append(out, "// Conditions that a model makes constant are no mistake here.\n"
-                          "#if defined(__clang__)\n"
-                          "#pragma clang diagnostic ignored \"-Wtautological-compare\"\n"
-                          "#elif defined(__GNUC__)\n"
+                          "#if defined(__GNUC__) && !defined(__clang__)\n"
                           "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n"
                           "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
-                          "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
                           "#endif\n\n");
   if (emitter->uses_vector)
     byoc_string_append(out, "// Iterations of the loop that follows are independent.\n"

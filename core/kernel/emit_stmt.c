@@ -128,11 +128,15 @@ static void line(byoc_emitter_t *emitter, int indent, const char *text) {
 // Unrolled loops with more iterations than this are left to the compiler.
 #define MAX_UNROLL 64
 
-static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
-  int64_t begin, end;
+static bool has_vector_hint(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   bool independent =
       stmt->loop.kind == BYOC_LOOP_VECTOR || (stmt->loop.kind == BYOC_LOOP_PARALLEL && !byoc_has_loop(stmt->loop.body));
-  if (independent && !emitter->is_packed) {
+  return independent && !emitter->is_packed;
+}
+
+static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  int64_t begin, end;
+  if (has_vector_hint(emitter, stmt)) {
     emitter->uses_vector = true;
     line(emitter, indent, "BYOC_VECTOR");
   } else if (stmt->loop.kind == BYOC_LOOP_UNROLL && byoc_loop_is_int(stmt->loop.begin, &begin) &&
@@ -156,9 +160,28 @@ static bool may_end_between_turns(const byoc_emitter_t *emitter, const byoc_loop
          byoc_work_of(stmt->loop.body) >= BYOC_PARALLEL_WORK;
 }
 
-static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+static bool has_branch(const byoc_loop_expr_t *expr) {
+  if (expr->kind == BYOC_LOOP_CAST) return has_branch(expr->cast);
+  if (expr->kind == BYOC_LOOP_CONST || expr->kind == BYOC_LOOP_VARIABLE || expr->kind == BYOC_LOOP_DIM) return false;
+  bool is_sum = expr->kind == BYOC_LOOP_OP &&
+                (expr->op.op == BYOC_LOOP_OP_ADD || expr->op.op == BYOC_LOOP_OP_SUB || expr->op.op == BYOC_LOOP_OP_MUL);
+  return !is_sum || has_branch(expr->op.operands[0]) || has_branch(expr->op.operands[1]);
+}
+
+// gcc ignores a hint to vectorise if the condition of the loop branches; the end is then a variable of its own.
+static void emit_for_head(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   const char *name = stmt->loop.variable->name;
   byoc_string_t *out = emitter->out;
+  bool named_end = has_vector_hint(emitter, stmt) && has_branch(stmt->loop.end);
+  byoc_string_appendf(out, "for (int64_t %s = ", name);
+  byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_CONDITIONAL);
+  byoc_string_appendf(out, named_end ? ", %s_end = " : "; %s < ", name);
+  byoc_emit_expr(emitter, stmt->loop.end, named_end ? BYOC_C_CONDITIONAL : BYOC_C_SUM);
+  if (named_end) byoc_string_appendf(out, "; %s < %s_end", name, name);
+  byoc_string_appendf(out, "; ++%s) {\n", name);
+}
+
+static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
       byoc_emit_copy_loop(emitter, stmt, indent)) {
     return;
@@ -167,12 +190,8 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
   byoc_emit_invariants(emitter, stmt, indent);
   if (reduces) byoc_emit_reduce_begin(emitter, stmt, indent);
   emit_hint(emitter, stmt, indent);
-  byoc_string_indent(out, indent);
-  byoc_string_appendf(out, "for (int64_t %s = ", name);
-  byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_CONDITIONAL);
-  byoc_string_appendf(out, "; %s < ", name);
-  byoc_emit_expr(emitter, stmt->loop.end, BYOC_C_SUM);
-  byoc_string_appendf(out, "; ++%s) {\n", name);
+  byoc_string_indent(emitter->out, indent);
+  emit_for_head(emitter, stmt);
   if (may_end_between_turns(emitter, stmt)) emit_ending(emitter, indent + 2);
   for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];

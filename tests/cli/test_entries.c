@@ -83,6 +83,19 @@ static void test_18_7_entries_have_their_own_functions(void **state) {
                      "header.cc && c++ -std=c++17 -Wall -Wextra -Werror -c header.cc");
 }
 
+// Macros begin with the entry's name: entry 'a' with an input 'b_x', and entry 'a_b' with an input 'x'.
+static void test_macros_of_entries_differ(void **state) {
+  (void)state;
+  byoc_test_shell(
+      0,
+      "for m in 'a b_x 2' 'b x 5'; do set -- $m; printf 'module {opset_import. = 17} {\n  func @main(%%%%%%s : "
+      "f32[%%s]) "
+      "-> (%%%%y : f32[%%s]) {\n    %%%%y = Neg@13(%%%%%%s) : f32[%%s]\n    return %%%%y\n  }\n}\n' $2 $3 $3 $2 $3 > "
+      "named_$1.byoc || exit 1; done && byoc build --entry a=named_a.byoc --entry a_b=named_b.byoc -t c -o named.so && "
+      "printf '#include \"named.h\"\nint main(void) { return NAMED_A_B_X_COUNT + NAMED_A_B_X_2_COUNT != 7; }\n' > "
+      "named.c && cc " CC_FLAGS " named.c -ldl -o named && ./named");
+}
+
 // The same inputs give the same bytes, and weights outside serve every entry.
 static void test_18_7_entries_and_weights(void **state) {
   (void)state;
@@ -147,6 +160,7 @@ int main(void) {
       cmocka_unit_test(test_18_7_entries_compute_what_their_models_do),
       cmocka_unit_test(test_18_7_entries_share),
       cmocka_unit_test(test_18_7_entries_have_their_own_functions),
+      cmocka_unit_test(test_macros_of_entries_differ),
       cmocka_unit_test(test_18_7_entries_and_weights),
       cmocka_unit_test(test_18_7_entries_are_chosen_by_name),
       cmocka_unit_test(test_18_7_entries_that_are_refused),

@@ -4,7 +4,7 @@
 #include "tests/support/command.h"
 
 // As strict as compilers are asked to be; a program's own files and the model's.
-#define STRICT "-std=c11 -pedantic -Wall -Wextra -Werror"
+#define STRICT "-std=c11 -pedantic -Wall -Wextra -Wshadow -Werror"
 
 static const char twice[] = "module {opset_import. = 17} {\\n"
                             "  func @main(%%x : f32[N,4]) -> (%%y : f32[N,4]) {\\n"
@@ -101,7 +101,7 @@ static void test_18_5_source_of_cutlass(void **state) {
     byoc_test_shell(0,
                     "rm -rf vision.c && byoc build vision.onnx -t '%s' --name model -o vision.c && "
                     "ls vision.c/cutlass_kernel_*.c && grep 'KNOWN += -.*-ffp-contract=fast' vision.c/Makefile && make "
-                    "-s -C vision.c CFLAGS='-O1 -Wall -Wextra -Werror' && "
+                    "-s -C vision.c CFLAGS='-O1 -Wall -Wextra -Wshadow -Werror' && "
                     "cc -std=gnu11 -Ivision.c/include " BYOC_TEST_SOURCE_DIR
                     "/tests/cli/user_machine.c vision.c/libmodel.a -lm -o vision && ./vision > vision.txt && "
                     "paste plain.txt vision.txt | awk '{ d = $1 - $2; if (d > 1e-5 || d < -1e-5) n += 99; ++n } "

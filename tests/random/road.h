@@ -34,4 +34,21 @@ byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t th
                                 const road_buffers_t *buffers, byoc_diag_t *diag);
 byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag);
 
+// The same for any shapes, which may differ from call to call. `look` sees the outputs before they go.
+typedef void (*road_look_t)(void *self, const byoc_argument_t *outputs);
+typedef struct road_call_t {
+  const byoc_argument_t *inputs;
+  size_t output_count;
+  road_look_t look;
+  void *self;
+} road_call_t;
+// Makes the calls in order, in one context of that many threads, and each once more behind the last one.
+byoc_status_t road_call_compiled(const road_t *road, const char *path, int32_t thread_count, const road_call_t *calls,
+                                 size_t call_count, byoc_diag_t *diag);
+byoc_status_t road_call_evaluated(const road_t *road, const road_call_t *calls, size_t call_count, byoc_diag_t *diag);
+// The artifact is written as C source to the folder `path`, which ends in ".c", made a shared object by make and cc,
+// and run from there.
+byoc_status_t road_call_source(const road_t *road, const char *path, const road_call_t *calls, size_t call_count,
+                               byoc_diag_t *diag);
+
 #endif // BYOC_TESTS_RANDOM_ROAD_H_

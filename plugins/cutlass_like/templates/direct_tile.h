@@ -82,18 +82,18 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
       for (int x0 = 0; x0 < TILE_W; x0 += LANES) {
         enum { LAST = TILE_VECTORS - 1 };
         const int pixels = TILE_W - x0 < LANES ? TILE_W - x0 : LANES, columns = j == LAST ? TILE_LANES : LANES;
-        vf block[LANES];
+        vf square[LANES];
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; ++i)
-          block[i] = i < pixels ? sum[i < pixels ? y0 * TILE_W + x0 + i : 0][j] : v_zero();
-        v_transpose(block);
+          square[i] = i < pixels ? sum[i < pixels ? y0 * TILE_W + x0 + i : 0][j] : v_zero();
+        v_transpose(square);
 #pragma GCC unroll 16
         for (int i = 0; i < columns; ++i) {
           const int64_t at = (int64_t)(j * LANES + i) * OUT_PLANE + y0 * OUT_W + x0;
           const vf y = HAS_BIAS ? v_set1(bias[j * LANES + i]) : v_zero();
           const vf r = HAS_RESIDUAL ? v_load_n(residual + at, pixels) : v_zero();
           (void)y, (void)r;
-          v_store_n(out + at, FINISH(block[i], y, r), pixels);
+          v_store_n(out + at, FINISH(square[i], y, r), pixels);
         }
       }
 #endif

@@ -59,6 +59,30 @@ static void test_error_shows_the_message(void **state) {
 }
 
 // All of them, line by line.
+// Two things of one name are an error where the tests ask for it, and never one of a user.
+static void test_hidden_names(void **state) {
+  (void)state;
+  static const char source[] =
+      "int f(int line) {\n  for (int i = 0; i < 3; ++i) {\n    int line = i;\n    (void)line;\n"
+      "  }\n  return line;\n}\n";
+  const char *now = getenv("BYOC_CHECK_C");
+  char *usual = now != NULL ? strdup(now) : NULL;
+  byoc_diag_t diag = {0};
+  byoc_bytes_t object;
+  setenv("BYOC_CHECK_C", "1", 1);
+  byoc_test_error(compile(source, &diag, &object), BYOC_TOOL, &diag, "shadows");
+  byoc_diag_clear(&diag);
+  unsetenv("BYOC_CHECK_C");
+  byoc_test_ok(compile(source, &diag, &object), &diag);
+  release(&object);
+  // What was compiled without the check does not pass for checked.
+  setenv("BYOC_CHECK_C", "1", 1);
+  byoc_test_error(compile(source, &diag, &object), BYOC_TOOL, &diag, "shadows");
+  if (usual == NULL) unsetenv("BYOC_CHECK_C");
+  if (usual != NULL) setenv("BYOC_CHECK_C", usual, 1);
+  free(usual);
+}
+
 static void test_errors_show_their_lines(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -460,6 +484,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_headers_need_no_installation),
       cmocka_unit_test(test_error_shows_the_message),
+      cmocka_unit_test(test_hidden_names),
       cmocka_unit_test(test_errors_show_their_lines),
       cmocka_unit_test(test_cache),
       cmocka_unit_test(test_key),

@@ -64,6 +64,48 @@ static void names_that_end_in_digits_stay_unique(void **state) {
   end(&f);
 }
 
+// What a kernel calls something is never what its text in C calls something else.
+static void names_of_c_are_not_taken(void **state) {
+  (void)state;
+  static const char *const stems[] = {"t_",  "dim_",  "args_", "log", "exp", "atan", "y",   "byoc_copy", "BYOC_X",
+                                      "int", "_Bool", "__v",   "",    "9",   "j",    "a b", "m_nan",     "line_end"};
+  fixture_t f;
+  begin(&f);
+  const byoc_type_t *type = byoc_type_tensor_static(&f.arena, BYOC_DTYPE_F32, 1, (const int64_t[]){1});
+  for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]); ++i) {
+    for (int k = 0; k < 20; ++k) {
+      const char *name = byoc_loop_allocate(&f.b, stems[i], BYOC_DTYPE_F32, 1)->name;
+      if (!byoc_loop_name_is_free(name)) fail_msg("'%s' became '%s'", stems[i], name);
+    }
+    byoc_loop_buffer_t *buffer = byoc_loop_parameter(&f.b, BYOC_LOOP_BUFFER_OUTPUT, stems[i], type);
+    if (!byoc_loop_name_is_free(buffer->name)) fail_msg("'%s' became '%s'", stems[i], buffer->name);
+  }
+  byoc_diag_t diag = {0};
+  byoc_loop_end(&f.b);
+  byoc_loop_end(&f.b);
+  byoc_test_ok(byoc_loop_verify(f.b.kernel, &diag), &diag);
+  end(&f);
+}
+
+// Whoever makes a kernel, what hides something else is refused before it becomes C.
+static void hidden_names_are_refused(void **state) {
+  (void)state;
+  static const char *const names[] = {"t_3", "x", "j2", "void", "j2_end"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    fixture_t f;
+    begin(&f);
+    byoc_loop_buffer_t *buffer = byoc_loop_allocate(&f.b, "room", BYOC_DTYPE_F32, 1);
+    byoc_loop_end(&f.b);
+    byoc_loop_end(&f.b);
+    byoc_diag_t diag = {0};
+    byoc_test_ok(byoc_loop_verify(f.b.kernel, &diag), &diag);
+    buffer->name = strcmp(names[i], "j2") == 0 ? f.j->variable->name : names[i];
+    byoc_test_error(byoc_loop_verify(f.b.kernel, &diag), BYOC_INTERNAL, &diag,
+                    i == 1 || i == 2 ? "two things of one name" : "name of C");
+    end(&f);
+  }
+}
+
 static void index_arithmetic_is_simplified(void **state) {
   (void)state;
   fixture_t f;
@@ -381,6 +423,9 @@ static void mistakes_are_refused(void **state) {
     const char *text, *message;
   } cases[] = {
       {KERNEL("y[0] = z"), "no variable or buffer 'z'"},
+      {KERNEL("let t_0 = x[0] y[0] = t_0"), "'t_0' is a name of C, or one that kernels in C use themselves"},
+      {KERNEL("let int = x[0] y[0] = int"), "'int' is a name of C"},
+      {KERNEL("let floorf = x[0] y[0] = floorf"), "'floorf' is a name of C"},
       {KERNEL("y[0] = 1"), "value of another type"},
       {KERNEL("y[0.5] = 1.0"), "index is not i64"},
       {KERNEL("x[0] = 1.0"), "store to an input"},
@@ -480,6 +525,14 @@ static void expect_loop(const char *body, const char *expected) {
   byoc_arena_deinit(&arena);
 }
 
+// gcc ignores the hint to vectorise if the condition of the loop branches.
+static void ends_that_branch_are_variables(void **state) {
+  (void)state;
+  expect_loop("vector i in 0 .. min(n[0], 4) { y[i] = x[i] }",
+              "for (int64_t i = 0, i_end = byoc_min_i64(n[0], 4); i < i_end; ++i) {");
+  expect_loop("vector i in 0 .. 4 { y[i] = x[i] + 1.0 }", "for (int64_t i = 0; i < 4; ++i) {");
+}
+
 static void invariants_leave_vector_loops(void **state) {
   (void)state;
   expect_loop("serial i in 0 .. 4 { vector j in 0 .. 4 { y[j] = x[j] * div(1.0, sqrt(x[i] + 1.0)) } }",
@@ -550,6 +603,9 @@ int main(void) {
       cmocka_unit_test(common_parts_are_named),
       cmocka_unit_test(kernels_are_indented),
       cmocka_unit_test(names_that_end_in_digits_stay_unique),
+      cmocka_unit_test(names_of_c_are_not_taken),
+      cmocka_unit_test(hidden_names_are_refused),
+      cmocka_unit_test(ends_that_branch_are_variables),
       cmocka_unit_test(exponentials_are_inlined),
       cmocka_unit_test(invariants_leave_vector_loops),
       cmocka_unit_test(casts_of_limited_floats_are_plain),
