@@ -264,10 +264,17 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
   }
 }
 
+// The integer with its last bits as one, where f64 lacks room for them: what rounds it further rounds it once.
+static double odd_f64(int64_t value) {
+  const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, last = 2047;
+  const double kept = (double)(size >> 53 ? (size & ~last) | (size & last ? last + 1 : 0) : size);
+  return value < 0 ? -kept : kept;
+}
+
 void byoc_element_set_i64(byoc_dtype_t dtype, void *data, size_t index, int64_t value) {
   if (dtype == BYOC_DTYPE_STRING) return;
   if (byoc_dtype_is_any_float(dtype) || byoc_dtype_is_complex(dtype)) {
-    byoc_element_set_f64(dtype, data, index, (double)value);
+    byoc_element_set_f64(dtype, data, index, dtype == BYOC_DTYPE_F64 ? (double)value : odd_f64(value));
   } else if (dtype == BYOC_DTYPE_BOOL) {
     ((uint8_t *)data)[index] = value != 0;
   } else if (byoc_dtype_bits(dtype) < 8) {

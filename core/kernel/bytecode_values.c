@@ -307,6 +307,23 @@ static void float_to_int(const byoc_code_t *code, int64_t *d, const void *a, int
   }
 }
 
+// To a float of fewer bits than f32; rounded once.
+static void to_narrow(const byoc_code_t *code, float *d, const void *a, int64_t count) {
+  const byoc_code_class_t from = byoc_code_class(code->from);
+  const float *x32 = a;
+  const double *x64 = a;
+  const int64_t *xi = a;
+  if (from == BYOC_CLASS_F32)
+    LANES d[l] = x32[l];
+  else if (from == BYOC_CLASS_F64)
+    LANES d[l] = byoc_f32_odd_from_f64(x64[l]);
+  else if (code->from == BYOC_DTYPE_U64)
+    LANES d[l] = byoc_f32_odd_from_u64((uint64_t)xi[l]);
+  else
+    LANES d[l] = byoc_f32_odd_from_i64(xi[l]);
+  LANES d[l] = round_narrow(code->dtype, d[l]);
+}
+
 void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64_t count) {
   byoc_code_class_t from = byoc_code_class(code->from), to = byoc_code_class(code->dtype);
   float *f32 = dst;
@@ -333,6 +350,8 @@ void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64
       LANES f64[l] = (double)(uint64_t)xi[l];
     else
       LANES f64[l] = (double)xi[l];
+  } else if (code->dtype != BYOC_DTYPE_F32) {
+    to_narrow(code, dst, a, count);
   } else {
     if (from == BYOC_CLASS_F32)
       LANES f32[l] = x32[l];
@@ -342,7 +361,6 @@ void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64
       LANES f32[l] = (float)(uint64_t)xi[l];
     else
       LANES f32[l] = (float)xi[l];
-    if (code->dtype != BYOC_DTYPE_F32) LANES f32[l] = round_narrow(code->dtype, f32[l]);
   }
 }
 

@@ -513,16 +513,32 @@ static bool fits_i32(const byoc_loop_expr_t *expr) {
          most->number.f < INT32_MAX - 128.0; // the next f32 below
 }
 
+// To a float of fewer bits than f32, as a store rounds it. What f32 does not hold is rounded once, not twice.
+static void emit_narrow_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
+  const byoc_loop_expr_t as_float = {.kind = BYOC_LOOP_CAST, .dtype = BYOC_DTYPE_F32, .cast = expr->cast};
+  const narrow_t narrow = narrow_of(expr->dtype);
+  const byoc_dtype_t from = expr->cast->dtype;
+  const char *to_odd = byoc_dtype_bits(from) < 32 || from == BYOC_DTYPE_F32 ? NULL
+                       : from == BYOC_DTYPE_U64                             ? "byoc_f32_odd_from_u64"
+                       : byoc_loop_is_float(from)                           ? "byoc_f32_odd_from_f64"
+                                                                            : "byoc_f32_odd_from_i64";
+  byoc_emit_helper(emitter, narrow.to_f32);
+  text(emitter, "(");
+  byoc_emit_helper(emitter, narrow.from_f32);
+  text(emitter, "(");
+  if (to_odd != NULL) {
+    byoc_emit_helper(emitter, to_odd);
+    text(emitter, "(");
+  }
+  byoc_emit_expr(emitter, to_odd != NULL ? expr->cast : &as_float, BYOC_C_CONDITIONAL);
+  byoc_string_appendf(emitter->out, "%s%s)%s)", to_odd != NULL ? ")" : "", narrow.arguments, narrow.arguments);
+}
+
 static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   byoc_dtype_t from = expr->cast->dtype, to = expr->dtype;
   byoc_string_t *out = emitter->out;
-  if (byoc_loop_is_float(to) && to != BYOC_DTYPE_F32 && to != BYOC_DTYPE_F64) { // rounded as by a store
-    const narrow_t narrow = narrow_of(to);
-    byoc_emit_helper(emitter, narrow.to_f32);
-    text(emitter, "(");
-    byoc_loop_expr_t as_float = {.kind = BYOC_LOOP_CAST, .dtype = BYOC_DTYPE_F32, .cast = expr->cast};
-    byoc_emit_stored(emitter, to, &as_float);
-    byoc_string_appendf(out, "%s)", narrow.arguments);
+  if (byoc_loop_is_float(to) && to != BYOC_DTYPE_F32 && to != BYOC_DTYPE_F64) {
+    emit_narrow_cast(emitter, expr);
     return;
   }
   if (to == BYOC_DTYPE_BOOL) {

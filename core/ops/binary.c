@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise operators of two or more operands, with NumPy broadcasting, and the older one by `axis` and `broadcast`.
+#include <math.h>
 #include <string.h>
 
 #include "core/ops/string.h"
@@ -105,6 +106,13 @@ static const byoc_loop_expr_t *integer_power(byoc_loop_builder_t *b, const byoc_
   return byoc_emit_as(b, x->dtype, power);
 }
 
+// x to the power 0.5: the square root, but infinity for -infinity, and 0 for -0.
+static const byoc_loop_expr_t *root_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  const byoc_loop_expr_t *root = byoc_loop_unary(b, OP(ABS), byoc_loop_unary(b, OP(SQRT), x));
+  const byoc_loop_expr_t *is_lowest = byoc_loop_binary(b, OP(EQ), x, byoc_emit_number_like(b, x, -INFINITY));
+  return byoc_loop_select(b, is_lowest, byoc_emit_number_like(b, x, INFINITY), root);
+}
+
 // Squares and roots are so common (layer normalisation, written out) that they get better code than a call of pow. The
 // operands may have different types: integers combined with floats count as floats, and the result has the base's type.
 FORMULA(pow, {
@@ -112,7 +120,7 @@ FORMULA(pow, {
     y = byoc_emit_as(b, x->dtype, y);
     if (byoc_loop_is_const(y, 2.0)) return byoc_loop_binary(b, OP(MUL), x, x);
     if (byoc_loop_is_const(y, 1.0)) return x;
-    if (byoc_loop_is_const(y, 0.5)) return byoc_loop_unary(b, OP(SQRT), x);
+    if (byoc_loop_is_const(y, 0.5)) return root_power(b, x);
     return byoc_loop_binary(b, OP(POW), x, y);
   }
   if (byoc_dtype_is_float(y->dtype)) return byoc_loop_binary(b, OP(POW), byoc_emit_as(b, y->dtype, x), y);

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/ir/element.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/random.h"
 #include "core/ops/string.h"
@@ -65,6 +66,18 @@ static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_nod
   return byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, byoc_loop_select(b, is_below, half, up));
 }
 
+// A float as an integer of 2 or 4 bits: the lowest bits of its whole part, as ONNX's cases have it where the type does
+// not reach; 0 for what is not finite.
+static const byoc_loop_expr_t *emit_lowest_bits(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
+  x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
+  const double values = byoc_dtype_bits(to) == 2 ? 4 : 16;
+  const byoc_loop_expr_t *whole = byoc_loop_unary(b, BYOC_LOOP_OP_TRUNC, x);
+  const byoc_loop_expr_t *share = BYOC_LMUL(b, whole, byoc_emit_number_like(b, x, 1 / values));
+  const byoc_loop_expr_t *above = byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, share);
+  const byoc_loop_expr_t *rest = BYOC_LSUB(b, whole, BYOC_LMUL(b, above, byoc_emit_number_like(b, x, values)));
+  return byoc_loop_cast(b, to, byoc_loop_cast(b, BYOC_DTYPE_I32, rest)); // NaN, of infinities too, gives 0
+}
+
 static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -81,6 +94,8 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     const bool saturate = byoc_node_flag(node, "saturate");
     return byoc_emit_float8(b, to, saturate && node->since_version < 24 ? infinite_is_nan(b, to, x) : x, saturate);
   }
+  if (byoc_dtype_bits(to) < 8 && !byoc_dtype_is_any_float(to) && byoc_dtype_is_any_float(x->dtype))
+    return emit_lowest_bits(b, to, x);
   return byoc_loop_cast(b, to, x);
 }
 

@@ -112,7 +112,7 @@ byoc_value_t *byoc_ml_write_two_classes(byoc_writer_t *w, byoc_value_t *score, b
                                         const char *transform) {
   if (w->failed) return NULL;
   const bool is_logistic = strcmp(transform, "LOGISTIC") == 0, is_probit = strcmp(transform, "PROBIT") == 0;
-  const bool is_sum_one = is_probability && !is_logistic && !is_probit;
+  const bool is_sum_one = is_probit || (is_probability && !is_logistic); // a probit takes probabilities only
   byoc_value_t *first = is_sum_one ? byoc_write_plain(w, "Sub", byoc_ml_number(w, score->type->dtype, 1), score)
                                    : byoc_write_plain(w, "Neg", score, NULL);
   byoc_value_t *both[2] = {first, score};

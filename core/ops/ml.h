@@ -24,8 +24,8 @@ byoc_value_t *byoc_ml_write_features(byoc_writer_t *w, byoc_dtype_t dtype);
 
 // The scores [N, K] after the transform of that name, which works on each row.
 byoc_value_t *byoc_ml_write_transform(byoc_writer_t *w, byoc_value_t *scores, const char *transform);
-// The scores [N,2] of two classes from one score [N,1] for the second class: LOGISTIC of -s and s; otherwise 1 - s and
-// s if the score is a probability, and -s and s if it is not, which PROBIT transforms. So does ONNX Runtime.
+// The scores [N,2] of two classes from one score [N,1] for the second class: LOGISTIC of -s and s, PROBIT of 1 - s and
+// s; otherwise 1 - s and s if the score is a probability, and -s and s if it is not.
 byoc_value_t *byoc_ml_write_two_classes(byoc_writer_t *w, byoc_value_t *score, bool is_probability,
                                         const char *transform);
 

@@ -70,6 +70,13 @@ static bool has_infinite(const byoc_forest_t *forest) {
   return false;
 }
 
+// Are the trees too large to stay in the cache while rows walk through some of them?
+static bool are_large(const tables_t *t) {
+  const uint64_t size = byoc_dtype_bits(t->dtype) / 8, nodes = t->forest->nodes.count, trees = t->forest->roots.count;
+  const uint64_t node_bytes = 3 * sizeof(int32_t) + size + (t->has_lists ? sizeof(int32_t) : size);
+  return trees > 0 && 8 * nodes * node_bytes / trees > BYOC_FOREST_LARGE;
+}
+
 static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest, byoc_dtype_t dtype, int64_t targets,
                                   int aggregate) {
   tables_t t = {.w = w, .forest = forest, .dtype = dtype, .has_lists = targets != 1};
@@ -101,7 +108,8 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
                                           .s = names[aggregate],
                                           .count = strlen(names[aggregate])}};
   const uint32_t count = t.has_nans ? BYOC_FOREST_OPERAND_COUNT : t.has_lists ? BYOC_FOREST_NANS : BYOC_FOREST_VOTES;
-  byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 3);
+  const uint32_t results = are_large(&t) ? 2 : 1;
+  byoc_node_t *made = byoc_write_many(w, "byoc", "Forest", operands, count, results, attributes, 3);
   byoc_value_t *scores = made != NULL ? made->results[0] : NULL;
   if (aggregate == BYOC_FOREST_AVERAGE)
     scores = byoc_write_plain(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
@@ -110,7 +118,7 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   byoc_value_t *none = NULL;
   if (has_infinite(forest)) {
     operands[BYOC_FOREST_WEIGHTS] = write_numbers(&t, "ones", dtype, t.has_lists ? votes : nodes, one_at);
-    made = byoc_write_many(w, "byoc", "Forest", operands, count, 1, attributes, 2);
+    made = byoc_write_many(w, "byoc", "Forest", operands, count, results, attributes, 2);
     none = made ? byoc_write_plain(w, "Equal", made->results[0], byoc_ml_number(w, dtype, 0)) : NULL;
   } else {
     none = byoc_write_plain(w, "IsInf", scores, NULL);

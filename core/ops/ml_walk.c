@@ -57,6 +57,19 @@ static byoc_status_t check_tables(byoc_infer_t *infer, int64_t features, int64_t
   return need_table(infer, BYOC_FOREST_TARGETS, votes, targets - 1);
 }
 
+// Room for what each row finds in each tree: a weight, or a leaf where leaves have lists of votes.
+static byoc_status_t infer_room(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *x = byoc_operand_type(node, BYOC_FOREST_FEATURES);
+  bool failed = false;
+  const byoc_dim_t most = byoc_dim_constant(BYOC_FOREST_ROOM_ROWS);
+  const byoc_dim_t dims[2] = {byoc_dim_constant(count_of(node, BYOC_FOREST_ROOTS)),
+                              byoc_infer_dim(infer, BYOC_DIM_MIN, x->dims[0], most, &failed)};
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  const bool has_lists = byoc_has_operand(node, BYOC_FOREST_VOTES);
+  return byoc_infer_set(infer, 1, has_lists ? BYOC_DTYPE_I32 : x->dtype, 2, dims);
+}
+
 static byoc_status_t infer_forest(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_FOREST_FEATURES, byoc_ml_is_f32_or_f64, "features of f32 or f64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, BYOC_FOREST_FEATURES, 2, 2));
@@ -70,7 +83,8 @@ static byoc_status_t infer_forest(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(check_tables(infer, features, targets));
   const byoc_type_t *x = byoc_operand_type(infer->node, BYOC_FOREST_FEATURES);
   const byoc_dim_t dims[2] = {x->dims[0], byoc_dim_constant(targets)};
-  return byoc_infer_set(infer, 0, x->dtype, 2, dims);
+  BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, 2, dims));
+  return byoc_has_result(infer->node, 1) ? infer_room(infer) : BYOC_OK;
 }
 
 static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
@@ -110,27 +124,33 @@ static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate
 
 // Rows are taken in blocks, so that the nodes of some trees stay in the cache for all rows of a block, and as many
 // trees at once for each row as keep the processor busy while one walk waits for its loads.
-enum { ROWS_AT_ONCE = 32, TREES_AT_ONCE = 8, STEPS_AT_ONCE = 4 };
+//
+// Large trees do not stay there. A forest of them has a second result, which is room: from FEW_ROWS rows on, each tree
+// is walked by all rows before the next one, some rows at once, so that it comes from memory once. What each row found
+// in each tree stands in the room, and is added up afterwards, in the order of the trees as ever. More rows than the
+// room is for take the trees in blocks.
+enum { ROWS_AT_ONCE = 32, TREES_AT_ONCE = 8, STEPS_AT_ONCE = 4, WALKS_AT_ONCE = 8, FEW_ROWS = 16, LARGE_BLOCK = 512 };
 
 typedef struct walk_t {
   byoc_lower_t *lower;
   const byoc_node_t *node;
-  const byoc_loop_buffer_t *out;
-  const byoc_loop_expr_t *targets;
+  const byoc_loop_buffer_t *out, *room; // room NULL: there is none
+  const byoc_loop_expr_t *targets, *rows;
   int aggregate;
   bool is_deep; // few rows take as many steps as the deepest leaf asks for: it pays to see whether all are at leaves
 } walk_t;
 
-// Walks the trees from t on for row n; out_at are the leaves.
-static void emit_walks(const walk_t *k, const byoc_loop_expr_t *n, const byoc_loop_expr_t *t, int trees,
-                       const byoc_loop_expr_t **out_at) {
+// Walk i takes row rows[i] through tree trees[i]; out_at are the leaves.
+static void emit_walks(const walk_t *k, int walks, const byoc_loop_expr_t *const *rows,
+                       const byoc_loop_expr_t *const *trees, const byoc_loop_expr_t **out_at) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
   const byoc_loop_expr_t *depth = NULL;
-  for (int i = 0; i < trees; ++i) {
-    const byoc_loop_expr_t *tree = BYOC_LADD(b, t, byoc_loop_int(b, i));
-    const byoc_loop_expr_t *own = load_int(k->lower, k->node, BYOC_FOREST_DEPTHS, tree);
-    depth = depth != NULL ? BYOC_LMAX(b, depth, own) : own;
-    out_at[i] = byoc_loop_mutable(b, "at", load_int(k->lower, k->node, BYOC_FOREST_ROOTS, tree));
+  for (int i = 0; i < walks; ++i) {
+    if (i == 0 || trees[i] != trees[0]) {
+      const byoc_loop_expr_t *own = load_int(k->lower, k->node, BYOC_FOREST_DEPTHS, trees[i]);
+      depth = depth != NULL ? BYOC_LMAX(b, depth, own) : own;
+    }
+    out_at[i] = byoc_loop_mutable(b, "at", load_int(k->lower, k->node, BYOC_FOREST_ROOTS, trees[i]));
   }
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *some = byoc_loop_int(b, STEPS_AT_ONCE), *left = NULL;
   if (k->is_deep) {
@@ -138,11 +158,11 @@ static void emit_walks(const walk_t *k, const byoc_loop_expr_t *n, const byoc_lo
     byoc_loop_while(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, zero, left));
   }
   byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", zero, k->is_deep ? some : byoc_loop_let(b, "depth", depth));
-  for (int i = 0; i < trees; ++i) byoc_loop_assign(b, out_at[i], emit_step(k->lower, k->node, n, out_at[i]));
+  for (int i = 0; i < walks; ++i) byoc_loop_assign(b, out_at[i], emit_step(k->lower, k->node, rows[i], out_at[i]));
   byoc_loop_end(b);
   if (!k->is_deep) return;
   const byoc_loop_expr_t *are_leaves = NULL; // a leaf is behind itself
-  for (int i = 0; i < trees; ++i) {
+  for (int i = 0; i < walks; ++i) {
     const byoc_loop_expr_t *behind =
         load_int(k->lower, k->node, BYOC_FOREST_NEXT, BYOC_LMUL(b, out_at[i], byoc_loop_int(b, 2)));
     const byoc_loop_expr_t *is_leaf = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, behind, out_at[i]);
@@ -181,42 +201,143 @@ static void emit_votes(const walk_t *k, const byoc_loop_expr_t *base, int trees,
 static void emit_groups(const walk_t *k, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end, int64_t first,
                         int64_t count, int trees) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
-  const byoc_loop_expr_t *at[TREES_AT_ONCE];
+  const byoc_loop_expr_t *at[TREES_AT_ONCE], *rows[TREES_AT_ONCE], *group[TREES_AT_ONCE];
   if (count == 0) return;
   const byoc_loop_expr_t *g = byoc_loop_for(b, BYOC_LOOP_SERIAL, "g", byoc_loop_int(b, 0), byoc_loop_int(b, count));
   const byoc_loop_expr_t *offset = BYOC_LMUL(b, g, byoc_loop_int(b, trees));
   const byoc_loop_expr_t *t = byoc_loop_let(b, "t", BYOC_LADD(b, offset, byoc_loop_int(b, first)));
   const byoc_loop_expr_t *n = byoc_loop_for(b, BYOC_LOOP_SERIAL, "n", begin, end);
-  emit_walks(k, n, t, trees, at);
+  for (int i = 0; i < trees; ++i) rows[i] = n, group[i] = BYOC_LADD(b, t, byoc_loop_int(b, i));
+  emit_walks(k, trees, rows, group, at);
   emit_votes(k, byoc_loop_let(b, "base", BYOC_LMUL(b, n, k->targets)), trees, at);
   byoc_loop_end(b);
   byoc_loop_end(b);
 }
 
+// `walks` rows from `first` on through tree t. Their leaves go to the room, or their votes to the results.
+static void emit_rows_of_tree(const walk_t *k, const byoc_loop_expr_t *t, const byoc_loop_expr_t *first, int walks,
+                              bool to_room) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_loop_expr_t *at[WALKS_AT_ONCE], *rows[WALKS_AT_ONCE], *trees[WALKS_AT_ONCE];
+  for (int i = 0; i < walks; ++i) rows[i] = BYOC_LADD(b, first, byoc_loop_int(b, i)), trees[i] = t;
+  emit_walks(k, walks, rows, trees, at);
+  for (int i = 0; i < walks; ++i) {
+    if (!to_room) {
+      emit_votes(k, byoc_loop_let(b, "base", BYOC_LMUL(b, rows[i], k->targets)), 1, &at[i]);
+      continue;
+    }
+    const byoc_loop_expr_t *place = BYOC_LADD(b, BYOC_LMUL(b, t, k->rows), rows[i]);
+    const byoc_loop_expr_t *found = byoc_has_operand(k->node, BYOC_FOREST_VOTES)
+                                        ? byoc_emit_as(b, BYOC_DTYPE_I32, at[i])
+                                        : byoc_lower_load_flat(k->lower, k->node, BYOC_FOREST_WEIGHTS, at[i]);
+    byoc_loop_store(b, k->room, place, found);
+  }
+}
+
+static void emit_tree(const walk_t *k, const byoc_loop_expr_t *t, const byoc_loop_expr_t *begin,
+                      const byoc_loop_expr_t *end, bool to_room) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_loop_expr_t *size = byoc_loop_int(b, WALKS_AT_ONCE), *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *groups = byoc_loop_let(b, "groups", BYOC_LDIV(b, BYOC_LSUB(b, end, begin), size));
+  const byoc_loop_expr_t *g = byoc_loop_for(b, BYOC_LOOP_SERIAL, "g", zero, groups);
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LADD(b, begin, BYOC_LMUL(b, g, size)));
+  emit_rows_of_tree(k, t, first, WALKS_AT_ONCE, to_room);
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *rest = BYOC_LADD(b, begin, BYOC_LMUL(b, groups, size));
+  emit_rows_of_tree(k, t, byoc_loop_for(b, BYOC_LOOP_SERIAL, "n", rest, end), 1, to_room);
+  byoc_loop_end(b);
+}
+
+// Opens a loop over the blocks of `size` rows, of `rows` in all; one loop to close.
+static void open_blocks(const walk_t *k, int64_t size, const byoc_loop_expr_t *rows, const byoc_loop_expr_t **out_begin,
+                        const byoc_loop_expr_t **out_end) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_loop_expr_t *all = byoc_loop_int(b, size);
+  const byoc_loop_expr_t *blocks = BYOC_LDIV(b, BYOC_LADD(b, rows, byoc_loop_int(b, size - 1)), all);
+  const byoc_loop_expr_t *block = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "block", byoc_loop_int(b, 0), blocks);
+  *out_begin = byoc_loop_let(b, "begin", BYOC_LMUL(b, block, all));
+  *out_end = byoc_loop_let(b, "end", BYOC_LMIN(b, BYOC_LADD(b, *out_begin, all), rows));
+}
+
+static void emit_nothing(const walk_t *k, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_dtype_t dtype = k->node->operands[BYOC_FOREST_FEATURES]->type->dtype;
+  const byoc_loop_expr_t *nothing = k->aggregate == BYOC_FOREST_MIN   ? byoc_emit_highest(b, dtype)
+                                    : k->aggregate == BYOC_FOREST_MAX ? byoc_emit_lowest(b, dtype)
+                                                                      : byoc_loop_const(b, dtype, 0);
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", BYOC_LMUL(b, begin, k->targets), BYOC_LMUL(b, end, k->targets));
+  byoc_loop_store(b, k->out, i, nothing);
+  byoc_loop_end(b);
+}
+
+// Few rows, or small trees: groups of trees for each row.
+static void emit_by_groups(const walk_t *k, const byoc_loop_expr_t *rows) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const int64_t trees = count_of(k->node, BYOC_FOREST_ROOTS), groups = trees / TREES_AT_ONCE;
+  const byoc_loop_expr_t *begin, *end;
+  open_blocks(k, ROWS_AT_ONCE, rows, &begin, &end);
+  emit_nothing(k, begin, end);
+  emit_groups(k, begin, end, 0, groups, TREES_AT_ONCE);
+  emit_groups(k, begin, end, groups * TREES_AT_ONCE, trees % TREES_AT_ONCE, 1);
+  byoc_loop_end(b);
+}
+
+// What the room has, added up for the rows.
+static void emit_sums(const walk_t *k, const byoc_loop_expr_t *rows) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_loop_expr_t *begin, *end, *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *trees = byoc_loop_int(b, count_of(k->node, BYOC_FOREST_ROOTS));
+  open_blocks(k, ROWS_AT_ONCE, rows, &begin, &end);
+  emit_nothing(k, begin, end);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_SERIAL, "t", zero, trees);
+  const byoc_loop_expr_t *n = byoc_loop_for(b, BYOC_LOOP_SERIAL, "n", begin, end);
+  const byoc_loop_expr_t *found = byoc_loop_load(b, k->room, BYOC_LADD(b, BYOC_LMUL(b, t, k->rows), n));
+  if (byoc_has_operand(k->node, BYOC_FOREST_VOTES)) {
+    found = byoc_loop_let(b, "at", byoc_emit_as(b, BYOC_DTYPE_I64, found));
+    emit_votes(k, byoc_loop_let(b, "base", BYOC_LMUL(b, n, k->targets)), 1, &found);
+  } else {
+    byoc_loop_store(b, k->out, n, emit_joined(b, k->aggregate, byoc_loop_load(b, k->out, n), found));
+  }
+  byoc_emit_close(b, 3);
+}
+
+// Each of the three ways has its loops, which make no turn unless the number of rows is one for it.
+static void emit_by_trees(const walk_t *k) {
+  byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *begin, *end;
+  const byoc_loop_expr_t *few = byoc_loop_int(b, FEW_ROWS), *most = byoc_loop_int(b, BYOC_FOREST_ROOM_ROWS);
+  const byoc_loop_expr_t *are_few = byoc_loop_binary(b, BYOC_LOOP_OP_LT, k->rows, few);
+  const byoc_loop_expr_t *are_many = byoc_loop_binary(b, BYOC_LOOP_OP_LT, most, k->rows);
+  emit_by_groups(k, byoc_loop_let(b, "few", byoc_loop_select(b, are_few, k->rows, zero)));
+  const byoc_loop_expr_t *others = byoc_loop_select(b, are_few, zero, byoc_loop_select(b, are_many, zero, k->rows));
+  others = byoc_loop_let(b, "others", others);
+  const byoc_loop_expr_t *trees = byoc_loop_int(b, count_of(k->node, BYOC_FOREST_ROOTS));
+  const byoc_loop_expr_t *has_others = byoc_loop_binary(b, BYOC_LOOP_OP_LT, zero, others);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero,
+                                            byoc_loop_let(b, "trees", byoc_loop_select(b, has_others, trees, zero)));
+  emit_tree(k, t, zero, others, true);
+  byoc_loop_end(b);
+  emit_sums(k, others);
+  open_blocks(k, LARGE_BLOCK, byoc_loop_let(b, "many", byoc_loop_select(b, are_many, k->rows, zero)), &begin, &end);
+  emit_nothing(k, begin, end);
+  emit_tree(k, byoc_loop_for(b, BYOC_LOOP_SERIAL, "t", zero, trees), begin, end, false);
+  byoc_emit_close(b, 2);
+}
+
 static byoc_status_t loops_forest(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_type_t *x = node->operands[BYOC_FOREST_FEATURES]->type;
   walk_t k = {.lower = lower, .node = node, .is_deep = byoc_node_flag(node, "is_deep")};
   if (!byoc_lower_result_buffer(lower, node, 0, &k.out)) return BYOC_UNSUPPORTED;
   k.aggregate = byoc_node_choice(node, "aggregate_function");
   k.targets = byoc_loop_int(b, byoc_node_int(node, "targets"));
-  const byoc_loop_expr_t *nothing = k.aggregate == BYOC_FOREST_MIN   ? byoc_emit_highest(b, x->dtype)
-                                    : k.aggregate == BYOC_FOREST_MAX ? byoc_emit_lowest(b, x->dtype)
-                                                                     : byoc_loop_const(b, x->dtype, 0);
-  const int64_t trees = count_of(node, BYOC_FOREST_ROOTS), groups = trees / TREES_AT_ONCE;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *size = byoc_loop_int(b, ROWS_AT_ONCE);
-  const byoc_loop_expr_t *rows = byoc_emit_dim(b, x, 0);
-  const byoc_loop_expr_t *blocks = BYOC_LDIV(b, BYOC_LADD(b, rows, byoc_loop_int(b, ROWS_AT_ONCE - 1)), size);
-  const byoc_loop_expr_t *block = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "block", zero, blocks);
-  const byoc_loop_expr_t *begin = byoc_loop_let(b, "begin", BYOC_LMUL(b, block, size));
-  const byoc_loop_expr_t *end = byoc_loop_let(b, "end", BYOC_LMIN(b, BYOC_LADD(b, begin, size), rows));
-  const byoc_loop_expr_t *i =
-      byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", BYOC_LMUL(b, begin, k.targets), BYOC_LMUL(b, end, k.targets));
-  byoc_loop_store(b, k.out, i, nothing);
-  byoc_loop_end(b);
-  emit_groups(&k, begin, end, 0, groups, TREES_AT_ONCE);
-  emit_groups(&k, begin, end, groups * TREES_AT_ONCE, trees % TREES_AT_ONCE, 1);
-  byoc_loop_end(b);
+  k.rows = byoc_emit_dim(b, node->operands[BYOC_FOREST_FEATURES]->type, 0);
+  if (!byoc_has_result(node, 1)) {
+    emit_by_groups(&k, k.rows);
+    return BYOC_OK;
+  }
+  if (!byoc_lower_result_buffer(lower, node, 1, &k.room)) return BYOC_UNSUPPORTED;
+  emit_by_trees(&k);
   return BYOC_OK;
 }
 
@@ -230,8 +351,9 @@ const byoc_op_t byoc_ops_ml_walk[] = {
      .min_inputs = BYOC_FOREST_VOTES,
      .max_inputs = BYOC_FOREST_OPERAND_COUNT,
      .min_outputs = 1,
-     .max_outputs = 1,
+     .max_outputs = 2,
      .traits = BYOC_OP_OPAQUE | BYOC_OP_HEAVY,
+     .scratch_results = 1u << 1,
      .attributes = forest_attributes,
      .infer = infer_forest,
      .loops = loops_forest},

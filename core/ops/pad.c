@@ -69,6 +69,18 @@ static byoc_status_t set_followed(const byoc_infer_t *infer, const int32_t *plac
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
+// Where a dimension is cut at one side and repeated at the other, something must be left of it.
+static byoc_status_t need_rest(const byoc_infer_t *infer, int32_t d, int64_t before, int64_t after) {
+  const int64_t cut = before < 0 ? -before : after < 0 ? -after : 0;
+  const byoc_dim_t extent = byoc_operand_type(infer->node, 0)->dims[d];
+  if (cut == 0 || (before <= 0 && after <= 0) || mode_of(infer->node) == PAD_CONSTANT) return BYOC_OK;
+  if (!byoc_dim_is_constant(extent))
+    return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(cut + 1), byoc_side_of(infer, 0, d));
+  if (extent.constant > cut) return BYOC_OK;
+  return byoc_infer_error(infer, "operand 0: after a pad of %lld there is nothing left to pad dimension %d with",
+                          (long long)-cut, d);
+}
+
 static byoc_status_t infer_pad(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
@@ -104,6 +116,7 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
     if (is_empty && mode_of(node) != PAD_CONSTANT) {
       return byoc_infer_error(infer, "operand 0: there is nothing to pad dimension %d with", d);
     }
+    BYOC_RETURN_IF_ERROR(need_rest(infer, d, before, after));
     byoc_dim_t sum = byoc_dim_constant(before + after);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -128,8 +141,8 @@ static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t m
   return BYOC_LMIN(b, phase, BYOC_LSUB(b, period, phase));
 }
 
-// If the axes are data: the pad before dimension d comes from the axis that names it.
-static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
+// If the axes are data: the pad before or behind dimension d comes from the axis that names it.
+static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t d, bool is_behind) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   int32_t rank = node->operands[0]->type->rank;
   int64_t count = byoc_type_element_count(node->operands[3]->type);
@@ -137,9 +150,24 @@ static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_
   for (int64_t i = 0; i < count && i < rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 3, i), byoc_loop_int(b, rank));
     const byoc_loop_expr_t *named = BIN(EQ, axis, byoc_loop_int(b, d));
-    pad = byoc_loop_select(b, named, byoc_emit_int(lower, node, 1, i), pad);
+    pad = byoc_loop_select(b, named, byoc_emit_int(lower, node, 1, is_behind ? count + i : i), pad);
   }
   return pad;
+}
+
+// The same where pads may be negative: what they cut off is gone before the rest is repeated. The edge stays where it
+// is, because a dimension is not cut at the side where it is padded.
+static const byoc_loop_expr_t *bring_inside_rest(byoc_loop_builder_t *b, pad_mode_t mode, const byoc_loop_expr_t *at,
+                                                 const byoc_loop_expr_t *extent, const byoc_loop_expr_t *before,
+                                                 const byoc_loop_expr_t *behind) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *first = BYOC_LMAX(b, zero, BYOC_LSUB(b, zero, before));
+  const byoc_loop_expr_t *cut = BYOC_LADD(b, first, BYOC_LMAX(b, zero, BYOC_LSUB(b, zero, behind)));
+  int64_t known = 0;
+  if (mode == PAD_EDGE || (byoc_loop_is_int(cut, &known) && known == 0)) return bring_inside(b, mode, at, extent);
+  const byoc_loop_expr_t *place = bring_inside(b, mode, BYOC_LSUB(b, at, first), BYOC_LSUB(b, extent, cut));
+  const byoc_loop_expr_t *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, BYOC_LADD(b, place, first), last)); // where pads that are data leave nothing
 }
 
 static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
@@ -158,13 +186,17 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
     if (place[d] < 0 && !dynamic) continue;
     bool none = !dynamic && known == BYOC_KNOWN_YES && pads.values[place[d]] == 0 && pads.values[count + place[d]] == 0;
     if (none) continue;
-    const byoc_loop_expr_t *before = dynamic                   ? dynamic_pad(lower, node, d)
-                                     : known == BYOC_KNOWN_YES ? byoc_loop_int(b, pads.values[place[d]])
-                                                               : byoc_emit_int(lower, node, 1, place[d]);
+    const byoc_loop_expr_t *pad[2];
+    for (int32_t i = 0; i < 2; ++i) {
+      const int32_t index = i * count + place[d];
+      pad[i] = dynamic                   ? dynamic_pad(lower, node, d, i == 1)
+               : known == BYOC_KNOWN_YES ? byoc_loop_int(b, pads.values[index])
+                                         : byoc_emit_int(lower, node, 1, index);
+    }
     const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d);
-    at[d] = BYOC_LSUB(b, indices[d], before);
+    at[d] = BYOC_LSUB(b, indices[d], pad[0]);
     if (mode != PAD_CONSTANT) {
-      at[d] = bring_inside(b, mode, at[d], extent);
+      at[d] = bring_inside_rest(b, mode, at[d], extent, pad[0], pad[1]);
       continue;
     }
     const byoc_loop_expr_t *fits = byoc_emit_within(b, at[d], byoc_loop_int(b, 0), extent);

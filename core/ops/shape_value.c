@@ -366,3 +366,12 @@ bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *o
   for (int32_t i = 0; i < list.count; ++i) out_dims[i] = list.items[i].dim;
   return true;
 }
+
+bool byoc_infer_scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t *out) {
+  byoc_dim_t list[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (!byoc_has_operand(infer->node, operand)) return false;
+  if (!byoc_shape_value(infer->node->operands[operand], infer->arena, &count, list) || count != 1) return false;
+  *out = list[0];
+  return true;
+}

@@ -57,11 +57,20 @@ byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts) {
 }
 
 byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places) {
+  const byoc_type_t *declared = w->node->results[0]->type;
   const byoc_attribute_t axis = byoc_write_int("axis", 0);
   byoc_value_t *sizes[] = {byoc_write_node(w, "", "Shape", x, NULL, NULL, NULL, 0), places};
   w->failed |= !places;
   byoc_node_t *joined = byoc_write_many(w, "", "Concat", sizes, 2, 1, &axis, 1);
-  return byoc_write_node(w, "", "ConstantOfShape", joined ? joined->results[0] : NULL, NULL, NULL, NULL, 0);
+  byoc_value_t *room =
+      byoc_write_node(w, "", "ConstantOfShape", joined ? joined->results[0] : NULL, NULL, NULL, NULL, 0);
+  if (room == NULL || !byoc_is_ranked(declared) || declared->rank != room->type->rank) return room;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < declared->rank; ++d)
+    dims[d] = byoc_dim_is_constant(declared->dims[d]) ? declared->dims[d] : room->type->dims[d];
+  room->type = byoc_type_tensor(&w->node->function->module->arena, room->type->dtype, declared->rank, dims);
+  w->failed |= room->type == NULL;
+  return room;
 }
 
 // The shape of `type` with another element type.

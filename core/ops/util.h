@@ -107,6 +107,9 @@ bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *o
 bool byoc_infer_shape_value(const byoc_infer_t *infer, const byoc_value_t *value, int32_t *out_count,
                             byoc_dim_t out_dims[BYOC_MAX_RANK], bool out_is_data[BYOC_MAX_RANK]);
 
+// An integer operand of one element as a dimension; false if it is not known at compile time.
+bool byoc_infer_scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t *out);
+
 // For `shape` definitions: the rank of a result of the operator.
 int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
 

@@ -63,10 +63,9 @@ const char *byoc_dnnl_translate_pow(const byoc_dnnl_source_t *source, byoc_dnnl_
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   if (!byoc_dnnl_shape_equal(&x, &y)) return "an exponent of more dimensions than the base";
+  if (exponent[0] == 0.5f) return "oneDNN's root of -infinity is no number, but the power 0.5 of it is infinity";
   if (exponent[0] == 2.0f)
     byoc_dnnl_source_eltwise(source, draft, "square", 0.0, 0.0);
-  else if (exponent[0] == 0.5f)
-    byoc_dnnl_source_eltwise(source, draft, "sqrt", 0.0, 0.0);
   else if (isfinite(exponent[0]))
     byoc_dnnl_source_eltwise(source, draft, "pow", 1.0, (double)exponent[0]);
   else

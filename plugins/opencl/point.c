@@ -125,7 +125,7 @@ byoc_opencl_name_t byoc_opencl_point_pow(byoc_opencl_emit_t *emit, const byoc_op
   if (is_one && exponent[0] == 1.0f) return operands[0];
   if (is_one && exponent[0] == 2.0f) formula = "$0 * $0";
   if (is_one && exponent[0] == 3.0f) formula = "$0 * $0 * $0";
-  if (is_one && exponent[0] == 0.5f) formula = "sqrt($0)";
+  if (is_one && exponent[0] == 0.5f) formula = "($0 == -INFINITY ? INFINITY : fabs(sqrt($0)))";
   char text[128];
   substitute(source, formula, operands, text, sizeof(text));
   return byoc_opencl_emit_set(emit, byoc_opencl_result(source, result), text);

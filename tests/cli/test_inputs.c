@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of byoc run in files of all forms, pictures, and the largest elements of outputs.
+#include <math.h>
 #include <stdio.h> // jpeglib.h needs FILE
 
 #include <jpeglib.h>
@@ -23,6 +24,25 @@ static void write_png(const char *path, uint32_t height) {
   fill_picture(bytes);
   png_image image = {.version = PNG_IMAGE_VERSION, .width = WIDTH, .height = height, .format = PNG_FORMAT_RGB};
   assert_true(png_image_write_to_file(&image, path, 0, bytes, 0, NULL));
+}
+
+// A row of pixels with a gamma, which changes no byte: of 16 bits, grey or red, green, blue and alpha.
+static void write_deep_png(const char *path, bool is_grey) {
+  static const uint8_t grey[] = {0, 255, 1, 0, 2, 128},
+                       colours[] = {3, 0, 4, 0, 5, 0, 0, 0, 6, 255, 7, 0, 8, 1, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0};
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  png_structp encoder = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+  png_infop info = png_create_info_struct(encoder);
+  png_init_io(encoder, file);
+  png_set_IHDR(encoder, info, WIDTH, 1, 16, is_grey ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB_ALPHA,
+               PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_set_gAMA(encoder, info, 1.0);
+  png_write_info(encoder, info);
+  png_write_row(encoder, is_grey ? grey : colours);
+  png_write_end(encoder, NULL);
+  png_destroy_write_struct(&encoder, &info);
+  assert_int_equal(fclose(file), 0);
 }
 
 // All pixels have the same grey, which survives the compression.
@@ -101,6 +121,30 @@ static void test_18_9_pictures(void **state) {
   byoc_test_printed("f32[2,3] = ");
 }
 
+static void test_bytes_of_pictures_are_those_of_the_file(void **state) {
+  (void)state;
+  write_deep_png("grey16.png", true);
+  write_deep_png("alpha16.png", false);
+  write_identity_text("row.byoc", "u8[1,3,1,3]");
+  byoc_test_shell(0, RUN "row.byoc -i grey16.png"); // the upper 8 bits, for each channel
+  byoc_test_printed("= 0 1 2 0 1 2 ...   (from 0 to 2");
+  byoc_test_shell(0, RUN "row.byoc -i alpha16.png");
+  byoc_test_printed("= 3 6 10 4 7 11 ...   (from 3 to 12");
+  byoc_test_shell(0, RUN "grey.byoc -i p.png --mean 0 --scale 1"); // 0.299 R + 0.587 G + 0.114 B
+  byoc_test_printed("= 1 11 21 31 41 51");
+}
+
+// Each length but the whole one is refused, the last bytes of the end marker included.
+static void test_pictures_that_are_cut_short_are_refused(void **state) {
+  (void)state;
+  static const char *const names[] = {"p.png", "p.jpg"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_test_shell(
+        0, "for n in 1 2 3 9 14 40; do head -c -$n %s > cut.%s; " RUN "planes.byoc -i cut.%s && exit 3; done; exit 0",
+        names[i], names[i] + 2, names[i] + 2);
+  }
+}
+
 static void test_18_9_pictures_that_do_not_fit(void **state) {
   (void)state;
   byoc_test_shell(1, RUN "planes.byoc -i low.png");
@@ -114,6 +158,17 @@ static void test_18_9_pictures_that_do_not_fit(void **state) {
   write_identity_text("wide.byoc", "f32[5,2,4]");
   byoc_test_shell(2, RUN "wide.byoc -i p.png");
   byoc_test_printed("a picture does not fit 'x', which is f32[5,2,4]");
+}
+
+static void test_the_range_leaves_out_what_is_no_number(void **state) {
+  (void)state;
+  const float some[] = {1, NAN, 3, NAN, 5, 1, 3, 5}, none[] = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  write_npy("some.npy", 2, (const int64_t[]){2, 4}, some);
+  write_npy("none.npy", 2, (const int64_t[]){2, 4}, none);
+  byoc_test_shell(0, RUN "vector.byoc -i some.npy");
+  byoc_test_printed("(from 1 to 5, mean 3, 2 NaN)");
+  byoc_test_shell(0, RUN "vector.byoc -i none.npy");
+  byoc_test_printed("(all NaN)");
 }
 
 static void test_18_9_files_of_all_forms(void **state) {
@@ -213,6 +268,9 @@ int main(void) {
       cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
       cmocka_unit_test(test_18_9_files_of_all_forms),
       cmocka_unit_test(arrays_of_every_order_are_read),
+      cmocka_unit_test(test_bytes_of_pictures_are_those_of_the_file),
+      cmocka_unit_test(test_pictures_that_are_cut_short_are_refused),
+      cmocka_unit_test(test_the_range_leaves_out_what_is_no_number),
       cmocka_unit_test(test_18_9_npz),
       cmocka_unit_test(test_18_9_names_left_out),
       cmocka_unit_test(test_18_9_top),

@@ -9,6 +9,8 @@
 #include <strings.h>
 
 #include <jpeglib.h>
+
+#include <jerror.h>
 #include <png.h>
 
 #include "core/base/file.h"
@@ -57,23 +59,85 @@ static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, b
   return picture->bytes != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// ---- PNG ----
+
+// What libpng jumps back from: `back` is set before anything can fail.
+typedef struct png_source_t {
+  jmp_buf back;
+  const uint8_t *at;
+  size_t left;
+  char message[128];
+} png_source_t;
+
+static void fail_png(png_structp decoder, png_const_charp message) {
+  png_source_t *source = png_get_error_ptr(decoder);
+  snprintf(source->message, sizeof(source->message), "%s", message);
+  longjmp(source->back, 1);
+}
+
+static void ignore_png(png_structp decoder, png_const_charp message) {
+  (void)decoder, (void)message;
+}
+
+static void read_png(png_structp decoder, png_bytep out, size_t size) {
+  png_source_t *source = png_get_io_ptr(decoder);
+  if (size > source->left) png_error(decoder, "the file is cut short");
+  memcpy(out, source->at, size);
+  source->at += size;
+  source->left -= size;
+}
+
+// Numbers as they stand in the file, whatever its gamma: of 16 bits the upper 8, of less than 8 bits as many levels
+// from 0 to 255; without transparency.
+static void set_transformations(png_structp decoder, png_infop info, picture_t *picture) {
+  const int type = png_get_color_type(decoder, info);
+  if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(decoder);
+  if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(decoder);
+  png_set_strip_16(decoder);
+  png_set_strip_alpha(decoder);
+  picture->channels = type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA ? 1 : 3;
+  picture->width = png_get_image_width(decoder, info);
+  picture->height = png_get_image_height(decoder, info);
+}
+
+// Everything that a jump leaves behind belongs to the caller: `decoder`, `info` and `picture`.
+static byoc_status_t read_rows(png_structp decoder, png_infop info, byoc_allocator_t allocator, byoc_diag_t *diag,
+                               picture_t *picture) {
+  png_read_info(decoder, info);
+  set_transformations(decoder, info, picture);
+  const int passes = png_set_interlace_handling(decoder);
+  png_read_update_info(decoder, info);
+  BYOC_RETURN_IF_ERROR(make_room(picture, allocator, diag));
+  for (int pass = 0; pass < passes; ++pass) {
+    for (size_t y = 0; y < picture->height; ++y)
+      png_read_row(decoder, picture->bytes + y * picture->width * picture->channels, NULL);
+  }
+  png_read_end(decoder, NULL);
+  return BYOC_OK;
+}
+
 static byoc_status_t decode_png(const byoc_file_view_t *file, byoc_allocator_t allocator, byoc_diag_t *diag,
                                 picture_t *picture) {
-  png_image image = {.version = PNG_IMAGE_VERSION};
-  if (!png_image_begin_read_from_memory(&image, file->data, file->size_bytes)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", image.message);
+  png_source_t source = {.at = file->data, .left = file->size_bytes};
+  png_structp decoder = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, NULL, ignore_png);
+  png_infop info = decoder != NULL ? png_create_info_struct(decoder) : NULL;
+  if (info == NULL) {
+    png_destroy_read_struct(&decoder, NULL, NULL);
+    return byoc_diag_out_of_memory(diag);
   }
-  image.format = picture->channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  picture->width = image.width;
-  picture->height = image.height;
-  byoc_status_t status = make_room(picture, allocator, diag);
-  static const png_color background = {0, 0, 0}; // behind what is transparent
-  if (status == BYOC_OK && !png_image_finish_read(&image, &background, picture->bytes, 0, NULL)) {
-    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", image.message);
+  byoc_status_t status = BYOC_OK;
+  if (setjmp(source.back) == 0) {
+    png_set_error_fn(decoder, &source, fail_png, ignore_png);
+    png_set_read_fn(decoder, &source, read_png);
+    status = read_rows(decoder, info, allocator, diag, picture);
+  } else {
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", source.message);
   }
-  png_image_free(&image);
+  png_destroy_read_struct(&decoder, &info, NULL);
   return status;
 }
+
+// ---- JPEG ----
 
 typedef struct jpeg_failure_t {
   struct jpeg_error_mgr manager; // first, because libjpeg hands back a pointer to it
@@ -87,8 +151,20 @@ static void fail_jpeg(j_common_ptr decoder) {
   longjmp(failure->back, 1);
 }
 
-static void ignore_message(j_common_ptr decoder) {
-  (void)decoder;
+// libjpeg only warns of data that end too early or make no sense, and fills up the picture by itself.
+static void judge_message(j_common_ptr decoder, int level) {
+  if (level >= 0) return;
+  switch (decoder->err->msg_code) {
+  case JWRN_JPEG_EOF:
+  case JWRN_HIT_MARKER:
+  case JWRN_HUFF_BAD_CODE:
+  case JWRN_ARITH_BAD_CODE:
+  case JWRN_MUST_RESYNC:
+    fail_jpeg(decoder);
+    return;
+  default:
+    return;
+  }
 }
 
 // Everything that a jump leaves behind belongs to the decoder or to `picture`.
@@ -98,7 +174,7 @@ static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t 
   jpeg_failure_t failure;
   decoder.err = jpeg_std_error(&failure.manager);
   failure.manager.error_exit = fail_jpeg;
-  failure.manager.output_message = ignore_message;
+  failure.manager.emit_message = judge_message;
   if (setjmp(failure.back) != 0) {
     jpeg_destroy_decompress(&decoder);
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "not a JPEG file that can be read: %s", failure.message);
@@ -106,6 +182,7 @@ static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t 
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, file->data, (unsigned long)file->size_bytes);
   (void)jpeg_read_header(&decoder, TRUE);
+  picture->channels = decoder.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
   decoder.out_color_space = picture->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   (void)jpeg_start_decompress(&decoder);
   picture->width = decoder.output_width;
@@ -115,7 +192,8 @@ static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t 
     JSAMPROW row = picture->bytes + (size_t)decoder.output_scanline * picture->width * picture->channels;
     (void)jpeg_read_scanlines(&decoder, &row, 1);
   }
-  jpeg_destroy_decompress(&decoder); // also ends a decompression that is not finished
+  if (status == BYOC_OK) (void)jpeg_finish_decompress(&decoder); // a file that has no end is cut short
+  jpeg_destroy_decompress(&decoder);
   return status;
 }
 
@@ -154,6 +232,14 @@ static byoc_status_t find_layout(const byoc_port_t *port, byoc_diag_t *diag, ima
   return status;
 }
 
+// Channel c of `channels` of a pixel. Grey is ITU-R 601's sum of the colours, as Pillow has it.
+static uint8_t channel_of(const picture_t *picture, size_t pixel, size_t c, size_t channels) {
+  const uint8_t *at = picture->bytes + pixel * picture->channels;
+  if (picture->channels == 1) return *at;
+  if (channels == 3) return at[c];
+  return (uint8_t)((at[0] * 19595u + at[1] * 38470u + at[2] * 7471u + 0x8000u) >> 16);
+}
+
 static byoc_status_t lay_out(const picture_t *picture, const image_layout_t *layout, const byoc_port_t *port,
                              const byoc_image_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,
                              byoc_npy_t *out) {
@@ -169,7 +255,7 @@ static byoc_status_t lay_out(const picture_t *picture, const image_layout_t *lay
   if (out->data == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t p = 0; p < pixels; ++p) {
     for (size_t c = 0; c < channels; ++c) {
-      const uint8_t byte = picture->bytes[p * channels + c];
+      const uint8_t byte = channel_of(picture, p, c, channels);
       const size_t at = is_planar ? c * pixels + p : p * channels + c;
       if (is_float) ((float *)out->data)[at] = (float)((byte - options->mean[c]) * options->scale[c]);
       if (!is_float) ((uint8_t *)out->data)[at] = byte;
@@ -185,7 +271,7 @@ byoc_status_t byoc_image_read(const char *path, const byoc_port_t *port, const b
   *out_array = (byoc_npy_t){0};
   BYOC_RETURN_IF_ERROR(find_layout(port, diag, &layout));
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &file));
-  picture_t picture = {.channels = layout.channels};
+  picture_t picture = {0};
   byoc_status_t status = ends_in(path, ".png") ? decode_png(&file, allocator, diag, &picture)
                                                : decode_jpeg(&file, allocator, diag, &picture);
   byoc_file_view_close(&file);

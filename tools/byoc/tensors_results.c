@@ -167,22 +167,30 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
   return status;
 }
 
-// "   (from 0 to 3, mean 1.5)"; complex numbers have no order.
+// "   (from 0 to 3, mean 1.5)" of the elements that are numbers, and how many are NaN; complex ones have no order.
 static void print_summary(const byoc_port_t *port, uint64_t count) {
   double smallest = INFINITY, largest = -INFINITY, sum = 0, imaginary_sum = 0;
+  uint64_t nans = 0;
+  const bool is_complex = byoc_dtype_is_complex(port->dtype);
   for (uint64_t k = 0; k < count; ++k) {
-    double value = byoc_element_f64(port->dtype, port->data, (size_t)k);
+    const double value = byoc_element_f64(port->dtype, port->data, (size_t)k);
+    const double imaginary = byoc_element_imaginary(port->dtype, port->data, (size_t)k);
+    nans += isnan(value) || isnan(imaginary);
+    if (isnan(value) || isnan(imaginary)) continue;
     smallest = fmin(smallest, value);
     largest = fmax(largest, value);
     sum += value;
-    imaginary_sum += byoc_element_imaginary(port->dtype, port->data, (size_t)k);
+    imaginary_sum += imaginary;
   }
-  double mean = sum / (double)count;
-  if (byoc_dtype_is_complex(port->dtype)) {
-    printf("   (mean %.6g%+.6gi)", mean, imaginary_sum / (double)count);
-  } else {
-    printf("   (from %.6g to %.6g, mean %.6g)", smallest, largest, mean);
-  }
+  const double numbers = (double)(count - nans), mean = sum / numbers;
+  if (nans == count)
+    printf("   (all NaN");
+  else if (is_complex)
+    printf("   (mean %.6g%+.6gi", mean, imaginary_sum / numbers);
+  else
+    printf("   (from %.6g to %.6g, mean %.6g", smallest, largest, isnan(mean) ? fabs(mean) : mean);
+  if (nans > 0 && nans < count) printf(", %llu NaN", (unsigned long long)nans);
+  printf(")");
 }
 
 static void print_tensor(const byoc_port_t *port) {

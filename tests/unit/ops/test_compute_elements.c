@@ -204,6 +204,8 @@ static void test_binary(void **state) {
   CHECK("  constant @two : f32[] = [2.0]", "%y = Pow@15(%a, @two) : ?", 1, 4, 9, 16, 25, 36);
   CHECK("  constant @half : f32[] = [0.5]", "%y = Pow@15(%a, @half) : ?", 1, 1.41421356f, 1.7320508f, 2, 2.236068f,
         2.4494897f);
+  CHECK("  constant @half : f32[] = [0.5]\n  constant @x : f32[3] = [-inf, -0.0, inf]",
+        "%z = Identity@16(@x) : ?\n    %r = Pow@15(%z, @half) : ?\n    %y = Reciprocal@13(%r) : ?", 0, INFINITY, 0);
   CHECK("", "%y = Mod@13(%b, %a) {fmod = 1} : ?", 0, 0, 0, 2, 0, 0);
   CHECK("", "%y = Min@13(%a, %b, %a) : ?", 1, 2, 3, 4, 5, 6);
   CHECK("", "%y = Max@13(%a, %b) : ?", 10, 20, 30, 10, 20, 30);
@@ -301,6 +303,11 @@ static void test_movement(void **state) {
   CHECK("  constant @p : i64[2] = [2, 2]", "%y = Pad@13(%b, @p) {mode = \"reflect\"} : ?", 30, 20, 10, 20, 30, 20, 10);
   CHECK("  constant @p : i64[2] = [2, 1]", "%y = Pad@13(%b, @p) {mode = \"edge\"} : ?", 10, 10, 10, 20, 30, 30);
   CHECK("  constant @p : i64[2] = [1, 4]", "%y = Pad@19(%b, @p) {mode = \"wrap\"} : ?", 30, 10, 20, 30, 10, 20, 30, 10);
+  // What is cut off at one side is gone before the other side is padded with the rest.
+  CHECK("  constant @p : i64[2] = [-1, 4]", "%y = Pad@19(%b, @p) {mode = \"wrap\"} : ?", 20, 30, 20, 30, 20, 30);
+  CHECK("  constant @p : i64[2] = [4, -1]", "%y = Pad@19(%b, @p) {mode = \"wrap\"} : ?", 10, 20, 10, 20, 10, 20);
+  CHECK("  constant @p : i64[2] = [-1, 3]", "%y = Pad@19(%b, @p) {mode = \"reflect\"} : ?", 20, 30, 20, 30, 20);
+  CHECK("  constant @p : i64[2] = [-1, 2]", "%y = Pad@19(%b, @p) {mode = \"edge\"} : ?", 20, 30, 30, 30);
   CHECK("  constant @p : i64[2] = [1, 4]", "%y = Pad@18(%b, @p) {mode = \"wrap\"} : ?", 30, 10, 20, 30, 10, 20, 30, 10);
   CHECK("  constant @i : i64[2] = [2, -3]", "%y = Gather@13(%a, @i) {axis = 1} : ?", 3, 1, 6, 4);
   CHECK("  constant @i : i64[] = [1]", "%y = Gather@13(%a, @i) : ?", 4, 5, 6);
@@ -354,6 +361,26 @@ static void test_half_precision(void **state) {
       (const void *const[]){x}, &run);
   const uint16_t *y = ops_result(&run, 0);
   assert_int_equal(y[0], 0x6C00); // 4096.0
+  ops_done(&run);
+}
+
+// Rounded once: by way of f32, the numbers in the middle would be rounded to even.
+static void test_wide_numbers_are_rounded_once(void **state) {
+  (void)state;
+  static const double x[] = {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11, 1 + 3 * 0x1p-11 - 0x1p-40, -1 - 0x1p-11 - 0x1p-40};
+  static const int64_t i[] = {(int64_t)257 << 40 | 1, (int64_t)257 << 40, -((int64_t)257 << 40) - 1, INT64_MAX};
+  static const float halves[] = {1 + 0x1p-10f, 1, 1 + 0x1p-10f, -1 - 0x1p-10f};
+  static const float brains[] = {258 * 0x1p40f, 256 * 0x1p40f, -258 * 0x1p40f, 0x1p63f};
+  static const float wraps[] = {-7, 1, 0, -8}, given[] = {9.5f, -15.25f, NAN, 8};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f64[4], %i : i64[4], %f : f32[4]) -> (%a : ?, %b : ?, %c : ?) {\n"
+          "    %h = Cast@13(%x) {to = 10} : ?\n    %a = Cast@13(%h) {to = 1} : ?\n"
+          "    %w = Cast@13(%i) {to = 16} : ?\n    %b = Cast@13(%w) {to = 1} : ?\n"
+          "    %n = Cast@21(%f) {to = 22} : ?\n    %c = Cast@21(%n) {to = 1} : ?\n    return %a, %b, %c\n  }\n}\n",
+          (const void *const[]){x, i, given}, &run);
+  assert_memory_equal(ops_result(&run, 0), halves, sizeof halves);
+  assert_memory_equal(ops_result(&run, 1), brains, sizeof brains);
+  ops_near(ops_result(&run, 2), wraps, 4, "floats as integers of 4 bits");
   ops_done(&run);
 }
 
@@ -423,19 +450,13 @@ static void test_random_numbers_of_a_range(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_unary),
-      cmocka_unit_test(test_all_magnitudes),
-      cmocka_unit_test(test_binary),
-      cmocka_unit_test(test_integers_and_bools),
-      cmocka_unit_test(test_movement),
-      cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_generated),
-      cmocka_unit_test(test_drawn_classes),
-      cmocka_unit_test(test_half_precision),
-      cmocka_unit_test(test_dropout_mask),
-      cmocka_unit_test(test_dropout_in_training),
-      cmocka_unit_test(test_random_numbers),
-      cmocka_unit_test(test_random_numbers_of_a_range),
+      cmocka_unit_test(test_unary),          cmocka_unit_test(test_all_magnitudes),
+      cmocka_unit_test(test_binary),         cmocka_unit_test(test_integers_and_bools),
+      cmocka_unit_test(test_movement),       cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_generated),      cmocka_unit_test(test_drawn_classes),
+      cmocka_unit_test(test_half_precision), cmocka_unit_test(test_wide_numbers_are_rounded_once),
+      cmocka_unit_test(test_dropout_mask),   cmocka_unit_test(test_dropout_in_training),
+      cmocka_unit_test(test_random_numbers), cmocka_unit_test(test_random_numbers_of_a_range),
       cmocka_unit_test(test_large_unsigned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

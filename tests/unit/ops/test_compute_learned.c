@@ -308,6 +308,60 @@ static void test_damaged_ensembles(void **state) {
   refuse_ensemble("0", "0", "1", "1", "a vote is for target 1 of 1");
 }
 
+// Two trees of three leaves over N rows: with room, rows walk through them together, whatever N is.
+static void walk_forest(int64_t rows, bool has_lists) {
+  static const char text[] =
+      "module {\n  constant @features : i32[10] = [0, 1, 0, 0, 0, 1, 0, 0, 0, 0]\n"
+      "  constant @values : f32[10] = [0.25, -0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0]\n"
+      "  constant @next : i32[20] = [1, 2, 3, 4, 2, 2, 3, 3, 4, 4, 6, 7, 8, 9, 7, 7, 8, 8, 9, 9]\n"
+      "  constant @roots : i32[2] = [0, 5]\n  constant @depths : i32[2] = [2, 2]\n"
+      "  constant @weights : f32[10] = [0.0, 0.0, 1.0, 20.0, 0.3, 0.0, 0.0, 4.0, 0.7, 600.0]\n"
+      "  constant @votes : i32[11] = [0, 0, 0, 3, 4, 5, 5, 5, 8, 9, 10]\n"
+      "  constant @targets : i32[10] = [0, 1, 0, 1, 0, 0, 0, 1, 1, 0]\n"
+      "  func @main(%%x : f32[N,2]) -> (%%y : ?%s) {\n"
+      "    %%y%s = byoc::Forest@1(%%x, @features, @values, @next, @roots, @depths, @weights%s) {targets = %d} : ?%s\n"
+      "    return %%y%s\n  }\n}\n";
+  const int targets = has_lists ? 2 : 1;
+  float *x = calloc((size_t)rows * 2 + 1, sizeof *x);
+  assert_non_null(x);
+  ops_fill(x, (size_t)rows * 2, (uint64_t)rows);
+  const float *y[2];
+  ops_run_t runs[2];
+  for (int i = 0; i < 2; ++i) {
+    char module[2048];
+    const char *lists = has_lists ? ", @votes, @targets" : "";
+    snprintf(module, sizeof module, text, i ? ", %room : ?" : "", i ? ", %room" : "", lists, targets, i ? ", ?" : "",
+             i ? ", %room" : "");
+    ops_run_symbolic(module, rows, (const void *const[]){x}, &runs[i]);
+    y[i] = ops_result(&runs[i], 0);
+  }
+  for (int64_t k = 0; k < rows * targets; ++k) {
+    if (y[0][k] != y[1][k])
+      fail_msg("%lld rows: element %lld is %g, not %g", (long long)rows, (long long)k, (double)y[1][k],
+               (double)y[0][k]);
+  }
+  ops_done(&runs[0]);
+  ops_done(&runs[1]);
+  free(x);
+}
+
+static void test_rows_that_walk_together_find_the_same_leaves(void **state) {
+  (void)state;
+  static const int64_t counts[] = {0, 1, 15, 16, 17, 32, 100, 4096, 4097, 5000};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+    walk_forest(counts[i], false);
+    walk_forest(counts[i], true);
+  }
+}
+
+static void test_a_probit_of_two_classes_takes_probabilities(void **state) {
+  (void)state;
+  expect("module {\n  func @main(%x : f32[2,1]) -> (%y : ?) {\n"
+         "    %l, %y = ai.onnx.ml::LinearClassifier@1(%x) {coefficients = [1.0], intercepts = [0.0], "
+         "classlabels_ints = [0, 1], post_transform = \"PROBIT\"} : ?, ?\n    return %y\n  }\n}\n",
+         (const float[]){0.3f, 0.5f}, (const float[]){0.524400f, -0.524400f, 0, 0}, 4);
+}
+
 static void test_17_sets_may_have_negative_infinity(void **state) {
   (void)state;
   expect("module {\n  constant @one : f32[1] = [0.0]\n  constant @two : f32[2] = [1.0, 2.0]\n"
@@ -335,6 +389,8 @@ int main(void) {
       cmocka_unit_test(test_damaged_vector_machines),
       cmocka_unit_test(test_damaged_ensembles),
       cmocka_unit_test(test_17_sets_may_have_negative_infinity),
+      cmocka_unit_test(test_rows_that_walk_together_find_the_same_leaves),
+      cmocka_unit_test(test_a_probit_of_two_classes_takes_probabilities),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
