@@ -70,9 +70,18 @@ static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_
   BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->aliases, build->alias_count, "aliases", diag));
   BYOC_RETURN_IF_ERROR(
       byoc_library_check_list(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_library_check_list(build->optional_inputs, build->optional_input_count, "optional_inputs", diag));
+  for (uint64_t i = 0; i < build->optional_input_count; ++i) {
+    if (build->optional_inputs[i] != NULL) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "optional_inputs[%llu] is NULL", (unsigned long long)i);
+  }
   BYOC_RETURN_IF_ERROR(check_models(build, diag));
   if (build->thread_count < 0 || build->queue_count < 0 || !(build->cost_budget_s >= 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count, queue_count and cost_budget_s are not negative");
+  }
+  if (build->reading < BYOC_COMPILER_READ_USUAL || build->reading > BYOC_COMPILER_READ_LENIENT) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "reading is %d, expected 0 to 2", (int)build->reading);
   }
   for (uint64_t i = 0; i < build->dim_count; ++i) {
     if (build->dims[i].name != NULL && build->dims[i].value >= 0) continue;
