@@ -468,12 +468,28 @@ static byoc_status_t spread_over_ranks(pipeline_t *p) {
   return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
 }
 
+// Ranks that only the run knows: each round makes branches, and moves what depends on them there, where more is known.
+static byoc_status_t settle_ranks(pipeline_t *p, const byoc_pass_options_t *passes, size_t *out_sunk) {
+  enum { MOST_ROUNDS = 16 };
+  for (int round = 0; round < MOST_ROUNDS; ++round) {
+    size_t chosen = 0, sunk = 0;
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("choose-lengths"), p->module, passes, p->diag, &chosen));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("choose-ranks"), p->module, passes, p->diag, NULL));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("sink-into-branches"), p->module, passes, p->diag, &sunk));
+    *out_sunk += chosen + sunk;
+    if (chosen == 0) break;
+  }
+  return BYOC_OK;
+}
+
 // What depends on constants only is computed before the copies are made, so that they share it. Where a rank depends on
 // a branch, the results then say so, whatever the model declares.
 static byoc_status_t add_variants(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
-                                          "remove-dead-code,sink-into-branches",
+                                          "remove-dead-code",
                                           p->module, &p->options->passes, p->diag));
+  size_t sunk = 0;
+  BYOC_RETURN_IF_ERROR(settle_ranks(p, &p->options->passes, &sunk));
   return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
 }
 
@@ -513,8 +529,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   passes.targets = options->targets;
   size_t sunk = 0;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("choose-ranks"), module, &passes, diag, NULL);
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("sink-into-branches"), module, &passes, diag, &sunk);
+  if (status == BYOC_OK) status = settle_ranks(&p, &passes, &sunk);
   if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
   if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);

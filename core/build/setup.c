@@ -227,9 +227,19 @@ static byoc_status_t specify_shards(byoc_setup_t *setup, const byoc_setup_option
   return status;
 }
 
+static byoc_onnx_read_options_t read_options(const byoc_setup_options_t *options) {
+  return (byoc_onnx_read_options_t){.bindings = options->dims,
+                                    .binding_count = options->dim_count,
+                                    .strictness = options->strictness,
+                                    .optional_inputs = options->optional_inputs,
+                                    .optional_count = options->optional_input_count,
+                                    .given_inputs = options->given_inputs,
+                                    .given_count = options->given_input_count};
+}
+
 byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options_t *options, const char *path,
                                    byoc_diag_t *diag) {
-  const byoc_onnx_read_options_t read = {.bindings = options->dims, .binding_count = options->dim_count};
+  const byoc_onnx_read_options_t read = read_options(options);
   BYOC_RETURN_IF_ERROR(byoc_setup_begin(setup, options, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_read(&setup->build, path, &read, diag));
   return specify_shards(setup, options, diag);
@@ -237,8 +247,8 @@ byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options
 
 byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
                                      size_t size_bytes, byoc_diag_t *diag) {
-  const byoc_onnx_read_options_t read = {
-      .bindings = options->dims, .binding_count = options->dim_count, .folder = options->data_folder};
+  byoc_onnx_read_options_t read = read_options(options);
+  read.folder = options->data_folder;
   BYOC_RETURN_IF_ERROR(byoc_setup_begin(setup, options, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&setup->build, data, size_bytes, "the model", &read, diag));
   return specify_shards(setup, options, diag);

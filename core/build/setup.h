@@ -34,6 +34,11 @@ typedef struct byoc_setup_options_t {
   size_t dim_count;
   const byoc_variant_dim_t *variants; // dimensions that get several sizes, and stay open (core/build/variants.h)
   size_t variant_count;
+  byoc_onnx_strictness_t strictness;
+  const char *const *optional_inputs; // with an initialiser, as in byoc_onnx_read_options_t
+  size_t optional_input_count;
+  const char *const *given_inputs; // the same; names of others are left aside
+  size_t given_input_count;
   const char *data_folder;       // of a model in memory, where its external data is; NULL: it has none
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;

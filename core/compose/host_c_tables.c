@@ -329,7 +329,7 @@ static void emit_info(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, con
   uint32_t shape = 0;
   note(host, byoc_host_c_shape(host, type, &shape));
   byoc_string_append(out, "    {");
-  byoc_string_append_c_quoted(out, buffer->name);
+  byoc_string_append_c_quoted(out, byoc_host_port_name(buffer));
   byoc_string_appendf(out, ", %u, ", (unsigned)type->dtype);
   if (type->rank == BYOC_RANK_UNKNOWN) byoc_string_append(out, "BYOC_ARGUMENT_ANY_RANK");
   if (type->rank != BYOC_RANK_UNKNOWN) byoc_string_appendf(out, "%d", (int)type->rank);

@@ -102,9 +102,9 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; i < count; i++) {
     json_t *object = json_object();
-    if (object == NULL || !set(object, "name", byoc_json_text(buffers[i]->name)) ||
+    if (object == NULL || !set(object, "name", byoc_json_text(byoc_host_port_name(buffers[i]))) ||
         !set(object, "type", type_json(buffers[i]->type)) ||
-        (buffers[i]->over != NULL && !set(object, "over", byoc_json_text(buffers[i]->over->name))) ||
+        (buffers[i]->over != NULL && !set(object, "over", byoc_json_text(byoc_host_port_name(buffers[i]->over)))) ||
         json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);

@@ -122,7 +122,7 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
     const byoc_host_buffer_t *buffer =
         i < program->inputs.count ? program->inputs.data[i] : program->outputs.data[i - program->inputs.count];
     bool with_dims = program->is_dynamic && i < program->inputs.count && has_dims(buffer->type);
-    status = name_tensor(buffer->name, with_dims, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
+    status = name_tensor(byoc_host_port_name(buffer), with_dims, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
   }
   byoc_map_deinit(&taken.arguments);
   return status;
@@ -174,7 +174,7 @@ static void emit_macros(const byoc_host_program_t *program, const names_t *names
     while (type->element != NULL) type = type->element;
     int64_t elements = byoc_type_is_static(buffer->type) ? byoc_type_element_count(buffer->type) : -1;
     byoc_string_appendf(out, "// %s ", i < program->inputs.count ? "Input" : "Output");
-    byoc_string_append_c_quoted(out, buffer->name);
+    byoc_string_append_c_quoted(out, byoc_host_port_name(buffer));
     byoc_string_append(out, ": ");
     byoc_type_print_named(buffer->type, &names->dims, out);
     byoc_type_print_formulas(buffer->type, &names->dims, out);

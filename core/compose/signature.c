@@ -6,12 +6,12 @@
 static void append_side(const char *side, byoc_host_buffer_t *const *buffers, size_t count, byoc_string_t *out) {
   for (size_t i = 0; i < count; i++) {
     byoc_string_appendf(out, "%s ", side);
-    byoc_string_append_quoted(out, buffers[i]->name);
+    byoc_string_append_quoted(out, byoc_host_port_name(buffers[i]));
     byoc_string_append(out, " : ");
     byoc_type_print(buffers[i]->type, out);
     if (buffers[i]->over != NULL) {
       byoc_string_append(out, " over ");
-      byoc_string_append_quoted(out, buffers[i]->over->name);
+      byoc_string_append_quoted(out, byoc_host_port_name(buffers[i]->over));
     }
     byoc_string_append(out, "\n");
   }

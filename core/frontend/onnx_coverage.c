@@ -18,7 +18,7 @@ typedef struct coverage_t {
 const byoc_op_t *byoc_onnx_find_operator(const byoc_onnx_context_t *context, const Onnx__NodeProto *node) {
   const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
   int64_t version = 0;
-  if (!byoc_onnx_find_import(context, domain, &version) || version <= 0) return NULL;
+  if (!byoc_onnx_find_version(context, domain, &version) || version <= 0) return NULL;
   if (strcmp(domain, "byoc") == 0) return NULL; // the steps that the compiler makes itself are not for models
   const byoc_op_t *op = byoc_op_find(domain, name, (int32_t)version);
   // Optimisers write operators before the operator set that brought them (LayerNormalization at any).
@@ -88,7 +88,8 @@ static byoc_status_t cover_node(coverage_t *coverage, const byoc_onnx_context_t 
   if (function && !byoc_pointer_map_put(&coverage->visited, function, coverage)) {
     return byoc_diag_out_of_memory(reader->diag);
   }
-  if (!byoc_onnx_find_import(context, use.domain, &use.opset) || use.opset < 0) use.opset = 0;
+  use.is_imported = byoc_onnx_find_import(context, use.domain, &use.opset);
+  if (!byoc_onnx_find_version(context, use.domain, &use.opset) || use.opset < 0) use.opset = 0;
   const char *key = byoc_arena_format(&reader->scratch, "%s\x1f%s\x1f%lld\x1f%d", use.domain, use.name,
                                       (long long)use.opset, function != NULL);
   if (!key) return byoc_diag_out_of_memory(reader->diag);
@@ -245,12 +246,37 @@ static byoc_status_t refuse_several(byoc_onnx_reader_t *reader, const coverage_t
   return BYOC_UNSUPPORTED;
 }
 
+static bool is_first_of_domain(const coverage_t *coverage, size_t index) {
+  const byoc_onnx_use_t *uses = coverage->uses.data;
+  for (size_t i = 0; i < index; i++) {
+    const bool is_told = uses[i].kind == BYOC_ONNX_USE_KNOWN && !uses[i].is_imported;
+    if (is_told && strcmp(uses[i].domain, uses[index].domain) == 0) return false;
+  }
+  return true;
+}
+
+// Operators that are known, but not by the operator sets that the model imports.
+static byoc_status_t check_imported(byoc_onnx_reader_t *reader, const coverage_t *coverage, size_t index) {
+  const byoc_onnx_use_t *use = &coverage->uses.data[index];
+  if (use->kind != BYOC_ONNX_USE_KNOWN) return BYOC_OK;
+  if (!use->is_imported && is_first_of_domain(coverage, index)) {
+    return byoc_onnx_forbidden(reader, "%s: the model imports no operator set of domain %s; version 1 is taken",
+                               use->first, shown_domain(use));
+  }
+  if (use->is_imported && use->since > use->opset) {
+    return byoc_onnx_tolerate(reader, "%s: operator %s is not in operator set %lld of domain %s, but in %d", use->first,
+                              use->name, (long long)use->opset, shown_domain(use), (int)use->since);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_onnx_check_operators(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   coverage_t coverage;
   BYOC_RETURN_IF_ERROR(cover(&coverage, reader, model, &reader->scratch));
   if (coverage.missing_count > 1) return refuse_several(reader, &coverage);
   for (size_t i = 0; i < coverage.uses.count; i++) {
     if (byoc_onnx_use_is_missing(&coverage.uses.data[i])) return refuse_one(reader, &coverage.uses.data[i]);
+    BYOC_RETURN_IF_ERROR(check_imported(reader, &coverage, i));
   }
   return BYOC_OK;
 }

@@ -21,7 +21,9 @@ typedef enum byoc_onnx_use_kind_t {
 
 typedef struct byoc_onnx_use_t {
   const char *domain, *name; // "" is ai.onnx
-  int64_t opset;             // of the domain, as the model or its local function imports it; 0: it does not
+  int64_t opset; // of the domain, as the model or its local function imports it, else 1 or, in domains that must be
+                 // imported, 0
+  bool is_imported;
   byoc_onnx_use_kind_t kind;
   int32_t since;       // KNOWN: the version in force; TOO_EARLY: the oldest known one; otherwise 0
   const char *plugin;  // that brings the operator; NULL: it is byoc's own, or not known

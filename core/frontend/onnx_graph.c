@@ -18,6 +18,10 @@ byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t 
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s '%s': the name is taken by another value of the graph",
                            kind, name);
   }
+  for (const byoc_onnx_scope_t *outer = scope->outer; outer; outer = outer->outer) {
+    if (!byoc_text_map_find(&outer->names, name)) continue;
+    BYOC_RETURN_IF_ERROR(byoc_onnx_tolerate(reader, "%s '%s': a graph around it has a value of this name", kind, name));
+  }
   byoc_onnx_binding_t *binding = BYOC_ARENA_NEW(&reader->scratch, byoc_onnx_binding_t);
   if (!binding) return byoc_diag_out_of_memory(reader->diag);
   *binding = (byoc_onnx_binding_t){.value = value, .constant = constant};
@@ -138,7 +142,9 @@ static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     if (!byoc_text_map_put(&seen, name, scope)) return byoc_diag_out_of_memory(reader->diag);
     if (has_value(scope, name)) {
       const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
+      bool is_kept = false;
       BYOC_RETURN_IF_ERROR(check_default(reader, input, binding->constant));
+      if (is_main) BYOC_RETURN_IF_ERROR(byoc_onnx_keep_input(reader, input, scope, &is_kept));
       continue;
     }
     if (is_main && byoc_onnx_is_map(input->type)) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infers the type of every value, node by node. The file's declarations are used if inference leaves a shape open
-// (lowering puts a check there: core/kernel/shapes.h); a declared shape that contradicts what was inferred is left
-// aside with a warning, and a declared element type is an error. Parameters of loop bodies and of local functions take
-// the types of their arguments.
+// Infers the type of every value, node by node. What the file declares for a value is a hint: it types values of which
+// inference knows nothing, and gives a rank to what comes out of loops and sequences. A declared size never replaces
+// one that is computed, by inference or by the run; where they differ or may differ, a warning says so. A declared
+// element type that differs is an error. When reading is strict, declared sizes are promises: inference uses them where
+// it knows none, the run checks them (core/kernel/shapes.h), and a contradiction is an error. Parameters of loop bodies
+// and of local functions take the types of their arguments.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -25,106 +27,150 @@ byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value,
 // Widening loops within loops repeats inference; a file must not be able to make it run for ever.
 enum { MAX_INFERENCES = 32 * 1000 * 1000 };
 
-typedef enum merge_result_t { MERGE_AGREES, MERGE_SHAPE_DIFFERS, MERGE_TYPE_DIFFERS, MERGE_NO_MEMORY } merge_result_t;
+typedef enum merge_result_t {
+  MERGE_AGREES,
+  MERGE_LEFT_OPEN, // a declared size is one that only the run knows
+  MERGE_SHAPE_DIFFERS,
+  MERGE_TYPE_DIFFERS,
+  MERGE_NO_MEMORY
+} merge_result_t;
 
 static byoc_dim_t fresh_dim(byoc_onnx_reader_t *reader, bool *failed) {
   return byoc_dim_unknown(&reader->module->arena, reader->module->next_id++, failed);
 }
 
-// Makes `known` more precise by constants of `declared`. Declared symbols add nothing to the inputs' own.
-static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
-                                   const byoc_type_t **out_type) {
-  if (known->kind == BYOC_TYPE_TENSOR && known->dtype != declared->dtype) return MERGE_TYPE_DIFFERS;
-  if (declared->rank == BYOC_RANK_UNKNOWN) {
-    if (known->kind == BYOC_TYPE_UNKNOWN) *out_type = declared;
-    return MERGE_AGREES;
-  }
-  const bool has_rank = known->kind == BYOC_TYPE_TENSOR && known->rank != BYOC_RANK_UNKNOWN;
-  if (has_rank && known->rank != declared->rank) return MERGE_SHAPE_DIFFERS;
+// The declared element type and rank, and sizes that only the run knows; declared ones if `takes_sizes`.
+static merge_result_t take_rank(byoc_onnx_reader_t *reader, const byoc_type_t *declared, bool takes_sizes,
+                                const byoc_type_t **out_type) {
   byoc_dim_t dims[BYOC_MAX_RANK] = {0};
-  bool changed = !has_rank, failed = false;
+  bool failed = false, is_open = true;
   for (int32_t i = 0; i < declared->rank; i++) {
     const bool is_constant = byoc_dim_is_constant(declared->dims[i]);
-    if (!has_rank) {
-      dims[i] = is_constant ? declared->dims[i] : fresh_dim(reader, &failed);
-      continue;
-    }
-    dims[i] = known->dims[i];
-    if (!is_constant) continue;
-    if (byoc_dim_is_constant(dims[i]) && dims[i].constant != declared->dims[i].constant) return MERGE_SHAPE_DIFFERS;
-    if (byoc_dim_is_unknown(dims[i])) {
-      dims[i] = declared->dims[i];
-      changed = true;
-    }
+    dims[i] = takes_sizes && is_constant ? declared->dims[i] : fresh_dim(reader, &failed);
+    is_open &= takes_sizes || !is_constant;
   }
-  if (failed) return MERGE_NO_MEMORY;
-  if (changed) *out_type = byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
-  return *out_type ? MERGE_AGREES : MERGE_NO_MEMORY;
+  *out_type = failed ? NULL : byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
+  if (!*out_type) return MERGE_NO_MEMORY;
+  return is_open ? MERGE_AGREES : MERGE_LEFT_OPEN;
+}
+
+// Gives `known` the rank of `declared` if it has none, and compares the sizes if it has.
+static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
+                                   bool is_element, const byoc_type_t **out_type) {
+  const bool knows_nothing = known->kind == BYOC_TYPE_UNKNOWN;
+  if (!knows_nothing && known->dtype != declared->dtype) return MERGE_TYPE_DIFFERS;
+  if (declared->rank == BYOC_RANK_UNKNOWN) {
+    if (knows_nothing) *out_type = declared;
+    return MERGE_AGREES;
+  }
+  if (knows_nothing || known->rank == BYOC_RANK_UNKNOWN) {
+    const bool is_promise = reader->options->strictness == BYOC_ONNX_STRICT;
+    return take_rank(reader, declared, is_promise || (knows_nothing && !is_element), out_type);
+  }
+  if (known->rank != declared->rank) return MERGE_SHAPE_DIFFERS;
+  const bool is_promise = reader->options->strictness == BYOC_ONNX_STRICT;
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
+  merge_result_t result = MERGE_AGREES;
+  for (int32_t i = 0; i < declared->rank; i++) {
+    dims[i] = known->dims[i];
+    if (!byoc_dim_is_constant(declared->dims[i])) continue;
+    if (byoc_dim_is_constant(dims[i]) && dims[i].constant != declared->dims[i].constant) return MERGE_SHAPE_DIFFERS;
+    if (!byoc_dim_is_constant(dims[i]) && !is_promise) result = MERGE_LEFT_OPEN;
+    if (byoc_dim_is_unknown(dims[i]) && is_promise) dims[i] = declared->dims[i];
+  }
+  if (is_promise) *out_type = byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
+  return *out_type ? result : MERGE_NO_MEMORY;
 }
 
 static merge_result_t merge(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
-                            const byoc_type_t **out_type) {
+                            bool is_element, const byoc_type_t **out_type) {
   *out_type = known;
   if (known->kind != BYOC_TYPE_UNKNOWN && known->kind != declared->kind) return MERGE_TYPE_DIFFERS;
-  if (declared->kind == BYOC_TYPE_TENSOR) return merge_tensor(reader, known, declared, out_type);
+  if (declared->kind == BYOC_TYPE_TENSOR) return merge_tensor(reader, known, declared, is_element, out_type);
   const byoc_type_t *element;
   const merge_result_t result =
-      merge(reader, known->kind == BYOC_TYPE_UNKNOWN ? known : known->element, declared->element, &element);
-  if (result != MERGE_AGREES) return result;
+      merge(reader, known->kind == BYOC_TYPE_UNKNOWN ? known : known->element, declared->element, true, &element);
+  if (result != MERGE_AGREES && result != MERGE_LEFT_OPEN) return result;
   *out_type = declared->kind == BYOC_TYPE_SEQUENCE ? byoc_type_sequence(&reader->module->arena, element)
                                                    : byoc_type_optional(&reader->module->arena, element);
-  return *out_type ? MERGE_AGREES : MERGE_NO_MEMORY;
+  return *out_type ? result : MERGE_NO_MEMORY;
 }
 
-// Inference may assume a rank that only the run knows (Squeeze without axes); a declared rank is used instead. False if
-// the node's operator cannot make that rank, or if out of memory; the type is then as before.
-static bool infer_as_declared(byoc_onnx_reader_t *reader, byoc_value_t *value, const byoc_type_t *declared) {
-  byoc_node_t *node = byoc_value_producer(value);
-  const byoc_type_t *assumed = value->type, *type = NULL;
-  byoc_diag_t unused = {0};
-  if (!node || node->callee || node->block_count > 0 || declared->kind != BYOC_TYPE_TENSOR) return false;
-  if (merge_tensor(reader, byoc_type_unknown(), declared, &type) != MERGE_AGREES) return false;
-  value->type = type;
-  if (byoc_infer_node(node, &unused) == BYOC_OK) return true;
-  value->type = assumed;
+// "value 't' is declared i64[2,1], but NonZero (ai.onnx 13) makes it i64[2,?]"
+static void contradict(const byoc_value_t *value, const byoc_type_t *declared, byoc_string_t *out) {
+  char maker[256] = "the graph";
+  if (byoc_value_producer(value)) byoc_node_describe(value->node, maker, sizeof(maker));
+  byoc_string_appendf(out, "value '%s' is declared ", byoc_onnx_text(value->name));
+  byoc_type_print(declared, out);
+  byoc_string_appendf(out, ", but %s makes it ", maker);
+  byoc_type_print(value->type, out);
+}
+
+static bool is_output(const byoc_onnx_reader_t *reader, const byoc_value_t *value) {
+  const byoc_block_t *body = byoc_graph_module_main(reader->module)->body;
+  for (size_t i = 0; i < body->results.count; i++) {
+    if (body->results.data[i] == value) return true;
+  }
   return false;
+}
+
+// Files whose inputs were given other sizes, but not the values behind them, have hundreds of such values.
+enum { MOST_WARNINGS = 8 };
+
+// The first ones, and all outputs, are told to everybody. Loops are inferred several times, and told once.
+static byoc_status_t tell_shape(byoc_onnx_reader_t *reader, const byoc_value_t *value, const byoc_type_t *declared) {
+  // Overriding an input's shape can make the declared shapes of later values wrong.
+  const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
+  if (reader->options->shape_count > 0 || byoc_pointer_map_find(&reader->told, value)) return BYOC_OK;
+  if (!byoc_value_producer(value)) return BYOC_OK; // of what a loop carries, exporters declare how it begins
+  if (!byoc_pointer_map_put(&reader->told, value, reader)) return byoc_diag_out_of_memory(reader->diag);
+  byoc_string_t text;
+  byoc_string_init(&text, reader->allocator);
+  contradict(value, declared, &text);
+  byoc_status_t status = BYOC_OK;
+  if (is_strict) {
+    status = byoc_onnx_forbidden(reader, "%s", text.data);
+  } else if (is_output(reader, value) || reader->told.count <= MOST_WARNINGS) {
+    byoc_log(BYOC_LOG_WARNING, "%s; the declaration is left aside", text.data);
+  } else {
+    reader->untold_count++;
+    byoc_log(BYOC_LOG_INFO, "%s; the declaration is left aside", text.data);
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// Does the run make a value whose rank choose-ranks and sink-into-branches can find out? A declared rank would narrow
+// it to that of one run.
+static bool finds_rank(const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  return node && !byoc_node_has_trait(node, BYOC_OP_HOST) &&
+         (!byoc_node_has_trait(node, BYOC_OP_CONTROL) || byoc_node_is_onnx(node, "If"));
 }
 
 static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t *value) {
   const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
   if (!declared) return BYOC_OK;
   const byoc_type_t *known = value->type, *merged;
-  // Branches whose ranks differ: the declaration is that of one of them.
-  const byoc_node_t *producer = byoc_value_producer(value);
   const bool is_open = byoc_type_is_tensor(known) && known->rank == BYOC_RANK_UNKNOWN;
-  if (producer && is_open && declared->kind == BYOC_TYPE_TENSOR && byoc_node_is_onnx(producer, "If")) return BYOC_OK;
-  const merge_result_t result = merge(reader, known, declared, &merged);
+  const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
+  if (is_open && byoc_type_is_tensor(declared) && known->dtype == declared->dtype && finds_rank(value) &&
+      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) {
+    return BYOC_OK; // of an If, the declaration may be that of one branch
+  }
+  const merge_result_t result = merge(reader, known, declared, false, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
-  if (result == MERGE_AGREES) {
-    if (value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
-    return BYOC_OK;
-  }
-  if (result == MERGE_SHAPE_DIFFERS && infer_as_declared(reader, value, declared)) return BYOC_OK;
-  // Overriding an input's shape can make the declared shapes of later values wrong.
-  if (result == MERGE_SHAPE_DIFFERS && reader->options->shape_count > 0) return BYOC_OK;
-  byoc_string_t declared_text, known_text;
-  char maker[256] = "the graph";
-  byoc_string_init(&declared_text, reader->allocator);
-  byoc_string_init(&known_text, reader->allocator);
-  byoc_type_print(declared, &declared_text);
-  byoc_type_print(known, &known_text);
-  if (byoc_value_producer(value)) byoc_node_describe(value->node, maker, sizeof(maker));
-  byoc_status_t status = BYOC_OK;
   if (result == MERGE_TYPE_DIFFERS) {
-    status = byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "value '%s' is declared %s, but %s makes it %s",
-                             byoc_onnx_text(value->name), declared_text.data, maker, known_text.data);
-  } else {
-    byoc_log(BYOC_LOG_WARNING, "value '%s' is declared %s, but %s makes it %s; the declaration is left aside",
-             byoc_onnx_text(value->name), declared_text.data, maker, known_text.data);
+    byoc_string_t text;
+    byoc_string_init(&text, reader->allocator);
+    contradict(value, declared, &text);
+    byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s", text.data);
+    byoc_string_deinit(&text);
+    return BYOC_INVALID_DATA;
   }
-  byoc_string_deinit(&declared_text);
-  byoc_string_deinit(&known_text);
-  return status;
+  if (result != MERGE_SHAPE_DIFFERS && value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
+  const bool differs = result == MERGE_SHAPE_DIFFERS || (result == MERGE_LEFT_OPEN && value->type == known);
+  return differs ? tell_shape(reader, value, declared) : BYOC_OK;
 }
 
 static byoc_status_t infer_block(byoc_onnx_reader_t *reader, byoc_block_t *block);
@@ -171,27 +217,6 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
   return byoc_type_tensor(arena, a->dtype, a->rank, dims);
 }
 
-// Exporters declare for what a loop carries the shape that comes in first. Where the body gives another dimension, or
-// starts from an empty one, the declaration says nothing about later iterations.
-static byoc_status_t forget_outgrown(byoc_onnx_reader_t *reader, byoc_value_t *parameter, const byoc_type_t *given) {
-  const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, parameter);
-  if (!declared || !byoc_type_is_tensor(declared) || declared->rank < 0) return BYOC_OK;
-  if (!byoc_type_is_tensor(given) || given->rank != declared->rank) return BYOC_OK;
-  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
-  bool changed = false, failed = false;
-  for (int32_t d = 0; d < declared->rank; d++) {
-    dims[d] = declared->dims[d];
-    if (!byoc_dim_is_constant(dims[d]) || byoc_dim_equal(dims[d], given->dims[d])) continue;
-    if (byoc_dim_is_unknown(given->dims[d]) && dims[d].constant != 0) continue; // nothing speaks against it
-    dims[d] = fresh_dim(reader, &failed);
-    changed = true;
-  }
-  if (!changed) return BYOC_OK;
-  const byoc_type_t *rest = byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
-  const bool ok = rest && !failed && byoc_pointer_map_put(&reader->declarations, parameter, (void *)rest);
-  return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
-}
-
 // What a loop carries may change its shape from iteration to iteration: start from the types of the arguments, and
 // widen until the body returns what it is given.
 static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
@@ -217,7 +242,6 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
     BYOC_RETURN_IF_ERROR(infer_block(reader, body));
     for (size_t i = 2; i < count && i - 1 < body->results.count; i++) {
       const byoc_type_t *given = body->results.data[i - 1]->type;
-      BYOC_RETURN_IF_ERROR(forget_outgrown(reader, body->parameters.data[i], given));
       types[i] = generalise(reader, types[i], given, &changed);
       if (!types[i]) return byoc_diag_out_of_memory(reader->diag);
     }
@@ -341,6 +365,9 @@ byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader) {
     if (!byoc_value_producer(body->results.data[i])) {
       BYOC_RETURN_IF_ERROR(apply_declaration(reader, body->results.data[i]));
     }
+  }
+  if (reader->untold_count > 0) {
+    byoc_log(BYOC_LOG_WARNING, "%zu more values have other shapes than the model declares", reader->untold_count);
   }
   return BYOC_OK;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
@@ -33,12 +34,31 @@ bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domai
   return false;
 }
 
+// The domains whose operators models use without importing them.
+static bool is_taken_for_granted(const char *domain) {
+  return strcmp(domain, "com.microsoft") == 0 || strcmp(domain, "ai.onnx.ml") == 0;
+}
+
+bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version) {
+  if (byoc_onnx_find_import(context, domain, out_version)) return true;
+  *out_version = 1;
+  return is_taken_for_granted(domain);
+}
+
 // Up to operator set 5 operators had a hint about memory, which computes nothing.
 static bool is_left_over(const byoc_onnx_context_t *context, const byoc_node_t *node, const char *name) {
   enum { LAST_WITH_HINTS = 5 };
   int64_t version = 0;
   return strcmp(name, "consumed_inputs") == 0 && node->domain[0] == '\0' &&
          byoc_onnx_find_import(context, "", &version) && version <= LAST_WITH_HINTS;
+}
+
+// Is the attribute one that the operator does not have? When reading is lenient, it is left out.
+static bool is_left_out(const byoc_onnx_reader_t *reader, const byoc_node_t *node, const char *name, const char *what) {
+  const byoc_op_t *op = byoc_op_of(node);
+  if (reader->options->strictness != BYOC_ONNX_LENIENT || !op || byoc_op_knows_attribute(op, name)) return false;
+  byoc_log(BYOC_LOG_WARNING, "%s: the operator has no attribute '%s', which is left out", what, name);
+  return true;
 }
 
 static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
@@ -55,9 +75,13 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
     if (byoc_attributes_find(&to->attributes, name) || byoc_node_find_block(to, name)) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has two attributes '%s'", what, name);
     }
+    if (is_left_out(reader, to, name, what)) continue;
     const Onnx__AttributeProto *attribute;
     BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, scope->context, node->attribute[i], what, &attribute));
     if (!attribute) continue;
+    if (!attribute->has_type) {
+      BYOC_RETURN_IF_ERROR(byoc_onnx_tolerate(reader, "%s: attribute '%s' does not say its type", what, name));
+    }
     if (!attribute->g) {
       BYOC_RETURN_IF_ERROR(byoc_onnx_read_attribute(reader, attribute, name, what, to));
       continue;
@@ -115,6 +139,9 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
   assert(function || op); // byoc_onnx_check_operators has seen all nodes
   size_t operand_count = trimmed_count(node->input, node->n_input);
   const size_t result_count = trimmed_count(node->output, node->n_output);
+  if (result_count == 0 && op && (op->traits & BYOC_OP_CONTROL)) { // nobody sees what its blocks compute
+    return byoc_onnx_tolerate(reader, "%s: it has no outputs", what);
+  }
   if (result_count == 0) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no outputs", what);
   if (operand_count > UINT32_MAX / 2 || result_count > UINT32_MAX / 2) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: too many inputs or outputs", what);

@@ -133,7 +133,10 @@ byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto 
   }
   starts[count] = order.edges.count;
   if (order.failed) return byoc_diag_out_of_memory(reader->diag);
-  if (!order.is_sorted) BYOC_RETURN_IF_ERROR(sort(&order, nodes, count, starts, sorted));
+  if (!order.is_sorted) {
+    BYOC_RETURN_IF_ERROR(byoc_onnx_tolerate(reader, "the nodes of a graph are not in topological order"));
+    BYOC_RETURN_IF_ERROR(sort(&order, nodes, count, starts, sorted));
+  }
   *out_order = sorted;
   return BYOC_OK;
 }

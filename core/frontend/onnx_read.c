@@ -2,8 +2,11 @@
 // Reads a model: checks its versions, then makes the module's functions, types them and verifies them.
 #include "core/frontend/onnx_read.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
 #include "core/frontend/onnx_wire.h"
 #include "core/ir/attribute_names.h"
@@ -18,6 +21,34 @@ byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const
                   what);
   byoc_diag_hint(diag, "run 'git lfs pull' in its repository");
   return BYOC_INVALID_DATA;
+}
+
+static byoc_status_t forbid(byoc_onnx_reader_t *reader, bool is_told, const char *format, va_list arguments) {
+  char text[640];
+  vsnprintf(text, sizeof text, format, arguments);
+  if (reader->options->strictness != BYOC_ONNX_STRICT) {
+    if (is_told) byoc_log(BYOC_LOG_WARNING, "%s", text);
+    return BYOC_OK;
+  }
+  byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s", text);
+  byoc_diag_hint(reader->diag, "the specification forbids this; reading that is not strict accepts it");
+  return BYOC_INVALID_DATA;
+}
+
+byoc_status_t byoc_onnx_forbidden(byoc_onnx_reader_t *reader, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const byoc_status_t status = forbid(reader, true, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const byoc_status_t status = forbid(reader, false, format, arguments);
+  va_end(arguments);
+  return status;
 }
 
 static byoc_status_t check_versions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
@@ -90,6 +121,8 @@ void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t 
   byoc_pointer_map_init(&reader->instances, scratch);
   byoc_text_map_init(&reader->symbols, scratch);
   byoc_pointer_map_init(&reader->declarations, scratch);
+  byoc_pointer_map_init(&reader->told, scratch);
+  byoc_text_map_init(&reader->optional, scratch);
 }
 
 byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model) {

@@ -9,12 +9,12 @@
 // What becomes what:
 //   graph               function "main"; inputs and outputs keep their names exactly
 //   initialiser         module constant, and so do sparse initialisers (densified) and Constant nodes. One that is also
-//                       an input is a constant too and leaves the signature
+//                       an input is a constant too and leaves the signature, unless the options keep it
 //   local function      one function per call, marked Inline = 1 and named domain.name; its attribute parameters are
 //                       filled in
 //   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
 //   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
-//   value_info          checked against what inference says, and used if inference leaves a shape open
+//   value_info          a hint: computed shapes stand, and a warning tells where they differ (onnx_infer.c)
 //   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
 //
 // Big initialisers are not copied if the file holds them at an address aligned for their element type: they point into
@@ -43,6 +43,14 @@ typedef struct byoc_onnx_input_shape_t {
   size_t rank;
 } byoc_onnx_input_shape_t;
 
+typedef enum byoc_onnx_strictness_t {
+  BYOC_ONNX_USUAL,   // what models in use get wrong and is understood all the same is a warning
+  BYOC_ONNX_STRICT,  // what the specification forbids is an error: declared shapes that contradict what is computed,
+                     // domains that are not imported, nodes out of order, operators newer than the operator set, names
+                     // given twice in nested graphs, attributes without a type
+  BYOC_ONNX_LENIENT, // an attribute that its operator does not have is left out, with a warning
+} byoc_onnx_strictness_t;
+
 typedef struct byoc_onnx_read_options_t {
   const byoc_onnx_dim_binding_t *bindings;
   size_t binding_count;
@@ -52,6 +60,13 @@ typedef struct byoc_onnx_read_options_t {
   // none.
   const char *folder;
   const byoc_op_source_t *operators; // of domains that are not byoc's own; NULL: there are none
+  byoc_onnx_strictness_t strictness;
+  // Inputs with an initialiser that stay inputs, optional ones: a run that leaves them out takes the initialiser. "*"
+  // is for all of them. A name of `given_inputs` may also be that of another input, or of none.
+  const char *const *optional_inputs;
+  size_t optional_count;
+  const char *const *given_inputs;
+  size_t given_count;
 } byoc_onnx_read_options_t;
 
 // `options` may be NULL. The caller destroys the module. Statuses: BYOC_INVALID_DATA for a damaged or contradictory

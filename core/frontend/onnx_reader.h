@@ -57,6 +57,9 @@ typedef struct byoc_onnx_reader_t {
   byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
   byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_type_t *, as the file states it; what it leaves open is
                            // BYOC_DIM_UNKNOWN
+  byoc_map_t told;        // pointer map: values whose declared shapes were told to differ
+  byoc_map_t optional;    // text map: inputs with an initialiser that stay inputs
+  size_t untold_count;    // values whose declared shapes differ, beyond those that everybody is told
   size_t call_count;      // function bodies made so far
   size_t node_count;      // nodes made so far
   size_t inference_count; // nodes inferred so far, repeats included
@@ -72,6 +75,13 @@ void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t 
 // Unpacks the model into scratch memory, checks its versions, loads the operators of its domains and collects its local
 // functions.
 byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model);
+
+// Something that the specification forbids and that is read all the same: an error when reading is strict, else a
+// warning; byoc_onnx_tolerate says nothing.
+byoc_status_t byoc_onnx_forbidden(byoc_onnx_reader_t *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline const char *byoc_onnx_text(const char *text) {
   return text ? text : "";
@@ -110,6 +120,12 @@ bool byoc_onnx_holds_maps(const Onnx__TypeProto *type);
 bool byoc_onnx_is_map(const Onnx__TypeProto *type);
 byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                 byoc_onnx_scope_t *scope);
+// ---- onnx_default.c ----
+// Keeps an input that an initialiser fills as an optional input, if the options ask for it; *out_kept says so. Its name
+// then stands for what the run gives, or for the initialiser.
+byoc_status_t byoc_onnx_keep_input(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
+                                   byoc_onnx_scope_t *scope, bool *out_kept);
+
 // The operands of a node: two for each map. *out_count is their number.
 byoc_status_t byoc_onnx_find_operands(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope,
                                       const Onnx__NodeProto *node, const char *what, size_t input_count,
@@ -177,7 +193,9 @@ static inline const char *byoc_onnx_domain(const char *domain) {
   domain = byoc_onnx_text(domain);
   return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
-// Finds the operator set of `domain` imported in this context; false if there is none.
+// Finds the operator set of `domain` imported in this context; false if there is none. Domains whose operators models
+// use without importing them have version 1.
+bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 
 // ---- onnx_coverage.c ----

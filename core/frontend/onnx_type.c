@@ -234,6 +234,12 @@ byoc_status_t byoc_onnx_check_options(byoc_onnx_reader_t *reader) {
     }
     if (!byoc_text_map_find(&reader->symbols, binding->name)) return unknown_symbol(reader, binding->name);
   }
+  for (size_t i = 0; i < options->optional_count; i++) {
+    const char *name = options->optional_inputs[i];
+    if (strcmp(name, "*") == 0 || byoc_text_map_find(&reader->optional, name)) continue;
+    return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "the model has no input '%s' with an initialiser",
+                           name);
+  }
   const byoc_block_t *body = byoc_graph_module_main(reader->module)->body;
   for (size_t i = 0; i < options->shape_count; i++) {
     bool found = false;

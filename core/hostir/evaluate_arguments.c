@@ -53,8 +53,8 @@ static byoc_status_t check_overlaps(const byoc_evaluator_t *evaluator, const voi
     const byoc_host_buffer_t *first =
         is_input ? program->inputs.data[ports[0]] : program->outputs.data[ports[0] - input_count];
     status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the %s '%s' and the output '%s' overlap in memory",
-                             is_input ? "input" : "output", first->name,
-                             program->outputs.data[ports[1] - input_count]->name);
+                             is_input ? "input" : "output", byoc_host_port_name(first),
+                             byoc_host_port_name(program->outputs.data[ports[1] - input_count]));
   }
   byoc_free(evaluator->allocator, spans);
   byoc_free(evaluator->allocator, over);
@@ -84,7 +84,7 @@ void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out
   kinds[depth++] = 't';
   kinds[depth] = '\0';
   bool is_known = byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
-  *out_info = (byoc_port_info_t){.name = buffer->name,
+  *out_info = (byoc_port_info_t){.name = byoc_host_port_name(buffer),
                                  .kinds = kinds,
                                  .dtype = type->dtype,
                                  .rank = is_known ? (uint32_t)type->rank : BYOC_ARGUMENT_ANY_RANK,
@@ -110,7 +110,7 @@ static byoc_status_t run_dynamic(byoc_evaluator_t *evaluator, const byoc_argumen
   for (size_t k = 0; k < program->outputs.count; ++k) {
     const byoc_host_buffer_t *output = program->outputs.data[k];
     byoc_status_t status = byoc_frame_export(&evaluator->frame, output->index, &outputs[k]);
-    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, output->name, diag);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_port_name(output), diag);
   }
   return BYOC_OK;
 }

@@ -9,7 +9,7 @@ static bool list_names(byoc_arena_t *arena, byoc_host_buffer_t *const *buffers, 
   *out = names;
   *out_count = 0;
   for (size_t k = 0; names != NULL && k < count; ++k) {
-    if (buffers[k] != NULL) names[(*out_count)++] = buffers[k]->name;
+    if (buffers[k] != NULL) names[(*out_count)++] = byoc_host_port_name(buffers[k]);
   }
   return names != NULL;
 }

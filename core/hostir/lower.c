@@ -101,12 +101,9 @@ static byoc_status_t lower_inputs(byoc_host_lowering_t *l) {
   for (size_t k = 0; k < body->parameters.count; ++k) {
     byoc_value_t *value = body->parameters.data[k];
     byoc_host_buffer_t *buffer =
-        byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_INPUT, value->name ? value->name : "x", value->type);
+        byoc_host_port_create(l->program, BYOC_HOST_BUFFER_INPUT, value->name ? value->name : "x", value->type);
     BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, value, buffer));
     buffer->is_value = l->program->is_dynamic;
-    if (!byoc_vector_push(&l->program->inputs, l->program->arena.allocator, buffer)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
   }
   return BYOC_OK;
 }
@@ -139,10 +136,8 @@ static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
     const byoc_value_t *value = body->results.data[k];
     const char *name = body->result_names.data[k];
     byoc_host_buffer_t *buffer =
-        byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_OUTPUT, name ? name : "y", value->type);
-    if (buffer == NULL || !byoc_vector_push(&l->program->outputs, l->program->arena.allocator, buffer)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
+        byoc_host_port_create(l->program, BYOC_HOST_BUFFER_OUTPUT, name ? name : "y", value->type);
+    if (buffer == NULL) return byoc_diag_out_of_memory(l->diag);
     buffer->is_value = l->program->is_dynamic;
     if (buffer->is_value) continue;
     const byoc_value_t *root = byoc_host_storage_root(value);

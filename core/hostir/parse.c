@@ -97,6 +97,13 @@ static bool create_buffer(byoc_host_parser_t *parser, byoc_host_buffer_kind_t ki
 
 static bool parse_place(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer) {
   byoc_lexer_t *lexer = &parser->lexer;
+  const bool is_port = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_OUTPUT;
+  if (is_port && byoc_lexer_accept_word(lexer, "called")) {
+    const char *called = lexer->token.text;
+    if (!byoc_lexer_expect(lexer, BYOC_TOKEN_STRING)) return false;
+    buffer->called = byoc_host_parse_copy(parser, called);
+    if (buffer->called == NULL) return false;
+  }
   if (buffer->kind != BYOC_HOST_BUFFER_VIEW && !byoc_host_parse_buffer_device(parser, buffer)) return false;
   if (byoc_lexer_accept_word(lexer, "scope")) {
     const char *scope = lexer->token.text;

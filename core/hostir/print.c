@@ -49,6 +49,10 @@ static void print_buffer(byoc_host_printer_t *printer, const byoc_host_buffer_t 
   byoc_text_print_name('%', buffer->name, out);
   byoc_string_append(out, buffer->is_value ? " : value " : " : ");
   byoc_type_print(buffer->type, out);
+  if (buffer->called != NULL) {
+    byoc_string_append(out, " called ");
+    print_quoted(buffer->called, out);
+  }
   if (buffer->device != NULL && buffer->base == NULL) { // a view is where its base is
     byoc_string_append(out, " on ");
     byoc_text_print_name('%', buffer->device->name, out);

@@ -28,7 +28,8 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
 bool byoc_host_dim_names(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_dim_names_t *out_names) {
   if (!byoc_dim_names_init(out_names, program->module, arena)) return false;
   for (size_t i = 0; i < program->outputs.count; ++i) {
-    byoc_dim_names_add(out_names, program->module, program->outputs.data[i]->name, program->outputs.data[i]->type);
+    byoc_dim_names_add(out_names, program->module, byoc_host_port_name(program->outputs.data[i]),
+                       program->outputs.data[i]->type);
   }
   return true;
 }
@@ -119,6 +120,30 @@ bool byoc_host_view_flatten(byoc_host_program_t *program, byoc_host_buffer_t *vi
   byoc_host_view_set_offset(view, sum);
   view->base = base->base;
   return true;
+}
+
+// Does an input or output of the kind have this name?
+static bool is_called(byoc_host_buffer_t *const *ports, size_t count, const char *name) {
+  for (size_t i = 0; i < count; ++i) {
+    if (strcmp(byoc_host_port_name(ports[i]), name) == 0) return true;
+  }
+  return false;
+}
+
+byoc_host_buffer_t *byoc_host_port_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind, const char *name,
+                                          const byoc_type_t *type) {
+  const bool is_input = kind == BYOC_HOST_BUFFER_INPUT;
+  byoc_host_buffer_t *buffer = byoc_host_buffer_create(program, kind, name, type);
+  if (buffer == NULL) return NULL;
+  if (strcmp(buffer->name, name) != 0) {
+    const bool is_taken = is_input ? is_called(program->inputs.data, program->inputs.count, name)
+                                   : is_called(program->outputs.data, program->outputs.count, name);
+    if (!is_taken) buffer->called = byoc_arena_copy_string(&program->arena, name);
+    if (!is_taken && buffer->called == NULL) return NULL;
+  }
+  const bool ok = is_input ? byoc_vector_push(&program->inputs, program->arena.allocator, buffer)
+                           : byoc_vector_push(&program->outputs, program->arena.allocator, buffer);
+  return ok ? buffer : NULL;
 }
 
 byoc_host_buffer_t *byoc_host_moving_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base,

@@ -85,8 +85,9 @@ typedef struct byoc_host_use_t {
 } byoc_host_use_t;
 
 struct byoc_host_buffer_t {
-  uint32_t index;   // in program->buffers
-  const char *name; // unique in its program
+  uint32_t index;     // in program->buffers
+  const char *name;   // unique in its program
+  const char *called; // INPUT, OUTPUT: its name outside, where that is another one (byoc_host_port_name); NULL: `name`
   byoc_host_buffer_kind_t kind;
   const byoc_type_t *type;               // a static tensor unless is_value
   uint64_t size_bytes;                   // 0 if it is not known
@@ -105,6 +106,11 @@ struct byoc_host_buffer_t {
   byoc_dim_t offset;                 // VIEW that moves: its place in base, over symbols; a constant otherwise
   const byoc_host_device_t *device;  // whose memory it is in (a VIEW: as its base); NULL: the host's
 };
+
+// What an input or output is called outside: an output may have the name of an input.
+static inline const char *byoc_host_port_name(const byoc_host_buffer_t *port) {
+  return port->called != NULL ? port->called : port->name;
+}
 
 // X(NAME, "text")
 #define BYOC_HOST_OP_LIST(X)                                                                                           \
@@ -273,6 +279,10 @@ void byoc_host_program_destroy(byoc_host_program_t *program); // accepts NULL
 // NULL if out of memory. The name is made unique.
 byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
                                             const char *name, const byoc_type_t *type);
+// Makes an INPUT or OUTPUT and puts it behind the others. It is called by this name, unless another port of its kind
+// is.
+byoc_host_buffer_t *byoc_host_port_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind, const char *name,
+                                          const byoc_type_t *type);
 byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, const char *name);
 // A view of `base` (or of base's base) at an offset. The second one moves: its offset depends on symbols.
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,

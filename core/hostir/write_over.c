@@ -16,7 +16,7 @@ static byoc_status_t find_port(const byoc_host_program_t *program, byoc_host_buf
   const char **names = byoc_allocate(allocator, count + 1, sizeof(*names));
   if (names == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) {
-    names[i] = ports[i]->name;
+    names[i] = byoc_host_port_name(ports[i]);
     if (strcmp(names[i], name) == 0) *out_port = ports[i];
   }
   byoc_status_t status = BYOC_OK;
@@ -37,12 +37,13 @@ static byoc_status_t check_types(const byoc_host_buffer_t *output, byoc_diag_t *
   byoc_string_init(&want, byoc_allocator_system());
   byoc_type_print(output->type, &have);
   byoc_type_print(input->type, &want);
-  byoc_status_t status = have.failed || want.failed
-                             ? byoc_diag_out_of_memory(diag)
-                             : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                                               "the output '%s' is %s, so it cannot be written over the input '%s', "
-                                               "which is %s",
-                                               output->name, have.data, input->name, want.data);
+  byoc_status_t status =
+      have.failed || want.failed
+          ? byoc_diag_out_of_memory(diag)
+          : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                            "the output '%s' is %s, so it cannot be written over the input '%s', "
+                            "which is %s",
+                            byoc_host_port_name(output), have.data, byoc_host_port_name(input), want.data);
   byoc_string_deinit(&have);
   byoc_string_deinit(&want);
   return status;
@@ -54,7 +55,7 @@ static byoc_status_t declare(byoc_host_program_t *program, const char *output_na
   byoc_status_t status =
       find_port(program, program->outputs.data, program->outputs.count, "output", output_name, diag, &output);
   for (size_t i = 0; i < program->inputs.count && status == BYOC_INVALID_ARGUMENT; ++i) {
-    if (strcmp(program->inputs.data[i]->name, output_name) != 0) continue;
+    if (strcmp(byoc_host_port_name(program->inputs.data[i]), output_name) != 0) continue;
     byoc_diag_hint(diag, "'%s' is an input; the output comes first", output_name);
   }
   if (status != BYOC_OK) return status;
@@ -62,12 +63,12 @@ static byoc_status_t declare(byoc_host_program_t *program, const char *output_na
       find_port(program, program->inputs.data, program->inputs.count, "input", input_name, diag, &input));
   if (output->over != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is written over the input '%s' already",
-                           output->name, output->over->name);
+                           byoc_host_port_name(output), byoc_host_port_name(output->over));
   }
   for (size_t i = 0; i < program->outputs.count; ++i) {
     if (program->outputs.data[i]->over != input) continue;
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the input '%s' is written over by the output '%s' already",
-                           input->name, program->outputs.data[i]->name);
+                           byoc_host_port_name(input), byoc_host_port_name(program->outputs.data[i]));
   }
   output->over = input;
   *out_output = output;
@@ -188,7 +189,7 @@ static byoc_status_t for_all_that_fit(byoc_host_program_t *program, const byoc_h
   bool found = false;
   for (size_t i = 0; i < program->outputs.count; ++i) {
     bool fits = false;
-    const char *name = program->outputs.data[i]->name;
+    const char *name = byoc_host_port_name(program->outputs.data[i]);
     const char *star = match_star(pair->output, name, &program->arena, &fits);
     if (!fits) continue;
     const char *input = star == NULL ? NULL
@@ -235,10 +236,7 @@ static byoc_status_t check_one(byoc_host_program_t *program, const char *output_
 static bool add_port(byoc_host_program_t *program, byoc_host_buffer_kind_t kind, const char *name,
                      const byoc_value_t *value) {
   const byoc_type_t *type = value->type != NULL ? value->type : byoc_type_unknown();
-  byoc_host_buffer_t *buffer = byoc_host_buffer_create(program, kind, name, type);
-  if (buffer == NULL) return false;
-  return kind == BYOC_HOST_BUFFER_INPUT ? byoc_vector_push(&program->inputs, program->arena.allocator, buffer)
-                                        : byoc_vector_push(&program->outputs, program->arena.allocator, buffer);
+  return byoc_host_port_create(program, kind, name, type) != NULL;
 }
 
 byoc_status_t byoc_host_check_pairs(const byoc_graph_module_t *module, const byoc_host_pair_t *pairs, size_t count,

@@ -93,6 +93,8 @@ static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_
   BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->aliases, build->alias_count, "aliases", diag));
   BYOC_RETURN_IF_ERROR(
       byoc_library_check_texts(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_library_check_texts(build->optional_inputs, build->optional_input_count, "optional_inputs", diag));
   BYOC_RETURN_IF_ERROR(check_models(build, diag));
   if (build->thread_count < 0 || build->queue_count < 0 || !(build->cost_budget_s >= 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count, queue_count and cost_budget_s are not negative");
@@ -100,6 +102,9 @@ static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_
   if (build->thread_count > BYOC_MODEL_MAX_THREADS || build->queue_count > BYOC_HOST_MAX_SET) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count is at most %d, and queue_count at most %d",
                            BYOC_MODEL_MAX_THREADS, BYOC_HOST_MAX_SET);
+  }
+  if (build->reading < BYOC_COMPILER_READ_USUAL || build->reading > BYOC_COMPILER_READ_LENIENT) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "reading is %d, expected 0 to 2", (int)build->reading);
   }
   for (uint64_t i = 0; i < build->dim_count; ++i) {
     if (build->dims[i].name != NULL && build->dims[i].value >= 0) continue;

@@ -346,6 +346,11 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .layout = build->layout,
                                   .queue_count = build->queue_count,
                                   .stream_axis = build->stream_axis,
+                                  .strictness = build->reading == BYOC_COMPILER_READ_STRICT    ? BYOC_ONNX_STRICT
+                                                : build->reading == BYOC_COMPILER_READ_LENIENT ? BYOC_ONNX_LENIENT
+                                                                                               : BYOC_ONNX_USUAL,
+                                  .optional_inputs = build->optional_inputs,
+                                  .optional_input_count = build->optional_input_count,
                                   .fallback = build->fallback != 0,
                                   .trace = build->trace != 0,
                                   .as_source = byoc_compose_is_source(build->output),

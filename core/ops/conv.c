@@ -17,6 +17,9 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, weights, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
+  if (window.is_open && (strcmp(node->op, "Conv") != 0 || byoc_has_operand(node, 3))) {
+    return byoc_infer_unsupported(infer, "a kernel of bytes and of symbolic size is not supported");
+  }
   int64_t group = byoc_node_int(node, "group");
   if (group < 1 || group > INT32_MAX) {
     return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
@@ -123,7 +126,7 @@ const byoc_loop_expr_t *byoc_conv_open_taps(const byoc_conv_t *conv, int32_t cou
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *linear = conv->zero;
   for (int32_t d = 0; d < count; ++d) {
-    const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[d]);
+    const byoc_loop_expr_t *size = byoc_loop_dim(b, conv->window.size[d]);
     taps[d] = conv->window.kernel[d] == 1 ? conv->zero : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
     linear = BYOC_LADD(b, BYOC_LMUL(b, linear, size), taps[d]);
   }
@@ -198,12 +201,12 @@ static void conv_in_place(byoc_conv_t *conv) {
   const byoc_loop_expr_t *inside = byoc_conv_outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, in));
-  const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[conv->last]);
+  const byoc_loop_expr_t *size = byoc_loop_dim(b, conv->window.size[conv->last]);
   const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
-  weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
+  weights = BYOC_LMUL(b, weights, byoc_emit_extent(b, conv->w_type, 2, conv->w_type->rank));
   weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
   // If the last dimension has few taps, they are written out: each has its own part of the line.
-  int64_t turns = conv->window.kernel[conv->last], written = turns <= MOST_WRITTEN_OUT ? turns : 1;
+  int64_t turns = conv->window.kernel[conv->last], written = turns >= 1 && turns <= MOST_WRITTEN_OUT ? turns : 1;
   for (int64_t k = 0; k < written; ++k) {
     const byoc_loop_expr_t *tap =
         written == turns ? byoc_loop_int(b, k) : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
@@ -275,7 +278,7 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
     conv.pad = byoc_loop_const(b, conv.dtype, 0.0);
   }
   bool few = has_few_rows(conv.w_type, groups);
-  if (few && byoc_conv_plane(&conv)) return BYOC_OK;
+  if (few && !conv.window.is_open && byoc_conv_plane(&conv)) return BYOC_OK;
   if (!byoc_conv_is_packed(conv.w_type, groups)) {
     conv_in_place(&conv);
   } else {

@@ -25,6 +25,7 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_OFFSET, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
+  if (window.is_open) return byoc_infer_unsupported(infer, "a kernel of symbolic size is not supported");
   int64_t group = byoc_node_int(node, "group");
   int64_t offsets = byoc_node_int(node, "offset_group");
   if (group < 1 || offsets < 1 || group > INT16_MAX || offsets > INT16_MAX) {

@@ -4,6 +4,7 @@
 //
 // B holds a column after the other, N * blocks * (block_size * bits / 8) bytes, lowest bits first. Zero points are
 // packed alike, a line of whole bytes for each column, or are numbers like the scales; without, they are in the middle.
+// g_idx says for each row of weights, of which block it takes scale and zero point; without, of its own.
 #include "core/ops/axes.h"
 #include "core/ops/packed_product.h"
 #include "core/ops/util.h"
@@ -52,6 +53,20 @@ static byoc_status_t need_size(const byoc_infer_t *infer, const char *name, int6
                           (long long)most, (long long)value);
 }
 
+static bool is_i32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32;
+}
+
+// A block for each row, or for each row of whole blocks.
+static byoc_status_t check_order(const byoc_infer_t *infer, const layout_t *l) {
+  if (!byoc_has_operand(infer->node, ORDER)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, ORDER, is_i32, "blocks of rows, i32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, ORDER, 1, 1));
+  const bool is_whole = byoc_type_element_count(byoc_operand_type(infer->node, ORDER)) == l->blocks * l->block;
+  if (!is_whole) BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, ORDER, byoc_side_number(l->depth)));
+  return byoc_infer_need_indices(infer, ORDER, "g_idx", byoc_side_number(l->blocks));
+}
+
 static byoc_status_t check_layout(const byoc_infer_t *infer) {
   enum { LEAST_BLOCK = 16, MOST_BLOCK = 1 << 20 };
   const layout_t l = layout_of(infer->node);
@@ -66,6 +81,7 @@ static byoc_status_t check_layout(const byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, SCALES, is_narrow_float, "scales of f16, bf16 or f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, B, byoc_side_number(l.columns * l.blocks * l.block_bytes)));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, SCALES, byoc_side_number(l.columns * l.blocks)));
+  BYOC_RETURN_IF_ERROR(check_order(infer, &l));
   if (!byoc_has_operand(infer->node, ZEROS)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, ZEROS, is_zero_type, "zero points in bytes, or of f16, bf16 or f32"));
   const int64_t count = is_u8(byoc_operand_type(infer->node, ZEROS)->dtype) ? l.zero_bytes : l.blocks;
@@ -76,9 +92,6 @@ static byoc_status_t infer_nbits(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, A, is_narrow_float, "a tensor of f16, bf16 or f32"));
   BYOC_RETURN_IF_ERROR(check_layout(infer));
-  if (byoc_has_operand(node, ORDER)) {
-    return byoc_infer_unsupported(infer, "operand %d (g_idx, an order of the weights' rows) is not supported", ORDER);
-  }
   const layout_t l = layout_of(node);
   const byoc_dim_t columns = byoc_dim_constant(l.columns);
   if (byoc_has_operand(node, BIAS)) {
@@ -110,6 +123,7 @@ typedef struct source_t {
   layout_t layout;
   const uint8_t *weights, *zeros;
   const byoc_constant_t *scales, *real_zeros;
+  const int64_t *rows; // in the order of their blocks; NULL: they are in order
 } source_t;
 
 static int64_t read_bits(const uint8_t *bytes, int64_t bit, int64_t bits) {
@@ -121,6 +135,7 @@ static int64_t read_bits(const uint8_t *bytes, int64_t bit, int64_t bits) {
 static int64_t read_value(const void *self, int64_t k, int64_t n) {
   const source_t *s = self;
   const layout_t *l = &s->layout;
+  if (s->rows) k = s->rows[k];
   const uint8_t *block = s->weights + (n * l->blocks + k / l->block) * l->block_bytes;
   return read_bits(block, k % l->block * l->bits, l->bits);
 }
@@ -140,10 +155,30 @@ static double read_real_zero(const void *self, int64_t block, int64_t n) {
   return byoc_constant_element_f64(s->real_zeros, n * s->layout.blocks + block);
 }
 
-static byoc_value_t *write_packed(byoc_writer_t *w) {
+// The rows in the order of the blocks that g_idx gives them: the columns of A in that order times them is the same
+// product. NULL if a block gets more or fewer rows than its size, or if out of memory.
+static const int64_t *find_rows(const byoc_node_t *node) {
+  const layout_t l = layout_of(node);
+  const byoc_constant_t *order = node->operands[ORDER]->constant;
+  int64_t *rows = BYOC_ARENA_ARRAY(&node->function->module->arena, int64_t, (size_t)l.depth);
+  int64_t *next = BYOC_ARENA_ARRAY(&node->function->module->arena, int64_t, (size_t)l.blocks);
+  if (!rows || !next) return NULL;
+  for (int64_t i = 0; i < l.blocks; ++i) next[i] = i * l.block;
+  for (int64_t k = 0; k < l.depth; ++k) {
+    const int64_t block = byoc_constant_element_i64(order, k);
+    const int64_t end = (block + 1) * l.block < l.depth ? (block + 1) * l.block : l.depth;
+    if (next[block] >= end) return NULL;
+    rows[next[block]++] = k;
+  }
+  return rows;
+}
+
+// `rows` as in source_t.
+static byoc_value_t *write_packed(byoc_writer_t *w, const int64_t *rows) {
   const byoc_node_t *node = w->node;
   source_t s = {.layout = layout_of(node),
                 .weights = node->operands[B]->constant->data,
+                .rows = rows,
                 .scales = node->operands[SCALES]->constant};
   byoc_packed_source_t source = {.self = &s,
                                  .depth = s.layout.depth,
@@ -163,11 +198,17 @@ static byoc_value_t *write_packed(byoc_writer_t *w) {
     s.real_zeros = node->operands[ZEROS]->constant;
     source.real_zero = read_real_zero;
   }
-  return byoc_write_packed_product(w, node->operands[A], &source);
+  byoc_value_t *a = node->operands[A];
+  if (rows) {
+    const byoc_attribute_t last = byoc_write_int("axis", -1);
+    byoc_value_t *order = byoc_write_vector(w, "rows", BYOC_DTYPE_I64, s.layout.depth, rows);
+    a = byoc_write_node(w, "", "Gather", a, order, NULL, &last, 1);
+  }
+  return a ? byoc_write_packed_product(w, a, &source) : NULL;
 }
 
 static bool is_constant(const byoc_node_t *node) {
-  for (uint32_t i = B; i <= ZEROS; ++i) {
+  for (uint32_t i = B; i <= ORDER; ++i) {
     if (byoc_has_operand(node, i) && !byoc_value_is_constant(node->operands[i])) return false;
   }
   return true;
@@ -202,6 +243,10 @@ static const byoc_loop_expr_t *point_unpack(byoc_lower_t *lower, const byoc_node
   const byoc_loop_expr_t *line = BYOC_LADD(b, BYOC_LMUL(b, column, byoc_loop_int(b, l.blocks)), block);
   const byoc_loop_expr_t *value =
       emit_bits(lower, node, B, l.block_bytes, l.bits, line, BYOC_LMUL(b, BYOC_LMOD(b, indices[0], size), bits));
+  if (byoc_has_operand(node, ORDER)) {
+    block = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, ORDER, indices[0]));
+    line = BYOC_LADD(b, BYOC_LMUL(b, column, byoc_loop_int(b, l.blocks)), block);
+  }
   const byoc_loop_expr_t *scale = byoc_emit_as(b, BYOC_DTYPE_F32, byoc_lower_load_flat(lower, node, SCALES, line));
   const byoc_loop_expr_t *zero = byoc_loop_const(b, BYOC_DTYPE_F32, (double)(INT64_C(1) << (l.bits - 1)));
   if (byoc_has_operand(node, ZEROS) && is_u8(node->operands[ZEROS]->type->dtype)) {
@@ -219,7 +264,8 @@ static byoc_value_t *write_unpacked(byoc_writer_t *w) {
   byoc_value_t *type =
       byoc_write_cast(w, byoc_write_vector(w, "type", BYOC_DTYPE_F32, 1, &none), node->operands[A]->type->dtype);
   byoc_value_t *operands[] = {type, node->operands[B], node->operands[SCALES],
-                              byoc_has_operand(node, ZEROS) ? node->operands[ZEROS] : NULL};
+                              byoc_has_operand(node, ZEROS) ? node->operands[ZEROS] : NULL,
+                              byoc_has_operand(node, ORDER) ? node->operands[ORDER] : NULL};
   const char *const names[] = {"K", "N", "bits", "block_size"};
   enum { COUNT = sizeof names / sizeof *names };
   byoc_attribute_t attributes[COUNT];
@@ -227,15 +273,17 @@ static byoc_value_t *write_unpacked(byoc_writer_t *w) {
     attributes[i] =
         (byoc_attribute_t){.name = names[i], .kind = BYOC_ATTRIBUTE_INT, .i = byoc_node_int(node, names[i])};
   }
-  byoc_node_t *made =
-      byoc_write_many(w, "byoc", "UnpackNBits", operands, operands[ZEROS] ? 4 : 3, 1, attributes, COUNT);
+  const uint32_t count = operands[ORDER] ? 5 : operands[ZEROS] ? 4 : 3;
+  byoc_node_t *made = byoc_write_many(w, "byoc", "UnpackNBits", operands, count, 1, attributes, COUNT);
   return made ? byoc_write_node(w, "", "MatMul", node->operands[A], made->results[0], NULL, NULL, 0) : NULL;
 }
 
 // MatMulNBits(a, b, scales, zero points, bias) → PackedMatMul(a, packed b) + bias, or MatMul(a, UnpackNBits(b)) + bias
 static byoc_status_t expand_nbits(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  byoc_value_t *y = is_constant(node) ? write_packed(&w) : write_unpacked(&w);
+  const bool is_ordered = byoc_has_operand(node, ORDER);
+  const int64_t *rows = is_ordered && is_constant(node) ? find_rows(node) : NULL;
+  byoc_value_t *y = is_constant(node) && (rows || !is_ordered) ? write_packed(&w, rows) : write_unpacked(&w);
   if (byoc_has_operand(node, BIAS)) y = byoc_write_node(&w, "", "Add", y, node->operands[BIAS], NULL, NULL, 0);
   return byoc_write_end(&w, y, out_changed);
 }
@@ -257,7 +305,7 @@ const byoc_op_t byoc_ops_microsoft_nbits[] = {
      .max_inputs = 6,
      .min_outputs = 1,
      .max_outputs = 1,
-     .traits = BYOC_OP_FUSED,
+     .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS,
      .attributes = nbits_attributes,
      .infer = infer_nbits,
      .expand = expand_nbits,
@@ -266,10 +314,10 @@ const byoc_op_t byoc_ops_microsoft_nbits[] = {
      .name = "UnpackNBits",
      .since_version = 1,
      .min_inputs = 3,
-     .max_inputs = 4,
+     .max_inputs = 5,
      .min_outputs = 1,
      .max_outputs = 1,
-     .traits = BYOC_OP_INJECTIVE,
+     .traits = BYOC_OP_INJECTIVE | BYOC_OP_LIMITS,
      .attributes = nbits_attributes,
      .infer = infer_unpack,
      .point = point_unpack},

@@ -14,15 +14,23 @@ bool byoc_ml_is_f32_or_f64(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
 }
 
-byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t *out_count) {
+static byoc_status_t need_features(byoc_infer_t *infer, byoc_relation_kind_t kind, int64_t stated, int64_t *out_count) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_ml_is_feature, "features of f32, f64, i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_unsupported(infer, "the rank of the features must be known");
   const byoc_dim_t count = x->dims[x->rank - 1];
-  if (!byoc_dim_is_constant(count)) return byoc_infer_unsupported(infer, "the number of features must be known");
-  *out_count = count.constant;
-  return BYOC_OK;
+  *out_count = byoc_dim_is_constant(count) ? count.constant : stated;
+  if (byoc_dim_is_constant(count) || stated < 0) return BYOC_OK;
+  return byoc_infer_relate(infer, kind, byoc_side_number(stated), byoc_side_of(infer, 0, x->rank - 1));
+}
+
+byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t stated, int64_t *out_count) {
+  return need_features(infer, BYOC_RELATION_EQUAL, stated, out_count);
+}
+
+byoc_status_t byoc_ml_need_features_from(byoc_infer_t *infer, int64_t least, int64_t *out_count) {
+  return need_features(infer, BYOC_RELATION_AT_MOST, least, out_count);
 }
 
 byoc_dim_t byoc_ml_rows(const byoc_node_t *node) {

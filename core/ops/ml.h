@@ -15,8 +15,11 @@
 // f32, f64, i32, i64: what the operators take as features.
 bool byoc_ml_is_feature(byoc_dtype_t dtype);
 bool byoc_ml_is_f32_or_f64(byoc_dtype_t dtype);
-// Operand 0 must be a vector or matrix of features, the number of which is known.
-byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t *out_count);
+// Operand 0 must be a vector or matrix of features. *out_count is their number: that of its last dimension or, if that
+// is open, `stated`, what the attributes say, which the run then checks.
+byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t stated, int64_t *out_count);
+// The same for operators that read only some of the features, the first `least`.
+byoc_status_t byoc_ml_need_features_from(byoc_infer_t *infer, int64_t least, int64_t *out_count);
 // The rows of operand 0: its first dimension, or 1 for a vector, which is one row.
 byoc_dim_t byoc_ml_rows(const byoc_node_t *node);
 // The operand as a matrix of `dtype`.

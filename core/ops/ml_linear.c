@@ -87,9 +87,10 @@ static byoc_status_t expand_binarizer(byoc_node_t *node, byoc_diag_t *diag, bool
 static byoc_status_t infer_imputer(byoc_infer_t *infer) {
   int64_t features = 0;
   size_t floats = 0, ints = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
   byoc_node_floats(infer->node, "imputed_value_floats", &floats);
   byoc_node_ints(infer->node, "imputed_value_int64s", &ints);
+  const bool is_one_for_all = floats + ints == 1;
+  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, is_one_for_all ? -1 : (int64_t)(floats + ints), &features));
   if ((floats > 0) == (ints > 0)) {
     return byoc_infer_error(infer, "one of 'imputed_value_floats' and 'imputed_value_int64s' must hold values");
   }
@@ -223,10 +224,17 @@ static byoc_value_t *write_linear(byoc_writer_t *w, int64_t outputs) {
   return byoc_write_node(w, "", "Gemm", operands[0], operands[1], operands[2], &turned, 1);
 }
 
+// As many features as there are coefficients for each result.
+static byoc_status_t need_linear_features(byoc_infer_t *infer, int64_t outputs, int64_t *out_features) {
+  size_t coefficients = 0;
+  byoc_node_floats(infer->node, "coefficients", &coefficients);
+  return byoc_ml_need_features(infer, outputs > 0 ? (int64_t)coefficients / outputs : 0, out_features);
+}
+
 static byoc_status_t infer_regressor(byoc_infer_t *infer) {
   int64_t features = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
   const int64_t targets = byoc_node_int(infer->node, "targets");
+  BYOC_RETURN_IF_ERROR(need_linear_features(infer, targets, &features));
   BYOC_RETURN_IF_ERROR(check_linear(infer, targets, features));
   const byoc_dim_t dims[2] = {byoc_ml_rows(infer->node), byoc_dim_constant(targets)};
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, 2, dims);
@@ -254,7 +262,7 @@ static bool is_binary(const byoc_node_t *node) {
 
 static byoc_status_t infer_classifier(byoc_infer_t *infer) {
   int64_t features = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
+  BYOC_RETURN_IF_ERROR(need_linear_features(infer, linear_scores(infer->node), &features));
   BYOC_RETURN_IF_ERROR(byoc_ml_infer_labels(infer, &linear_labels));
   const int64_t scores = linear_scores(infer->node), labels = (int64_t)byoc_ml_label_count(infer->node, &linear_labels);
   BYOC_RETURN_IF_ERROR(check_linear(infer, scores, features));

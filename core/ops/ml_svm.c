@@ -71,13 +71,21 @@ static byoc_status_t check_parameters(byoc_infer_t *infer) {
   return count == 0 ? BYOC_OK : check_count(infer, "kernel_params", 3);
 }
 
+// As many features as a support vector or, without any, a row of coefficients has numbers.
+static byoc_status_t need_features(byoc_infer_t *infer, int64_t vectors, int64_t rows, int64_t *out_features) {
+  size_t count = 0;
+  byoc_node_floats(infer->node, vectors > 0 ? "support_vectors" : "coefficients", &count);
+  const int64_t parts = vectors > 0 ? vectors : rows;
+  return byoc_ml_need_features(infer, parts > 0 ? (int64_t)count / parts : 0, out_features);
+}
+
 // ---- SVMRegressor ----
 
 static byoc_status_t infer_regressor(byoc_infer_t *infer) {
   int64_t features = 0;
   size_t count = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
   const int64_t vectors = byoc_node_int(infer->node, "n_supports");
+  BYOC_RETURN_IF_ERROR(need_features(infer, vectors, 1, &features));
   if (vectors < 0 || vectors > INT32_MAX) return byoc_infer_error(infer, "'n_supports' is %lld", (long long)vectors);
   if (features > INT32_MAX) return byoc_infer_unsupported(infer, "it has %lld features", (long long)features);
   BYOC_RETURN_IF_ERROR(check_parameters(infer));
@@ -133,9 +141,10 @@ static byoc_status_t infer_classifier(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   int64_t features = 0;
   size_t count = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
+  const int64_t labels = (int64_t)byoc_ml_label_count(node, &svm_labels);
+  BYOC_RETURN_IF_ERROR(need_features(infer, count_vectors(node), labels, &features));
   BYOC_RETURN_IF_ERROR(byoc_ml_infer_labels(infer, &svm_labels));
-  const int64_t classes = (int64_t)byoc_ml_label_count(node, &svm_labels), pairs = classes * (classes - 1) / 2;
+  const int64_t classes = labels, pairs = classes * (classes - 1) / 2;
   if (classes < 2) return byoc_infer_unsupported(infer, "it has %lld labels", (long long)classes);
   const int64_t *each = byoc_node_ints(node, "vectors_per_class", &count);
   for (size_t i = 0; i < count; ++i) {

@@ -135,8 +135,10 @@ static byoc_dtype_t type_of_features(const byoc_node_t *node) {
 static byoc_status_t check_features(byoc_infer_t *infer) {
   int64_t features = 0;
   size_t count = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
   const int64_t *used = byoc_node_ints(infer->node, "nodes_featureids", &count);
+  int64_t least = 0;
+  for (size_t i = 0; i < count; ++i) least = used[i] >= least && used[i] < INT32_MAX ? used[i] + 1 : least;
+  BYOC_RETURN_IF_ERROR(byoc_ml_need_features_from(infer, least, &features));
   for (size_t i = 0; i < count; ++i) {
     if (used[i] < features) continue;
     return byoc_infer_error(infer, "a node asks for feature %lld of %lld", (long long)used[i], (long long)features);

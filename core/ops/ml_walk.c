@@ -70,6 +70,17 @@ static byoc_status_t infer_room(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 1, has_lists ? BYOC_DTYPE_I32 : x->dtype, 2, dims);
 }
 
+// The features that the nodes of the trees ask for: up to the highest one. The table of nodes is a constant.
+static int64_t used_features(const byoc_node_t *node) {
+  const byoc_value_t *nodes = node->operands[BYOC_FOREST_NODES];
+  int64_t used = 0;
+  for (int64_t i = 0; byoc_value_is_constant(nodes) && i < byoc_type_element_count(nodes->type); ++i) {
+    const int64_t feature = byoc_constant_element_i64(nodes->constant, i);
+    if (feature >= used) used = feature + 1;
+  }
+  return used;
+}
+
 static byoc_status_t infer_forest(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, BYOC_FOREST_FEATURES, byoc_ml_is_f32_or_f64, "features of f32 or f64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, BYOC_FOREST_FEATURES, 2, 2));
@@ -77,7 +88,7 @@ static byoc_status_t infer_forest(byoc_infer_t *infer) {
     if (!byoc_has_operand(infer->node, i)) return byoc_infer_error(infer, "operand %u is left out", (unsigned)i);
   }
   int64_t features = 0;
-  BYOC_RETURN_IF_ERROR(byoc_ml_need_features(infer, &features));
+  BYOC_RETURN_IF_ERROR(byoc_ml_need_features_from(infer, used_features(infer->node), &features));
   const int64_t targets = byoc_node_int(infer->node, "targets");
   if (targets < 1) return byoc_infer_error(infer, "it has %lld targets", (long long)targets);
   BYOC_RETURN_IF_ERROR(check_tables(infer, features, targets));

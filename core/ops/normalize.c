@@ -449,11 +449,18 @@ static byoc_status_t infer_group(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
+// The element type of means and deviations. 0, "undefined", is what some exporters write for the default, f32.
+static byoc_dtype_t stash_type(const byoc_node_t *node) {
+  const int64_t given = byoc_node_int(node, "stash_type");
+  if (given < 0 || given > INT32_MAX) return BYOC_DTYPE_NONE;
+  return given == 0 ? BYOC_DTYPE_F32 : byoc_dtype_from_onnx((int32_t)given);
+}
+
 static byoc_status_t infer_layer(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_node_int(node, "stash_type"));
+  const byoc_dtype_t stash = stash_type(node);
   if (!byoc_dtype_is_float(stash)) return byoc_infer_error(infer, "attribute 'stash_type' is not a float type");
   for (uint32_t i = 1; i < node->operand_count; ++i) {
     if (byoc_has_operand(node, i)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "floats"));

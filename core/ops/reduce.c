@@ -141,7 +141,10 @@ static byoc_status_t infer_reduce(byoc_infer_t *infer) {
     if (keep) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
     const byoc_type_t *axes = byoc_operand_type(node, 1);
     int64_t count = byoc_type_element_count(axes);
-    if (count >= 0 && count <= x->rank) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
+    if (count > x->rank) {
+      return byoc_infer_error(infer, "'axes': %lld are given for rank %d", (long long)count, x->rank);
+    }
+    if (count >= 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
     return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
   }
   if (!valid) {

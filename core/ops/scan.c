@@ -77,6 +77,15 @@ static byoc_status_t need_parts(const byoc_infer_t *infer, const scan_t *s, uint
   return BYOC_OK;
 }
 
+// One length for each batch, of at most as many elements as there are.
+static byoc_status_t need_lengths(const byoc_infer_t *infer, uint32_t first_scan) {
+  if (!byoc_has_operand(infer->node, 0)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "lengths of sequences"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 0, byoc_operand_type(infer->node, first_scan)->dims[0]));
+  return byoc_infer_need_within(infer, 0, "lengths of sequences", byoc_side_of(infer, first_scan, 1));
+}
+
 static byoc_status_t infer_scan(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_block_t *body = byoc_node_find_block(infer->node, "body");
@@ -84,8 +93,6 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
   if (s.scans < 1 || node->operand_count < s.first + s.scans) {
     return byoc_infer_error(infer, "attribute 'num_scan_inputs': expected 1 to %u", node->operand_count - s.first);
   }
-  if (s.batched && byoc_has_operand(node, 0))
-    return byoc_infer_unsupported(infer, "lengths of sequences are not supported");
   if (body->parameters.count != s.states + s.scans || body->results.count != node->result_count ||
       node->result_count < s.states) {
     return byoc_infer_error(infer, "%u states and %u scanned operands; its body takes %zu and gives %zu", s.states,
@@ -115,6 +122,7 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
     length = byoc_infer_unknown_dim(infer, &failed);
     batch = byoc_infer_unknown_dim(infer, &failed);
   }
+  if (s.batched && byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(need_lengths(infer, first_scan));
   byoc_around_t around;
   byoc_around_init(&around, infer);
   byoc_status_t status = BYOC_OK;
@@ -254,6 +262,18 @@ static byoc_value_t *dimension(builder_t *b, byoc_value_t *x, int32_t axis) {
   return make(b, b->node->block, b->node, "Gather", shape, vector_constant(b, 0, axis), NULL, 0);
 }
 
+// `x` itself, or with one element along `axis` if it has none: the part of a loop that is never run is typed, too.
+static byoc_value_t *not_empty(builder_t *b, byoc_value_t *x, int32_t axis) {
+  if (b->failed || !byoc_dim_is_constant(x->type->dims[axis]) || x->type->dims[axis].constant > 0) return x;
+  byoc_writer_t w = {.node = b->node, .diag = b->diag};
+  int64_t pads[2 * BYOC_MAX_RANK] = {0};
+  pads[x->type->rank + axis] = 1;
+  byoc_value_t *by = byoc_write_vector(&w, "pads", BYOC_DTYPE_I64, 2 * (int64_t)x->type->rank, pads);
+  x = byoc_write_plain(&w, "Pad", x, by);
+  b->failed |= w.failed;
+  return x;
+}
+
 // ---- Scan ----
 
 // A result that was stacked from last to first is reversed, and the stacked dimension moves to its place.
@@ -296,6 +316,7 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
   for (uint32_t i = 0; i < s.scans && !b.failed; ++i) {
     byoc_value_t *x = node->operands[s.states + i], *turn = b.body->parameters.data[0];
     if (!byoc_normalize_axis(list_at(node, "scan_input_axes", i), x->type->rank, &axis)) b.failed = true;
+    x = not_empty(&b, x, axis);
     if (list_at(node, "scan_input_directions", i) != 0) {
       if (!backwards) {
         byoc_value_t *last = make(&b, b.body, NULL, "Sub", trips, vector_constant(&b, 0, 1), NULL, 0);
@@ -324,42 +345,116 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
   return end_expansion(&b, diag, out_changed);
 }
 
+// The Scan over one batch, while it is made.
+typedef struct {
+  scan_t s;
+  byoc_value_t **operands; // states, the number of the turn if there are lengths, scanned operands
+  uint32_t operand_count;
+  byoc_value_t *length; // of this batch; NULL: all elements count
+  byoc_node_t *scan;
+} batch_t;
+
+// A value of this turn where the turn counts, else `other`.
+static byoc_value_t *where_counts(builder_t *b, byoc_value_t *counts, byoc_value_t *value, byoc_value_t *other) {
+  byoc_value_t *operands[] = {counts, value, other};
+  byoc_node_t *made = b->failed || !counts || !value || !other
+                          ? NULL
+                          : byoc_op_create(b->body, NULL, "", "Where", operands, 3, 1, b->diag);
+  if (!made) b->failed = true;
+  return made ? made->results[0] : NULL;
+}
+
+// Turns behind the length of a sequence leave the states as they are, and give zeros.
+static void add_counted_results(builder_t *b, const batch_t *batch, const byoc_block_t *from) {
+  const scan_t *s = &batch->s;
+  byoc_value_t *turn = b->failed ? NULL : b->body->parameters.data[s->states];
+  byoc_value_t *counts = make(b, b->body, NULL, "Less", turn, batch->length, NULL, 0);
+  byoc_value_t *next = make(b, b->body, NULL, "Add", turn, vector_constant(b, 0, 1), NULL, 0);
+  for (uint32_t i = 0; i < s->states && !b->failed; ++i) {
+    add_result(b, "state", where_counts(b, counts, copied(b, from->results.data[i]), b->body->parameters.data[i]));
+  }
+  add_result(b, "turn", next);
+  for (size_t i = s->states; i < from->results.count && !b->failed; ++i) {
+    byoc_value_t *value = copied(b, from->results.data[i]);
+    const byoc_attribute_t to = byoc_write_int("to", value->type->dtype); // element types have the numbers of ONNX
+    byoc_value_t *zero = make(b, b->body, NULL, "Cast", vector_constant(b, 0, 0), NULL, &to, 1);
+    add_result(b, "result", where_counts(b, counts, value, zero));
+  }
+}
+
+static void fill_batch_body(builder_t *b, const batch_t *batch, const byoc_block_t *from) {
+  const byoc_type_t *turn = byoc_type_tensor(&b->node->function->module->arena, BYOC_DTYPE_I64, 0, NULL);
+  b->failed |= !turn;
+  for (size_t i = 0; i < from->parameters.count && !b->failed; ++i) {
+    if (batch->length && i == batch->s.states) add_parameter(b, "turn", turn);
+    map_value(b, from->parameters.data[i], add_parameter(b, "x", from->parameters.data[i]->type));
+  }
+  copy_nodes(b, from);
+  if (batch->length) {
+    add_counted_results(b, batch, from);
+    return;
+  }
+  for (size_t i = 0; i < from->results.count && !b->failed; ++i) {
+    add_result(b, "result", copied(b, from->results.data[i]));
+  }
+}
+
+// Takes this batch out of each operand.
+static void read_batch(builder_t *b, batch_t *batch) {
+  const byoc_node_t *node = b->node;
+  const scan_t *s = &batch->s;
+  batch->operands = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_value_t *, (size_t)s->states + s->scans + 1);
+  b->failed |= !batch->operands;
+  for (uint32_t i = 0; i < s->states + s->scans && !b->failed; ++i) {
+    if (i == s->states && batch->length) batch->operands[batch->operand_count++] = vector_constant(b, 0, 0);
+    byoc_value_t *x = node->operands[s->first + i];
+    if (batch->length && i >= s->states && list_at(node, "directions", i - s->states) != 0) {
+      const byoc_attribute_t axes[] = {byoc_write_int("batch_axis", 0), byoc_write_int("time_axis", 1)};
+      x = make(b, node->block, b->loop, "ReverseSequence", x, node->operands[0], axes, 2);
+    }
+    x = b->failed ? NULL : not_empty(b, x, 0);
+    batch->operands[batch->operand_count++] = make(b, b->body, NULL, "Gather", x, b->body->parameters.data[0], NULL, 0);
+  }
+}
+
+static void add_batch_scan(builder_t *b, batch_t *batch) {
+  const byoc_node_t *node = b->node;
+  const scan_t *s = &batch->s;
+  byoc_block_t *body = b->body;
+  int64_t *directions = BYOC_ARENA_ARRAY(&node->function->module->arena, int64_t, s->scans);
+  if (!directions) b->failed = true;
+  batch->scan = b->failed ? NULL
+                          : byoc_node_create(b->body, NULL, "", "Scan", 9, batch->operands, batch->operand_count,
+                                             node->result_count + (batch->length != NULL));
+  byoc_block_t *inner = batch->scan ? byoc_node_add_block(batch->scan, "body") : NULL;
+  if (!inner) b->failed = true;
+  // With lengths, what is scanned backwards was reversed up to them.
+  for (uint32_t i = 0; i < s->scans && !batch->length; ++i) directions[i] = list_at(node, "directions", i);
+  if (b->failed) return;
+  b->failed = !byoc_attributes_set_int(&batch->scan->attributes, "num_scan_inputs", s->scans) ||
+              !byoc_attributes_set_ints(&batch->scan->attributes, "scan_input_directions", directions, s->scans);
+  b->body = inner;
+  fill_batch_body(b, batch, byoc_node_find_block(node, "body"));
+  b->body = body;
+  if (!b->failed && byoc_infer_node(batch->scan, b->diag) != BYOC_OK) b->failed = true;
+}
+
 // Scan with batches → Loop over the batches of a Scan without them
 static byoc_status_t expand_batched_scan(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   builder_t b = {.node = node, .diag = diag};
-  const scan_t s = read_scan(node);
-  const byoc_block_t *from = byoc_node_find_block(node, "body");
-  start_loop(&b, dimension(&b, node->operands[s.first + s.states], 0), NULL, 0, node->result_count);
-  byoc_arena_t *arena = &node->function->module->arena;
-  uint32_t count = s.states + s.scans;
-  byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, count);
-  int64_t *directions = BYOC_ARENA_ARRAY(arena, int64_t, s.scans);
-  if (!operands || !directions) b.failed = true;
-  for (uint32_t i = 0; i < count && !b.failed; ++i) {
-    operands[i] = make(&b, b.body, NULL, "Gather", node->operands[s.first + i], b.body->parameters.data[0], NULL, 0);
+  batch_t batch = {.s = read_scan(node)};
+  start_loop(&b, dimension(&b, node->operands[batch.s.first + batch.s.states], 0), NULL, 0, node->result_count);
+  if (byoc_has_operand(node, 0) && !b.failed) {
+    byoc_value_t *lengths = not_empty(&b, node->operands[0], 0);
+    batch.length = make(&b, b.body, NULL, "Gather", lengths, b.body->parameters.data[0], NULL, 0);
   }
-  byoc_node_t *scan =
-      b.failed ? NULL : byoc_node_create(b.body, NULL, "", "Scan", 9, operands, count, node->result_count);
-  byoc_block_t *inner = scan ? byoc_node_add_block(scan, "body") : NULL;
-  if (!inner) b.failed = true;
-  for (uint32_t i = 0; i < s.scans && !b.failed; ++i) directions[i] = list_at(node, "directions", i);
-  if (!b.failed) {
-    b.failed = !byoc_attributes_set_int(&scan->attributes, "num_scan_inputs", s.scans) ||
-               !byoc_attributes_set_ints(&scan->attributes, "scan_input_directions", directions, s.scans);
-  }
-  byoc_block_t *body = b.body;
-  b.body = inner;
-  for (size_t i = 0; i < from->parameters.count && !b.failed; ++i) {
-    map_value(&b, from->parameters.data[i], add_parameter(&b, "x", from->parameters.data[i]->type));
-  }
-  copy_nodes(&b, from);
-  for (size_t i = 0; i < from->results.count && !b.failed; ++i) {
-    add_result(&b, "result", copied(&b, from->results.data[i]));
-  }
-  b.body = body;
-  if (!b.failed && byoc_infer_node(scan, diag) != BYOC_OK) b.failed = true;
+  read_batch(&b, &batch);
+  add_batch_scan(&b, &batch);
   add_result(&b, "go_on", b.failed ? NULL : b.body->parameters.data[1]);
-  for (uint32_t i = 0; i < node->result_count && !b.failed; ++i) add_result(&b, "result", scan->results[i]);
+  for (uint32_t i = 0; i < node->result_count && !b.failed; ++i) {
+    const bool is_behind_turn = batch.length && i >= batch.s.states;
+    add_result(&b, "result", batch.scan->results[i + is_behind_turn]);
+  }
   if (!b.failed && byoc_infer_node(b.loop, diag) != BYOC_OK) b.failed = true;
   for (uint32_t i = 0; i < node->result_count && !b.failed; ++i) {
     if (!byoc_value_replace_uses(node->results[i], b.loop->results[i])) b.failed = true;
@@ -433,21 +528,20 @@ static const byoc_op_attribute_t map_attributes[] = {
     BYOC_ATTR_END,
 };
 
-#define SCAN(version)                                                                                                  \
+#define SCAN(version, bits)                                                                                            \
   {                                                                                                                    \
     .domain = "", .name = "Scan", .since_version = version, .min_inputs = 0, .max_inputs = -1, .min_outputs = 1,       \
-    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .attributes = scan_attributes, .infer = infer_scan,                  \
-    .expand = expand_scan                                                                                              \
+    .max_outputs = -1, .traits = bits, .attributes = scan_attributes, .infer = infer_scan, .expand = expand_scan       \
   }
 
 const byoc_op_t byoc_ops_scan[] = {
-    SCAN(8),
-    SCAN(9),
-    SCAN(11),
-    SCAN(16),
-    SCAN(19),
-    SCAN(21),
-    SCAN(23),
+    SCAN(8, BYOC_OP_CONTROL | BYOC_OP_LIMITS),
+    SCAN(9, BYOC_OP_CONTROL),
+    SCAN(11, BYOC_OP_CONTROL),
+    SCAN(16, BYOC_OP_CONTROL),
+    SCAN(19, BYOC_OP_CONTROL),
+    SCAN(21, BYOC_OP_CONTROL),
+    SCAN(23, BYOC_OP_CONTROL),
     {.domain = "",
      .name = "SequenceMap",
      .since_version = 17,

@@ -37,6 +37,10 @@ const byoc_op_attribute_t *byoc_op_attribute(const byoc_op_t *op, const char *na
   return entry && byoc_op_attribute_holds(entry, op->since_version) ? entry : NULL;
 }
 
+bool byoc_op_knows_attribute(const byoc_op_t *op, const char *name) {
+  return byoc_attribute_is_reserved(name) || is_annotation(name) || byoc_op_attribute(op, name) != NULL;
+}
+
 // ---- checking ----
 
 static const char *kind_name(const byoc_op_attribute_t *entry) {

@@ -52,6 +52,8 @@ bool byoc_attribute_is_reserved(const char *name);
 
 // The entry for the row's version; NULL if it takes no such attribute.
 const byoc_op_attribute_t *byoc_op_attribute(const struct byoc_op_t *op, const char *name);
+// May a node of the row have the attribute? It is the row's, the compiler's own, or a tool's note.
+bool byoc_op_knows_attribute(const struct byoc_op_t *op, const char *name);
 // Is the entry in force for this version of its operator?
 bool byoc_op_attribute_holds(const byoc_op_attribute_t *attribute, int32_t version);
 

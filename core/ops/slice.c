@@ -55,6 +55,8 @@ static byoc_status_t slice_axis(const byoc_infer_t *infer, byoc_dim_t extent, by
   // A slice of the whole of a symbolic dimension needs no maximum.
   bool whole = byoc_dim_equal(length, extent);
   *out_length = whole ? length : byoc_infer_dim(infer, BYOC_DIM_MAX, length, zero, failed);
+  // An empty dimension stays empty when it is walked backwards: its start was clamped to 0.
+  if (step < 0 && !whole) *out_length = byoc_infer_dim(infer, BYOC_DIM_MIN, *out_length, extent, failed);
   return BYOC_OK;
 }
 
@@ -92,7 +94,10 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
   int64_t count = start_count;
   if (!slice->known) {
     count = axes_known == BYOC_KNOWN_YES ? (int64_t)axes.count : byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 0) return byoc_infer_unsupported(infer, "the number of starts must be known");
+    if (count < 0) { // any dimension may be cut, as above
+      *slice = (slice_t){.dynamic = true};
+      return BYOC_OK;
+    }
   } else if (start_count != end_count) {
     return byoc_infer_error(infer, "%d starts, but %d ends", start_count, end_count);
   }

@@ -2,7 +2,9 @@
 // Operators that give the same bytes another shape: they need types but no code.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ops/util.h"
+#include "core/ops/write.h"
 
 static bool is_zero(byoc_dim_t dim) {
   return byoc_dim_is_constant(dim) && dim.constant == 0;
@@ -100,6 +102,38 @@ static byoc_status_t infer_reshape(byoc_infer_t *infer) {
   return byoc_infer_set_open_rank(infer, x->dtype, 0, BYOC_DIM_ADD, 1);
 }
 
+// Up to operator set 4 the shape is an attribute.
+static bool read_early_shape(const byoc_node_t *node, int64_t dims[BYOC_MAX_RANK], int32_t *out_rank) {
+  size_t count = 0;
+  const int64_t *shape = byoc_node_ints(node, "shape", &count);
+  *out_rank = (int32_t)(count <= BYOC_MAX_RANK ? count : 0);
+  for (size_t i = 0; i < count && count <= BYOC_MAX_RANK; ++i) dims[i] = shape[i];
+  return shape && count <= BYOC_MAX_RANK;
+}
+
+static byoc_status_t infer_early_reshape(byoc_infer_t *infer) {
+  int64_t shape[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  if (!read_early_shape(infer->node, shape, &rank)) {
+    return byoc_infer_error(infer, "attribute 'shape': expected up to %d numbers", BYOC_MAX_RANK);
+  }
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, rank);
+  for (int32_t i = 0; i < rank; ++i) dims[i] = byoc_dim_constant(shape[i]);
+  BYOC_RETURN_IF_ERROR(resolve_shape(infer, x, rank, dims));
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
+}
+
+static byoc_status_t expand_early_reshape(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  int64_t shape[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  if (!read_early_shape(node, shape, &rank)) w.failed = true;
+  return byoc_write_end(&w, w.failed ? NULL : byoc_write_reshape(&w, node->operands[0], shape, rank), out_changed);
+}
+
 static byoc_status_t infer_flatten(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
@@ -137,34 +171,52 @@ static byoc_dim_t count_large(const byoc_infer_t *infer, const byoc_type_t *x, b
   return count;
 }
 
-// Does no pass learn more about this symbol or unknown dimension?
-static bool is_settled(void *self, byoc_dim_t leaf) {
-  const byoc_graph_module_t *module = self;
-  return !byoc_dim_is_unknown(leaf) || module->is_being_lowered;
+// The result has the rank that a branch was made for (core/pass/choose_lengths.c); the run checks it.
+static byoc_status_t infer_squeeze_to(const byoc_infer_t *infer, const byoc_type_t *x, int64_t rank) {
+  byoc_dim_t all[BYOC_MAX_RANK], known[BYOC_MAX_RANK];
+  int32_t most = 0, least = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    const bool is_known = byoc_dim_is_constant(x->dims[d]);
+    if (is_known && x->dims[d].constant == 1) continue;
+    all[most++] = x->dims[d];
+    if (is_known) known[least++] = x->dims[d];
+  }
+  if (rank < least || rank > most) {
+    char text[BYOC_TYPE_TEXT_SIZE];
+    return byoc_infer_error(infer, "%s does not become a tensor of rank %lld", byoc_type_text(x, text),
+                            (long long)rank);
+  }
+  if (rank == most) return byoc_infer_set(infer, 0, x->dtype, most, all);
+  if (rank == least) return byoc_infer_set(infer, 0, x->dtype, least, known);
+  return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
 }
 
-// Without axes every dimension of 1 goes. Dimensions that only the run knows are taken to stay, unless the model
-// declares fewer; the run checks the rank. A pass may still find that an unknown dimension is 1, so those are taken to
-// stay only when the module is lowered.
+// Without axes every dimension of 1 goes. The rank is open as long as a dimension is; choose-lengths makes a branch for
+// each rank. Where that pass did not run, dimensions that only the run knows are taken to stay, and the run checks it.
 static byoc_status_t infer_squeeze_all(const byoc_infer_t *infer, const byoc_type_t *x) {
-  byoc_dim_t dims[BYOC_MAX_RANK];
-  int32_t rank = 0;
-  bool may_go = false;
-  for (int32_t d = 0; d < x->rank; ++d) {
-    if (!byoc_dim_is_constant(x->dims[d]) || x->dims[d].constant != 1) dims[rank++] = x->dims[d];
-    may_go = may_go || !byoc_dim_walk(x->dims[d], is_settled, infer->node->function->module);
-  }
-  const byoc_type_t *declared = infer->node->results[0]->type;
-  bool is_declared = byoc_is_ranked(declared) && !byoc_type_is_static(x), failed = false;
-  if (is_declared && declared->rank > x->rank) {
-    return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank, x->rank);
-  }
+  const byoc_node_t *node = infer->node;
+  const byoc_attribute_t *chosen = byoc_attributes_find(&node->attributes, BYOC_ATTRIBUTE_RESULT_RANK);
+  bool failed = false;
   if (infer->relations && !byoc_type_is_static(x)) {
     infer->relations->rank = count_large(infer, x, &failed);
     infer->relations->has_rank = true;
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  if (may_go || (is_declared && declared->rank != rank)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (chosen && chosen->kind == BYOC_ATTRIBUTE_INT) return infer_squeeze_to(infer, x, chosen->i);
+  const byoc_type_t *declared = node->results[0]->type;
+  const bool is_declared = byoc_is_ranked(declared) && !byoc_type_is_static(x);
+  if (is_declared && declared->rank > x->rank) {
+    return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank, x->rank);
+  }
+  if (!byoc_type_is_static(x) && !node->function->module->is_being_lowered) {
+    return byoc_infer_set_unranked(infer, 0, x->dtype);
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    if (!byoc_dim_is_constant(x->dims[d]) || x->dims[d].constant != 1) dims[rank++] = x->dims[d];
+  }
+  if (is_declared && declared->rank != rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
   return byoc_infer_set(infer, 0, x->dtype, rank, dims);
 }
 
@@ -178,7 +230,10 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   if (known == BYOC_KNOWN_ABSENT) return infer_squeeze_all(infer, x);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 0 || count > x->rank) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
+    if (count < 0) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
+    if (count > x->rank) {
+      return byoc_infer_error(infer, "'axes': %lld are given for rank %d", (long long)count, x->rank);
+    }
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
   }
   bool gone[BYOC_MAX_RANK] = {false};
@@ -205,8 +260,10 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 0 || count > BYOC_MAX_RANK - x->rank) {
-      return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_ADD, 1);
+    if (count < 0) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_ADD, 1);
+    if (count > BYOC_MAX_RANK - x->rank) {
+      return byoc_infer_error(infer, "the result would have rank %lld; at most %d is supported",
+                              (long long)(count + x->rank), BYOC_MAX_RANK);
     }
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank + (int32_t)count);
   }
@@ -308,6 +365,7 @@ static const byoc_loop_expr_t *shape_unsqueeze(byoc_lower_t *lower, const byoc_n
 }
 
 static const byoc_op_attribute_t reshape_attributes[] = {
+    {BYOC_ATTR(INTS, "shape"), .until = 5},
     {BYOC_ATTR_INT("allowzero", 0), .since = 14},
     BYOC_ATTR_END,
 };
@@ -334,6 +392,17 @@ static const byoc_op_attribute_t unsqueeze_attributes[] = {
 #define BY_OPERAND (1u << 1)
 
 const byoc_op_t byoc_ops_view[] = {
+    {.domain = "",
+     .name = "Reshape",
+     .since_version = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_FUSED,
+     .attributes = reshape_attributes,
+     .infer = infer_early_reshape,
+     .expand = expand_early_reshape},
     VIEW(Reshape, 5, 2, 2, BY_OPERAND, reshape, shape_reshape),
     VIEW(Reshape, 13, 2, 2, BY_OPERAND, reshape, shape_reshape),
     VIEW(Reshape, 14, 2, 2, BY_OPERAND, reshape, shape_reshape),
@@ -344,8 +413,8 @@ const byoc_op_t byoc_ops_view[] = {
     VIEW(Flatten, 11, 1, 1, 0, flatten, NULL),
     VIEW(Flatten, 13, 1, 1, 0, flatten, NULL),
     VIEW(Flatten, 21, 1, 1, 0, flatten, NULL),
-    VIEW(Squeeze, 1, 1, 1, 0, squeeze, NULL),
-    VIEW(Squeeze, 11, 1, 1, 0, squeeze, NULL),
+    VIEW(Squeeze, 1, 1, 1, 0, squeeze, shape_squeeze),
+    VIEW(Squeeze, 11, 1, 1, 0, squeeze, shape_squeeze),
     VIEW(Squeeze, 13, 1, 2, BY_OPERAND, squeeze, shape_squeeze),
     VIEW(Squeeze, 21, 1, 2, BY_OPERAND, squeeze, shape_squeeze),
     VIEW(Unsqueeze, 1, 1, 1, 0, unsqueeze, NULL),

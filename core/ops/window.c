@@ -29,13 +29,16 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
   byoc_node_ints(infer->node, "kernel_shape", &given);
   if (!kernel && given == 0) return byoc_infer_error(infer, "attribute 'kernel_shape' is required");
   BYOC_RETURN_IF_ERROR(read_list(infer, "kernel_shape", count, 1, 1, window->kernel));
+  for (size_t i = 0; i < count; ++i) window->size[i] = byoc_dim_constant(window->kernel[i]);
   for (size_t i = 0; kernel && i < count; ++i) {
     if (!byoc_dim_is_constant(kernel[i])) {
-      if (given == 0) return byoc_infer_unsupported(infer, "a kernel of symbolic size is not supported");
       char name[48];
       snprintf(name, sizeof name, "dimension %zu of the weights", i + 2);
-      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side(kernel[i], name),
-                                             byoc_side_number(window->kernel[i])));
+      const byoc_side_t side = byoc_side(kernel[i], name);
+      const byoc_relation_kind_t kind = given == 0 ? BYOC_RELATION_AT_MOST : BYOC_RELATION_EQUAL;
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, kind, byoc_side_number(window->kernel[i]), side));
+      window->size[i] = given == 0 ? kernel[i] : byoc_dim_constant(window->kernel[i]);
+      if (given == 0) window->is_open = true;
       continue;
     }
     if (given != 0 && window->kernel[i] != kernel[i].constant) {
@@ -48,8 +51,20 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
                               (long long)window->kernel[i]);
     if (window->kernel[i] > INT32_MAX)
       return byoc_infer_error(infer, "a kernel of more than 2^31 taps is not supported");
+    window->size[i] = kernel[i];
+  }
+  for (size_t i = 0; window->is_open && i < count; ++i) {
+    if (!byoc_dim_is_constant(window->size[i])) window->kernel[i] = 0;
   }
   return BYOC_OK;
+}
+
+// The elements from the first to the last one that a window covers: (kernel - 1) * dilation + 1.
+static byoc_dim_t reach_of(const byoc_infer_t *infer, const byoc_window_t *w, int32_t d, bool *failed) {
+  const byoc_dim_t one = byoc_dim_constant(1);
+  const byoc_dim_t steps = byoc_infer_dim(infer, BYOC_DIM_SUB, w->size[d], one, failed);
+  const byoc_dim_t between = byoc_infer_dim(infer, BYOC_DIM_MUL, steps, byoc_dim_constant(w->dilation[d]), failed);
+  return byoc_infer_dim(infer, BYOC_DIM_ADD, between, one, failed);
 }
 
 byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, const byoc_dim_t *kernel,
@@ -79,7 +94,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
   w->taps = 1;
   for (int32_t d = 0; d < w->spatial; ++d) {
     byoc_dim_t in = x->dims[2 + d], stride = byoc_dim_constant(w->stride[d]), zero = byoc_dim_constant(0);
-    byoc_dim_t reach = byoc_dim_constant((w->kernel[d] - 1) * w->dilation[d] + 1);
+    byoc_dim_t reach = reach_of(infer, w, d, &failed);
     if (__builtin_mul_overflow(w->taps, w->kernel[d], &w->taps) || w->taps > INT32_MAX) {
       return byoc_infer_error(infer, "a kernel of more than 2^31 taps is not supported");
     }
@@ -112,7 +127,9 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
         char name[64];
         snprintf(name, sizeof name, "dimension %d of operand 0 with its pads", (int)d + 2);
         byoc_side_t padded = byoc_side(byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), name);
-        BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(reach.constant), padded));
+        byoc_side_t taken =
+            byoc_dim_is_constant(reach) ? byoc_side_number(reach.constant) : byoc_side(reach, "what the window covers");
+        BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, taken, padded));
       }
       byoc_dim_t steps =
           byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sliding windows, shared by convolutions, pools and Im2Col. Pads are symbolic if auto_pad is used on a symbolic
-// dimension; everything else is constant.
+// dimension, and kernels of Conv if their weights are; everything else is constant.
 #ifndef BYOC_CORE_OPS_WINDOW_H_
 #define BYOC_CORE_OPS_WINDOW_H_
 
@@ -28,9 +28,11 @@ extern const byoc_op_attribute_t byoc_conv_attributes[];
 typedef struct byoc_window_t {
   int32_t spatial; // number of spatial dimensions; they are the last ones of x
   int64_t kernel[BYOC_MAX_SPATIAL], stride[BYOC_MAX_SPATIAL], dilation[BYOC_MAX_SPATIAL];
+  byoc_dim_t size[BYOC_MAX_SPATIAL]; // of the kernel; not constant if is_open, and `kernel` and `taps` are then 0
   byoc_dim_t pad_begin[BYOC_MAX_SPATIAL], pad_end[BYOC_MAX_SPATIAL];
   byoc_dim_t out[BYOC_MAX_SPATIAL];
   int64_t taps;   // product of the kernel's sizes
+  bool is_open;   // weights of a size that only the run knows
   bool has_pads;  // false if every pad is the constant 0
   bool ceil_mode; // the last window may hang over
 } byoc_window_t;

@@ -53,6 +53,8 @@ typedef struct byoc_pass_t {
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
     "all of the above, fold-quantised, split-recurrent, split-transposed and, for targets, recognise-attention, "      \
     "until nothing changes (8 rounds at most)")                                                                        \
+  X(choose_lengths, "choose-lengths", FUNCTIONS,                                                                       \
+    "branch by the length of lists that decide shapes and is known at run time only")                                  \
   X(choose_ranks, "choose-ranks", FUNCTIONS, "branch by the rank of tensors whose rank is known at run time only")     \
   X(sink_into_branches, "sink-into-branches", FUNCTIONS,                                                               \
     "move what depends on the rank of an If's result into its branches, where that differs between them")              \

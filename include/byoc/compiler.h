@@ -124,6 +124,12 @@ typedef struct byoc_compiler_entry_t {
   const char *data_folder;
 } byoc_compiler_entry_t;
 
+enum {
+  BYOC_COMPILER_READ_USUAL = 0,   // what models in use get wrong, and is understood all the same, is a warning
+  BYOC_COMPILER_READ_STRICT = 1,  // what the specification of ONNX forbids is an error
+  BYOC_COMPILER_READ_LENIENT = 2, // an attribute that its operator does not have is left out, with a warning
+};
+
 // All zeros but for struct_size and the model: the defaults. The library reads it during the call only. A list has at
 // most 16,384 items, and no text in one is NULL.
 typedef struct byoc_compiler_build_t {
@@ -183,6 +189,12 @@ typedef struct byoc_compiler_build_t {
   // threads. None: costs are measured with thread_count.
   const int32_t *plan_threads;
   uint64_t plan_thread_count;
+  int32_t reading;     // how the model is read, as by byoc build --strict and --lenient: BYOC_COMPILER_READ_*
+  uint32_t reserved_2; // 0
+  // Inputs with a value in the model (an initialiser) that runs may give another one: optional inputs, as by byoc build
+  // --optional-input. "*" is for all of them.
+  const char *const *optional_inputs;
+  uint64_t optional_input_count;
 } byoc_compiler_build_t;
 
 // What a call made and what it said. Texts and bytes live until it is destroyed.

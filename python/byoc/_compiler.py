@@ -262,6 +262,9 @@ def build(
     profile: bool = False,
     trace: bool = False,
     fallback: bool = False,
+    strict: bool = False,
+    lenient: bool = False,
+    optional_inputs: Sequence[str] = (),
     huge_pages: bool = False,
     weights: Union[str, "os.PathLike[str]", None] = None,
     disable_passes: Sequence[str] = (),
@@ -278,7 +281,9 @@ def build(
     `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
     may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
     percent of a plan's time that a MiB of the artifact is worth. `threads`: of a context by default; several numbers
-    make a plan by measured costs for each, and a context takes the one for its threads. `progress` is called as the
+    make a plan by measured costs for each, and a context takes the one for its threads. `strict` refuses what the
+    specification of ONNX forbids; `lenient` leaves out attributes that operators do not have. `optional_inputs`: inputs
+    with a value in the model (an initialiser) that runs may give another one; "*": all of them. `progress` is called as the
     build goes on, on another thread; if it returns False or raises, the build ends. The other options are those of
     byoc build. Raises BuildError.
     """
@@ -305,6 +310,10 @@ def build(
     request.size_price = None if size_price is None else _text(repr(float(size_price)))
     request.stream_axis = _text(stream_axis)
     request.profile, request.trace, request.fallback = profile, trace, fallback
+    if strict and lenient:
+        raise ValueError("strict and lenient exclude each other")
+    request.optional_inputs, request.optional_input_count = _texts(optional_inputs)
+    request.reading = native.READ_STRICT if strict else native.READ_LENIENT if lenient else native.READ_USUAL
     request.huge_pages, request.weights = huge_pages, _text(weights)
     request.verbosity = native.NOTE if verbose else native.WARNING
     raised: List[BaseException] = []

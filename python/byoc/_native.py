@@ -136,6 +136,7 @@ class byoc_artifact_t(Structure):
 # ---- byoc/compiler.h ----
 
 ERROR, WARNING, NOTE = 1, 2, 3
+READ_USUAL, READ_STRICT, READ_LENIENT = 0, 1, 2
 
 
 class byoc_compiler_diagnostic_t(Structure):
@@ -239,6 +240,10 @@ class byoc_compiler_build_t(Structure):
         ("entry_count", c_uint64),
         ("plan_threads", POINTER(c_int32)),
         ("plan_thread_count", c_uint64),
+        ("reading", c_int32),
+        ("reserved_2", c_uint32),
+        ("optional_inputs", POINTER(c_char_p)),
+        ("optional_input_count", c_uint64),
     ]
 
 

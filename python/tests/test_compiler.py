@@ -60,6 +60,53 @@ class Build(InFolder):
         model = onnx.load_from_string(unary("Neg", onnx.TensorProto.FLOAT, (2, 4)))
         np.testing.assert_array_equal(byoc.build(model, target="c").load()(X), -X)
 
+    def test_reading(self):
+        """What breaks a rule is a warning among the diagnostics, or refused, or left out."""
+        declared = make(
+            [onnx.helper.make_node("NonZero", ["x"], ["y"])],
+            [("x", onnx.TensorProto.FLOAT, [2, 4])],
+            [("y", onnx.TensorProto.INT64, [3, 1])],
+        )
+        built = byoc.build(declared, target="c")
+        self.assertIn("value 'y' is declared i64[3,1], but NonZero", built.diagnostics[0].message)
+        self.assertEqual(built.load()(X).shape, (2, 6))
+        with self.assertRaisesRegex(byoc.BuildError, "value 'y' is declared"):
+            byoc.build(declared, target="c", strict=True)
+        misspelt = make(
+            [onnx.helper.make_node("LeakyRelu", ["x"], ["y"], alhpa=0.5)],
+            [("x", onnx.TensorProto.FLOAT, [2, 4])],
+            [("y", onnx.TensorProto.FLOAT, [2, 4])],
+        )
+        with self.assertRaisesRegex(byoc.BuildError, "'alhpa' is not known"):
+            byoc.build(misspelt, target="c")
+        self.assertIn("'alhpa', which is left out", byoc.build(misspelt, target="c", lenient=True).diagnostics[0].message)
+        with self.assertRaises(ValueError):
+            byoc.build(misspelt, strict=True, lenient=True)
+
+    def test_inputs_with_a_value_in_the_model(self):
+        model = make(
+            [onnx.helper.make_node("Add", ["x", "w"], ["y"])],
+            [("x", onnx.TensorProto.FLOAT, [2, 4]), ("w", onnx.TensorProto.FLOAT, [4])],
+            [("y", onnx.TensorProto.FLOAT, [2, 4])],
+            [onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [4], [1, 2, 3, 4])],
+        )
+        run = byoc.build(model, target="c", optional_inputs=["w"]).load()
+        np.testing.assert_array_equal(run(X), X + np.arange(1, 5))
+        np.testing.assert_array_equal(run(X, w=np.full(4, 7, np.float32)), X + 7)
+        self.assertEqual([one.name for one in byoc.build(model, target="c").load().inputs], ["x"])
+        with self.assertRaisesRegex(byoc.BuildError, "no input 'q' with an initialiser"):
+            byoc.build(model, target="c", optional_inputs=["q"])
+
+    def test_an_output_keeps_the_name_of_an_input(self):
+        model = make(
+            [onnx.helper.make_node("Relu", ["x"], ["y"])],
+            [("x", onnx.TensorProto.FLOAT, [2, 4])],
+            [("y", onnx.TensorProto.FLOAT, [2, 4]), ("x", onnx.TensorProto.FLOAT, [2, 4])],
+        )
+        results = byoc.build(model, target="c").load().run(X)
+        self.assertEqual(list(results), ["y", "x"])
+        np.testing.assert_array_equal(results["x"], X)
+
     def test_size_price(self):
         with self.assertRaisesRegex(byoc.BuildError, "a percentage from 0 to 100, not '101.0'"):
             byoc.build(linear(), target="c", size_price=101)

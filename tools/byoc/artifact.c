@@ -29,7 +29,7 @@ static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *i
     port->name = infos[i].name;
     port->dtype = infos[i].dtype;
     port->rank = is_ranked ? (int32_t)infos[i].rank : BYOC_RANK_UNKNOWN;
-    port->dim_names = infos[i].dim_names;
+    port->dim_names = is_ranked ? infos[i].dim_names : NULL;
     port->kinds = kinds != NULL ? kinds[i] : NULL;
     if (is_ranked && infos[i].rank > 0) memcpy(port->dims, infos[i].dims, infos[i].rank * sizeof(port->dims[0]));
   }

@@ -460,6 +460,7 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
        "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, arm-linux-gnueabihf, x86_64-linux-musl "
        "(default: this one)"},
       BYOC_DIM_ROW(options.session),
+      BYOC_STRICT_ROWS(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),

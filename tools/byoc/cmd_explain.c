@@ -84,6 +84,7 @@ int byoc_main_explain(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),
+      BYOC_STRICT_ROWS(options.session),
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
       {"node", 0, BYOC_OPT_TEXT, &options.explain.node, "NAME", "this node only, by its name or number"},
       {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "print lists in full"},

@@ -131,6 +131,7 @@ int byoc_main_opt(int argc, char **argv) {
        "'elided'. With -o, those of host programs go into FILE.data"},
       BYOC_TARGET_ROWS(options.session, "c"),
       BYOC_DIM_ROW(options.session),
+      BYOC_STRICT_ROWS(options.session),
   };
   static const char *const operands[] = {"a module or host program: a .byoc or .host text, or an .onnx file", NULL};
   byoc_diag_t diag = {0};

@@ -188,11 +188,29 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   return status;
 }
 
+// The names of --input NAME=FILE.
+static byoc_status_t list_given(const byoc_text_items_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_text_items_t *out_names) {
+  for (size_t i = 0; i < inputs->count; ++i) {
+    const char *equals = strchr(inputs->items[i], '=');
+    if (equals == NULL || equals == inputs->items[i]) continue;
+    const char *name = byoc_arena_format(arena, "%.*s", (int)(equals - inputs->items[i]), inputs->items[i]);
+    if (name == NULL) return byoc_diag_out_of_memory(diag);
+    if (strcmp(name, "*") != 0) out_names->items[out_names->count++] = name;
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t run_model(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   run_options_t bound = *options;
+  byoc_arena_t names;
+  byoc_arena_init(&names, byoc_allocator_system());
   bound.session.shows_steps = true;
   bound.session.installed_by_default = !options->evaluate; // the evaluator is for where there is no compiler
-  BYOC_RETURN_IF_ERROR(byoc_session_open(&bound.session, diag, session));
+  byoc_status_t status = list_given(&options->inputs, &names, diag, &bound.session.given_inputs);
+  if (status == BYOC_OK) status = byoc_session_open(&bound.session, diag, session); // which copies the names
+  byoc_arena_deinit(&names);
+  if (status != BYOC_OK) return status;
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
@@ -333,6 +351,7 @@ int byoc_main_run(int argc, char **argv) {
        "save a tensor inside the model (default: NAME.npy here); all=FOLDER: all of them, and their trace"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       BYOC_DIM_ROW(options.session),
+      BYOC_STRICT_ROWS(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
       {"communicator", 0, BYOC_OPT_TEXT, &options.communicator_file, "FILE.so",

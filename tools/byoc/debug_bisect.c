@@ -313,6 +313,7 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       {"layout", 0, BYOC_OPT_TEXT, &session->layout, "HOW", "as for byoc build"},
       {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "leave this pass out"},
       BYOC_DIM_ROW(*session),
+      BYOC_STRICT_ROWS(*session),
       {"input", 'i', BYOC_OPT_LIST, &options.model.inputs, "[NAME=]FILE",
        "an input's values, as byoc run takes them (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.model.seed, "N", "seed of the random inputs (default 0)"},

@@ -10,19 +10,42 @@
 
 // ---- one tensor ----
 
+// The texts of a tensor, with their characters behind the pointers.
+static byoc_status_t copy_texts(const byoc_constant_t *tensor, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                byoc_npy_t *out) {
+  const char *const *texts = tensor->data;
+  const size_t count = (size_t)byoc_type_element_count(tensor->type), pointers = count * sizeof(*texts);
+  size_t size = pointers;
+  for (size_t i = 0; i < count; ++i) size += strlen(texts[i]) + 1;
+  char **data = byoc_allocate(allocator, size, 1);
+  if (data == NULL) return byoc_diag_out_of_memory(diag);
+  char *at = (char *)data + pointers;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t length = strlen(texts[i]) + 1;
+    data[i] = memcpy(at, texts[i], length);
+    at += length;
+  }
+  out->data = data;
+  out->size_bytes = pointers;
+  return BYOC_OK;
+}
+
 static byoc_status_t read_proto(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out) {
   byoc_graph_module_t *module = NULL;
   byoc_onnx_value_t value = {0};
   BYOC_RETURN_IF_ERROR(byoc_graph_module_create(allocator, diag, &module));
   byoc_status_t status = byoc_onnx_read_value_file(path, BYOC_TYPE_TENSOR, module, diag, &value);
   const byoc_constant_t *tensor = status == BYOC_OK ? value.constant : NULL;
-  if (tensor != NULL && tensor->type->dtype == BYOC_DTYPE_STRING) {
-    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: texts are read from .npy files", path);
-  } else if (tensor != NULL && tensor->type->rank > 16) {
+  if (tensor != NULL && tensor->type->rank > 16) {
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s has more than 16 dimensions", path);
   } else if (tensor != NULL) {
     *out = (byoc_npy_t){.dtype = tensor->type->dtype, .rank = tensor->type->rank, .size_bytes = tensor->size_bytes};
     for (int32_t d = 0; d < out->rank; ++d) out->dims[d] = tensor->dims[d];
+    if (out->dtype == BYOC_DTYPE_STRING) {
+      status = copy_texts(tensor, allocator, diag, out);
+      byoc_graph_module_destroy(module);
+      return status;
+    }
     out->data = byoc_allocate(allocator, (size_t)out->size_bytes, 1);
     if (out->data == NULL) status = byoc_diag_out_of_memory(diag);
     if (out->data != NULL && out->size_bytes > 0) memcpy(out->data, tensor->data, (size_t)out->size_bytes);

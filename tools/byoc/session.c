@@ -52,6 +52,26 @@ static byoc_status_t read_aliases(byoc_session_t *session, const byoc_text_items
   return BYOC_OK;
 }
 
+// The names, in the session's memory.
+static byoc_status_t read_names(byoc_session_t *session, const byoc_text_items_t *items, byoc_diag_t *diag,
+                                const char *const **out_names, size_t *out_count) {
+  const char **names = BYOC_ARENA_ARRAY(&session->texts, const char *, items->count + 1);
+  for (size_t i = 0; names != NULL && i < items->count; ++i) {
+    names[i] = byoc_arena_copy_string(&session->texts, items->items[i]);
+    if (names[i] == NULL) names = NULL;
+  }
+  *out_names = names;
+  *out_count = items->count;
+  return names != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t read_inputs(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag) {
+  byoc_setup_options_t *to = &session->settings;
+  BYOC_RETURN_IF_ERROR(
+      read_names(session, &options->optional_inputs, diag, &to->optional_inputs, &to->optional_input_count));
+  return read_names(session, &options->given_inputs, diag, &to->given_inputs, &to->given_input_count);
+}
+
 static bool show_step(void *self, const char *step) {
   (void)self;
   static const struct {
@@ -98,9 +118,16 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .shard = options->shard,
                                              .rank = options->rank,
                                              .rank_count = options->rank_count};
+  if (options->strict && options->lenient) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--strict and --lenient exclude each other");
+  }
+  session->settings.strictness = options->strict    ? BYOC_ONNX_STRICT
+                                 : options->lenient ? BYOC_ONNX_LENIENT
+                                                    : BYOC_ONNX_USUAL;
   if (options->shows_steps) session->settings.watcher.begin = show_step;
   BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   BYOC_RETURN_IF_ERROR(read_dims(session, &options->dims, diag));
+  BYOC_RETURN_IF_ERROR(read_inputs(session, options, diag));
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   const byoc_plugin_options_t plugins = {.paths = options->plugins.items,
                                          .path_count = options->plugins.count,
@@ -137,6 +164,9 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"queues", options->queue_count > 0},
       {"fallback", options->fallback},
       {"shard", options->shard != NULL},
+      {"strict", options->strict},
+      {"optional-input", options->optional_inputs.count > 0},
+      {"lenient", options->lenient},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;

@@ -9,8 +9,11 @@
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
-  const char *triple; // of the machine that the artifact is for; NULL: this one
-  size_t level;       // of the processors that -mcpu names (core/target/target.h)
+  const char *triple;   // of the machine that the artifact is for; NULL: this one
+  size_t level;         // of the processors that -mcpu names (core/target/target.h)
+  bool strict, lenient; // how models are read
+  byoc_text_items_t optional_inputs;
+  byoc_text_items_t given_inputs; // of a run: those with an initialiser are optional, too
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -52,6 +55,18 @@ typedef struct byoc_session_options_t {
   {                                                                                                                    \
     "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE",                                                            \
         "give a symbolic dimension its value; NAME=1,128: compile variants for these sizes beside the open model"      \
+  }
+// For commands that read models: what to do with those that break rules.
+#define BYOC_STRICT_ROWS(options)                                                                                      \
+  {"strict", 0, BYOC_OPT_FLAG, &(options).strict, "", "refuse a model that breaks a rule which is mostly overlooked"}, \
+      {"optional-input",                                                                                               \
+       0,                                                                                                              \
+       BYOC_OPT_LIST,                                                                                                  \
+       &(options).optional_inputs,                                                                                     \
+       "NAME",                                                                                                         \
+       "let runs give this input, which has a value in the model (an initialiser), another one; '*': all such"},       \
+  {                                                                                                                    \
+    "lenient", 0, BYOC_OPT_FLAG, &(options).lenient, "", "leave out attributes that their operators do not have"       \
   }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }

@@ -56,7 +56,7 @@ static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t
   }
   port->owned_kinds[depth] = 't';
   port->kinds = port->owned_kinds;
-  port->name = buffer->name;
+  port->name = byoc_host_port_name(buffer);
   port->dtype = type->dtype;
   port->rank = type->rank;
   const char **names = byoc_allocate(byoc_allocator_system(), BYOC_MAX_RANK, sizeof(*names));
@@ -372,14 +372,13 @@ byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_dia
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag) {
   for (size_t i = 0; i < inputs->count; ++i) {
     const byoc_port_t *port = &inputs->items[i];
-    if (port->filled) continue;
+    if (port->filled || (byoc_port_is_container(port) && port->kinds[0] == 'o')) continue; // an optional is empty
     char type[192];
     byoc_port_format(port, type, sizeof(type));
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "input '%s' (%s) is missing", port->name, type);
     if (byoc_port_is_container(port)) {
-      byoc_diag_hint(
-          diag, "give --input '%s=%s'%s", port->name, strchr(port->kinds, 's') != NULL ? "FOLDER" : "FILE.npy",
-          port->kinds[0] == 'o' ? ", with nothing behind the sign for none" : ", which holds 0.npy, 1.npy, ...");
+      byoc_diag_hint(diag, "give --input '%s=%s'%s", port->name,
+                     strchr(port->kinds, 's') != NULL ? "FOLDER" : "FILE.npy", ", which holds 0.npy, 1.npy, ...");
     } else {
       byoc_diag_hint(diag, "give --input '%s=FILE.npy', or --random for seeded random numbers", port->name);
     }

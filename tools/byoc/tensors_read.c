@@ -72,6 +72,10 @@ static byoc_status_t find_input(const byoc_ports_t *inputs, const char *item, by
 byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items,
                               const struct byoc_image_options_t *image, byoc_diag_t *diag) {
   static const byoc_image_options_t by_default = BYOC_IMAGE_DEFAULTS;
+  for (size_t i = 0; i < inputs->count; ++i) { // an optional that is left out is empty
+    byoc_port_t *port = &inputs->items[i];
+    if (byoc_port_is_container(port) && port->kinds[0] == 'o') port->read.kind = BYOC_ARGUMENT_OPTIONAL;
+  }
   for (size_t i = 0; i < items->count; ++i) {
     byoc_port_t *port = NULL;
     const char *path = NULL;

@@ -45,6 +45,8 @@ AT(result, placement, 64);
 AT(build, weights, 208);
 AT(build, size_price, 224);
 AT(build, plan_thread_count, 256);
+AT(build, reading, 264);
+AT(build, optional_input_count, 280);
 AT(result, plan_count, 88);
 AT(entry, data_folder, 32);
 #endif
