@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence, Tuple
 
 if TYPE_CHECKING:
     from ._compiler import Diagnostic
 
-OK, OUT_OF_MEMORY, CANCELLED = 0, 6, 12
+OK, INVALID_ARGUMENT, UNSUPPORTED, CANCELLED = 0, 1, 4, 12
 
 
 class Error(RuntimeError):
@@ -18,6 +18,9 @@ class Error(RuntimeError):
         super().__init__(message)
         self.status = status
 
+    def __reduce__(self) -> Tuple[Any, ...]:  # a pool of processes sends it
+        return type(self), (str(self), self.status)
+
 
 class BuildError(Error):
     """A model could not be built. `diagnostics` has all that was said, the error last."""
@@ -25,6 +28,9 @@ class BuildError(Error):
     def __init__(self, message: str, status: int, diagnostics: "Sequence[Diagnostic]") -> None:
         super().__init__(message, status)
         self.diagnostics = tuple(diagnostics)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (str(self), self.status, self.diagnostics)
 
     @property
     def cancelled(self) -> bool:

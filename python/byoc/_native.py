@@ -267,3 +267,17 @@ class DLTensor(Structure):
         ("strides", POINTER(c_int64)),
         ("byte_offset", c_uint64),
     ]
+
+
+DLPACK_READ_ONLY, DLPACK_IS_COPIED = 1, 2  # of DLManagedTensorVersioned.flags
+
+
+class DLManagedTensorVersioned(Structure):
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", DLTensor),
+    ]
