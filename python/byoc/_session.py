@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 import weakref
 from collections.abc import Mapping
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 import numpy as np
 
@@ -46,6 +47,16 @@ def _infos(items: Any, kinds: Any, count: int) -> Tuple[TensorInfo, ...]:
     return tuple(infos)
 
 
+def _named(info: TensorInfo) -> List[Tuple[int, str]]:
+    return [(axis, dim) for axis, dim in enumerate(info.shape or ()) if isinstance(dim, str)]
+
+
+def _is_foreseen(info: TensorInfo, known: Set[str]) -> bool:
+    if info.shape is None or info.kind != "t" or info.number == tensors.STRING:
+        return False
+    return all(isinstance(dim, int) or dim in known for dim in info.shape)
+
+
 class Program:
     """One of the models in an open artifact. The library stays open until its programs and their sessions are gone."""
 
@@ -55,6 +66,16 @@ class Program:
         self.inputs = _infos(table.inputs, table.input_kinds, table.input_count)
         self.outputs = _infos(table.outputs, table.output_kinds, table.output_count)
         self.is_dynamic = bool(table.is_dynamic)
+        # Dimensions of inputs that have names, and outputs whose shapes these tell.
+        self.named = [_named(info) if info.kind == "t" else [] for info in self.inputs]
+        known = {name for row in self.named for _, name in row}
+        self.foreseen = [_is_foreseen(info, known) for info in self.outputs]
+        # Made once, because ctypes takes its time for each of these.
+        self.run, self.run_with = table.run, table.run_with
+        self.input_addresses = ctypes.c_void_p * max(len(self.inputs), 1)
+        self.output_addresses = ctypes.c_void_p * max(len(self.outputs), 1)
+        self.input_arguments = native.byoc_argument_t * max(len(self.inputs), 1)
+        self.output_arguments = native.byoc_argument_t * max(len(self.outputs), 1)
 
 
 def _destroy(program: Program, handle: Any, process: int) -> None:
@@ -64,16 +85,13 @@ def _destroy(program: Program, handle: Any, process: int) -> None:
             program.table.destroy(handle)
 
 
+@functools.lru_cache(maxsize=None)
+def _dims_type(rank: int) -> Any:
+    return ctypes.c_int64 * max(rank, 1)
+
+
 def _shape_of(argument: Any) -> Tuple[int, ...]:
     return tuple(argument.dims[i] for i in range(argument.rank))
-
-
-def _expected(info: TensorInfo, sizes: Mapping[str, int]) -> Optional[Tuple[int, ...]]:
-    """The shape of an output, if the names of its dimensions are those of inputs."""
-    if info.shape is None or info.kind != "t" or info.number == tensors.STRING:
-        return None
-    shape = [dim if isinstance(dim, int) else sizes.get(dim or "", -1) for dim in info.shape]
-    return tuple(shape) if min(shape, default=1) > 0 else None
 
 
 class Session:
@@ -97,6 +115,12 @@ class Session:
                 raise Error(texts.decode(program.table.last_error(None)), status)
             weakref.finalize(self, _destroy, program, handle, self.process).atexit = False
         self._handle = handle
+        # Of a run: the memory of each output, if it has any before.
+        self._buffers = (native.byoc_buffer_t * max(len(program.outputs), 1))()
+        self._where = native.byoc_run_options_t(
+            struct_size=ctypes.sizeof(native.byoc_run_options_t), outputs=self._buffers
+        )
+        self._where_pointer = ctypes.pointer(self._where)
 
     def enter(self) -> bool:
         """Begins a run; False if one goes on."""
@@ -154,7 +178,7 @@ class Session:
             self._run_static(values, {}, sink)
             return rows
         inputs, keep, _ = self._arguments(values)
-        results = (native.byoc_argument_t * max(len(self.program.outputs), 1))()
+        results = self.program.output_arguments()
         self._check(table.profile_arguments(self._handle, inputs, results, sink, None))
         del keep
         return rows
@@ -181,12 +205,12 @@ class Session:
                 array = made[info.name] = tensors.empty(info.number, shape)
                 memory = tensors.Memory(tensors.address_of(array), shape, array.nbytes, array)
             written.append(memory)
-        inputs = (ctypes.c_void_p * max(len(read), 1))(*(memory.address for memory in read))
-        outputs = (ctypes.c_void_p * max(len(written), 1))(*(memory.address for memory in written))
+        inputs = program.input_addresses(*[memory.address for memory in read])
+        outputs = program.output_addresses(*[memory.address for memory in written])
         if sink is not None:
             self._check(table.profile(self._handle, inputs, outputs, sink, None))
         else:
-            self._check(table.run(self._handle, inputs, outputs))
+            self._check(program.run(self._handle, inputs, outputs))
         return {
             info.name: (
                 given[info.name]
@@ -198,77 +222,85 @@ class Session:
 
     # ---- shapes that a run finds out ----
 
-    def _argument(
-        self, argument: Any, value: Any, info: TensorInfo, kind: str, keep: List[Any], sizes: Dict[str, int]
-    ) -> None:
-        """Fills an argument of this kind; `keep` gets what it points to."""
-        what = f"input '{info.name}'"
+    def _argument(self, argument: Any, value: Any, info: TensorInfo, kind: str, keep: List[Any]) -> Tuple[int, ...]:
+        """Fills an argument of this kind; `keep` gets what it points to. Returns the shape of a tensor."""
         if kind[0] == "t":
-            memory = tensors.read(value, info.number, what)
-            dims = (ctypes.c_int64 * max(len(memory.shape), 1))(*memory.shape)
-            argument.kind, argument.dtype, argument.rank = native.TENSOR, info.number, len(memory.shape)
+            memory = tensors.read(value, info.number, f"input '{info.name}'")
+            shape = memory.shape
+            dims = _dims_type(len(shape))(*shape)
+            argument.kind, argument.dtype, argument.rank = native.TENSOR, info.number, len(shape)
             argument.dims, argument.data = dims, memory.address
             keep.append((memory, dims))
-            if info.kind == "t":
-                sizes.update((name, size) for name, size in zip(info.shape or (), memory.shape) if isinstance(name, str))
-            return
+            return shape
         if kind[0] == "s" and not isinstance(value, (list, tuple)):
-            raise TypeError(f"{what} is a sequence: give it a list")
+            raise TypeError(f"input '{info.name}' is a sequence: give it a list")
         items = list(value) if kind[0] == "s" else [] if value is None else [value]
         array = (native.byoc_argument_t * max(len(items), 1))()
         for item, place in zip(items, array):
-            self._argument(place, item, info, kind[1:], keep, sizes)
+            self._argument(place, item, info, kind[1:], keep)
         argument.kind = native.SEQUENCE if kind[0] == "s" else native.OPTIONAL
         argument.count, argument.items = len(items), array
         keep.append(array)
+        return ()
 
     def _arguments(self, values: List[Any]) -> Tuple[Any, List[Any], Dict[str, int]]:
         """What C gets, what that points to, and the sizes of dimensions by name."""
-        inputs = (native.byoc_argument_t * max(len(values), 1))()
+        program = self.program
+        inputs = program.input_arguments()
         keep: List[Any] = []
         sizes: Dict[str, int] = {}
-        for place, info, value in zip(inputs, self.program.inputs, values):
-            self._argument(place, value, info, info.kind, keep, sizes)
+        for place, info, value, named in zip(inputs, program.inputs, values, program.named):
+            shape = self._argument(place, value, info, info.kind, keep)
+            for axis, name in named:
+                sizes[name] = shape[axis] if axis < len(shape) else 0
         return inputs, keep, sizes
 
+    def _make(self, info: TensorInfo, sizes: Mapping[str, int]) -> Optional[np.ndarray]:
+        """The memory of an output whose shape is foreseen; none for one without elements, which C asks no memory for."""
+        shape = tuple([dim if isinstance(dim, int) else sizes[dim or ""] for dim in info.shape or ()])
+        try:
+            return tensors.empty(info.number, shape) if 0 not in shape else None
+        except (MemoryError, ValueError):  # the run says what is too large
+            return None
+
     def _run_dynamic(self, values: List[Any], given: Dict[str, Any]) -> Dict[str, Any]:
-        outputs = self.program.outputs
+        program = self.program
         inputs, keep, sizes = self._arguments(values)
-        memories: Dict[int, tensors.Memory] = {}
-        made: Dict[int, np.ndarray] = {}
-        for i, info in enumerate(outputs):
-            shape = _expected(info, sizes)
+        made = [self._make(info, sizes) if is_foreseen else None for info, is_foreseen in zip(program.outputs, program.foreseen)]
+        for buffer, array, info in zip(self._buffers, made, program.outputs):
             if info.name in given:
-                memories[i] = tensors.write(given[info.name], info.number, f"output '{info.name}'")
-            elif shape is not None:
-                try:
-                    array = made[i] = tensors.empty(info.number, shape)
-                except (MemoryError, ValueError):  # the run says what is too large
-                    continue
-                memories[i] = tensors.Memory(tensors.address_of(array), shape, array.nbytes, array)
-        results = (native.byoc_argument_t * max(len(outputs), 1))()
-        status = self._run_with(inputs, results, memories)
-        if status == INVALID_ARGUMENT and any(
-            tensors.count_of(_shape_of(results[i])) > tensors.count_of(memories[i].shape) for i in made
-        ):  # the model says another shape than it makes
-            memories = {i: memory for i, memory in memories.items() if i not in made}
-            made.clear()
-            status = self._run_with(inputs, results, memories)
+                memory = tensors.write(given[info.name], info.number, f"output '{info.name}'")
+                keep.append(memory)
+                buffer.data, buffer.size_bytes = memory.address, memory.size_bytes
+            elif array is not None:
+                buffer.data, buffer.size_bytes = tensors.address_of(array), array.nbytes
+            else:
+                buffer.data, buffer.size_bytes = None, 0
+        results = program.output_arguments()
+        status = program.run_with(self._handle, inputs, results, self._where_pointer)
+        if status == INVALID_ARGUMENT and self._take_back(made, given, results):
+            status = program.run_with(self._handle, inputs, results, self._where_pointer)
         self._check(status)
         returned = {
-            info.name: self._result(results[i], made.get(i), given.get(info.name)) for i, info in enumerate(outputs)
+            info.name: self._result(result, array, given.get(info.name))
+            for info, result, array in zip(program.outputs, results, made)
         }
         del keep  # texts of inputs may be those of results
         return returned
 
-    def _run_with(self, inputs: Any, results: Any, memories: Mapping[int, tensors.Memory]) -> int:
-        buffers = (native.byoc_buffer_t * max(len(self.program.outputs), 1))()
-        for i, memory in memories.items():
-            buffers[i].data, buffers[i].size_bytes = memory.address, memory.size_bytes
-        options = native.byoc_run_options_t(
-            struct_size=ctypes.sizeof(native.byoc_run_options_t), outputs=buffers
-        )
-        return self.program.table.run_with(self._handle, inputs, results, ctypes.byref(options))
+    def _take_back(self, made: List[Optional[np.ndarray]], given: Mapping[str, Any], results: Any) -> bool:
+        """If the model made larger shapes than it says: the context has the memory in the next run."""
+        too_small = [
+            array is not None and tensors.count_of(_shape_of(result)) > tensors.count_of(array.shape)
+            for array, result in zip(made, results)
+        ]
+        if not any(too_small):
+            return False
+        for i, info in enumerate(self.program.outputs):
+            made[i] = None
+            if info.name not in given:
+                self._buffers[i].data, self._buffers[i].size_bytes = None, 0
+        return True
 
     def _result(self, argument: Any, made: Optional[np.ndarray], given: Any) -> Any:
         if argument.kind == native.SEQUENCE:
@@ -280,7 +312,7 @@ class Session:
         shape = _shape_of(argument)
         if given is not None:  # perhaps larger than what was needed
             return given if tuple(given.shape) == shape else _front(given, shape)
-        assert made is not None
+        assert made is not None  # perhaps larger, too
         if tensors.element_type(argument.dtype).packed or made.shape == shape:
             return tensors.finish(made, argument.dtype, shape)
         return np.array(_front(made, shape))
