@@ -266,11 +266,15 @@ class Session:
     def _run_dynamic(self, values: List[Any], given: Dict[str, Any]) -> Dict[str, Any]:
         program = self.program
         inputs, keep, sizes = self._arguments(values)
-        made = [self._make(info, sizes) if is_foreseen else None for info, is_foreseen in zip(program.outputs, program.foreseen)]
+        made = [
+            self._make(info, sizes) if is_foreseen and info.name not in given else None
+            for info, is_foreseen in zip(program.outputs, program.foreseen)
+        ]
+        placed: Dict[str, tensors.Memory] = {}
         for buffer, array, info in zip(self._buffers, made, program.outputs):
             if info.name in given:
                 memory = tensors.write(given[info.name], info.number, f"output '{info.name}'")
-                keep.append(memory)
+                placed[info.name] = memory
                 buffer.data, buffer.size_bytes = memory.address, memory.size_bytes
             elif array is not None:
                 buffer.data, buffer.size_bytes = tensors.address_of(array), array.nbytes
@@ -282,7 +286,11 @@ class Session:
             status = program.run_with(self._handle, inputs, results, self._where_pointer)
         self._check(status)
         returned = {
-            info.name: self._result(result, array, given.get(info.name))
+            info.name: (
+                _part(given[info.name], placed[info.name].shape, _shape_of(result))
+                if info.name in placed
+                else self._result(result, array)
+            )
             for info, result, array in zip(program.outputs, results, made)
         }
         del keep  # texts of inputs may be those of results
@@ -302,22 +310,22 @@ class Session:
                 self._buffers[i].data, self._buffers[i].size_bytes = None, 0
         return True
 
-    def _result(self, argument: Any, made: Optional[np.ndarray], given: Any) -> Any:
+    def _result(self, argument: Any, made: Optional[np.ndarray]) -> Any:
         if argument.kind == native.SEQUENCE:
-            return [self._result(argument.items[i], None, None) for i in range(argument.count)]
+            return [self._result(argument.items[i], None) for i in range(argument.count)]
         if argument.kind == native.OPTIONAL:
-            return self._result(argument.items[0], None, None) if argument.count > 0 else None
-        if given is None and made is None:
+            return self._result(argument.items[0], None) if argument.count > 0 else None
+        if made is None:
             return tensors.copy_out(argument)
         shape = _shape_of(argument)
-        if given is not None:  # perhaps larger than what was needed
-            return given if tuple(given.shape) == shape else _front(given, shape)
-        assert made is not None  # perhaps larger, too
         if tensors.element_type(argument.dtype).packed or made.shape == shape:
             return tensors.finish(made, argument.dtype, shape)
-        return np.array(_front(made, shape))
+        return np.array(_part(made, made.shape, shape))  # it is larger than what was needed
 
 
-def _front(memory: Any, shape: Tuple[int, ...]) -> Any:
-    """The part of memory that was written to, in the result's shape."""
-    return memory.reshape(-1)[: tensors.count_of(shape)].reshape(shape)
+def _part(memory: Any, has: Tuple[int, ...], shape: Tuple[int, ...]) -> Any:
+    """The caller's memory; only the part that was written to, in the result's shape, if it has another one."""
+    if has == shape:
+        return memory
+    array = memory if hasattr(memory, "reshape") else np.from_dlpack(memory)
+    return array.reshape(-1)[: tensors.count_of(shape)].reshape(shape)

@@ -25,7 +25,7 @@ except ImportError:
 needs_onnx = unittest.skipIf(onnx is None, "this python has no onnx")
 
 
-def make(nodes, inputs, outputs, initializers=(), opset=17):
+def make(nodes, inputs, outputs, initializers=(), opset=18):
     """The bytes of a model. Inputs and outputs: (name, type of TensorProto, shape)."""
     graph = helper.make_graph(
         list(nodes),
@@ -38,9 +38,9 @@ def make(nodes, inputs, outputs, initializers=(), opset=17):
     return model.SerializeToString()
 
 
-def linear(rows=2):
+def linear(rows=2, seed=1):
     """y = relu(x w), with `rows` rows or an open number of them."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(seed)
     weights = random.standard_normal((4, 3)).astype(np.float32)
     return make(
         [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
@@ -81,6 +81,31 @@ def nonzero():
     )
 
 
+def copies(op="Identity", dtype=1, shape=("N",)):
+    """What `op` makes of x, of any size or of a known one."""
+    return make([helper.make_node(op, ["x"], ["y"])], [("x", dtype, list(shape))], [("y", dtype, list(shape))])
+
+
+def texts():
+    return copies(dtype=TensorProto.STRING)
+
+
+def four_texts():
+    return copies(dtype=TensorProto.STRING, shape=(4,))
+
+
+def negative():
+    return copies("Neg", shape=(4,))
+
+
+def opposite():
+    return copies("Not", dtype=TensorProto.BOOL, shape=(4,))
+
+
+def complement():
+    return copies("BitwiseNot", dtype=TensorProto.UINT8, shape=(4,))
+
+
 # ---- artifacts, each built once in a process ----
 
 IS_SANITIZED = bool(os.environ.get("BYOC_TEST_SANITIZE"))
@@ -98,7 +123,7 @@ def _sanitized(name, model):
         file.write("const void *byoc_artifact_entry(unsigned version);\n")
         file.write(f"const void *byoc_artifact_entry(unsigned version) {{ return {name}_artifact_entry(version); }}\n")
     sources = glob.glob(source + "/*.c") + glob.glob(source + "/runtime/*.c")
-    flags = ["-std=gnu11", "-O1", "-g", "-fopenmp-simd", "-fPIC", "-shared", "-fsanitize=address", "-DBYOC_THREADS"]
+    flags = ["-std=gnu11", "-O0", "-g1", "-fopenmp-simd", "-fPIC", "-shared", "-fsanitize=address", "-DBYOC_THREADS"]
     command = ["cc", *flags, "-I" + source + "/include", *sources, "-o", path, "-lm", "-lpthread"]
     subprocess.run(command, check=True, env={key: value for key, value in os.environ.items() if key != "LD_PRELOAD"})
     return path

@@ -163,7 +163,7 @@ class Threads(Collecting):
         right, refused = [], []
 
         def work(i):
-            size = 20 + i
+            size = 64 + 32 * i
             a, b = np.ones((size, size), np.float32), np.full((size, size), i + 1, np.float32)
             for _ in range(30):
                 try:
