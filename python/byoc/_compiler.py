@@ -9,12 +9,12 @@ import os
 import shutil
 import tempfile
 import threading
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _native as native
 from . import _texts as texts
 from ._arguments import integer
-from ._errors import OK, BuildError, Error
+from ._errors import OK, UNSUPPORTED, BuildError, Error
 from ._forks import gate
 from ._model import Model
 from ._plan import Plan
@@ -241,6 +241,30 @@ def _models(request: Any, model: Any, data_folder: Any, keep: List[Any]) -> None
     request.entries, request.entry_count = (native.byoc_compiler_entry_t * len(rows))(*rows), len(rows)
 
 
+# Threads that are in a build. A child that is forked meanwhile has their locks in libbyoc and not them.
+_building: Set[int] = set()
+_is_torn = False
+
+
+def _after_fork_in_child() -> None:
+    global _is_torn
+    _is_torn = _is_torn or bool(_building - {threading.get_ident()})
+    _building.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _check_forks() -> None:
+    if _is_torn:
+        raise Error(
+            "this process was forked while another thread of its parent was building, and cannot build: "
+            "fork before, or start processes by 'spawn' or 'forkserver'",
+            UNSUPPORTED,
+        )
+
+
 def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int:
     """Builds on another thread, so that Ctrl-C ends the build and not only the waiting."""
     status: List[int] = []
@@ -248,9 +272,11 @@ def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int
     interrupts: List[BaseException] = []
 
     def work() -> None:
+        _building.add(threading.get_ident())
         try:
             status.append(library.byoc_compiler_build(compiler, ctypes.byref(request), ctypes.byref(result)))
         finally:
+            _building.discard(threading.get_ident())
             done.set()
 
     threading.Thread(target=work, name="byoc.build").start()
@@ -306,6 +332,7 @@ def build(
     build goes on, on another thread; if it returns False or raises, the build ends. The other options are those of
     byoc build. Raises BuildError.
     """
+    _check_forks()
     library = _load_library()
     keep: List[Any] = []
     request = native.byoc_compiler_build_t(struct_size=ctypes.sizeof(native.byoc_compiler_build_t))
@@ -352,7 +379,8 @@ def build(
     options = native.byoc_compiler_options_t(
         struct_size=ctypes.sizeof(native.byoc_compiler_options_t), plugins=paths, plugin_count=count
     )
-    status = library.byoc_compiler_create(ctypes.byref(options), ctypes.byref(compiler), ctypes.byref(result))
+    with gate:  # it loads plugins
+        status = library.byoc_compiler_create(ctypes.byref(options), ctypes.byref(compiler), ctypes.byref(result))
     try:
         _, said = _take(library, result)
     finally:
@@ -382,7 +410,8 @@ def build(
         )
     finally:
         library.byoc_compiler_result_destroy(result)
-        library.byoc_compiler_destroy(compiler)
+        with gate:
+            library.byoc_compiler_destroy(compiler)
 
 
 def explain(model: Any, **options: Any) -> Plan:
