@@ -109,23 +109,31 @@ def complement():
 # ---- artifacts, each built once in a process ----
 
 IS_SANITIZED = bool(os.environ.get("BYOC_TEST_SANITIZE"))
+if IS_SANITIZED:
+    os.environ.pop("LD_PRELOAD", None)  # for this process, not for the compilers that it starts
 _folder = None
 _paths = {}
 
 
+def _compile(folder, sources, *more):
+    flags = ["-std=gnu11", "-O0", "-g1", "-fopenmp-simd", "-fPIC", "-DBYOC_THREADS", f"-I{folder}/include", "-I."]
+    checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    subprocess.run(["gcc", *flags, *checks, *more, *glob.glob(f"{folder}/{sources}")], check=True, cwd=_folder)
+
+
 def _sanitized(name, model):
-    """The model as C source, with its runtime, compiled with the sanitizers that the interpreter was started with."""
-    source = os.path.join(_folder, name + ".c")
-    path = os.path.join(_folder, name + ".so")
-    byoc.build(model, source, target="c", name=name)
+    """The model as C source, compiled with the sanitizers that the interpreter was started with. All have one runtime."""
+    source = os.path.join(_folder, name, "model.c")
+    os.mkdir(os.path.join(_folder, name))
+    byoc.build(model, source, target="c", name="model")
+    if not _paths:
+        _compile(source, "runtime/*.c", "-c")
     with open(os.path.join(source, "entry.c"), "w") as file:
-        file.write(f"const void *{name}_artifact_entry(unsigned version);\n")
+        file.write("const void *model_artifact_entry(unsigned version);\n")
         file.write("const void *byoc_artifact_entry(unsigned version);\n")
-        file.write(f"const void *byoc_artifact_entry(unsigned version) {{ return {name}_artifact_entry(version); }}\n")
-    sources = glob.glob(source + "/*.c") + glob.glob(source + "/runtime/*.c")
-    flags = ["-std=gnu11", "-O0", "-g1", "-fopenmp-simd", "-fPIC", "-shared", "-fsanitize=address", "-DBYOC_THREADS"]
-    command = ["cc", *flags, "-I" + source + "/include", *sources, "-o", path, "-lm", "-lpthread"]
-    subprocess.run(command, check=True, env={key: value for key, value in os.environ.items() if key != "LD_PRELOAD"})
+        file.write("const void *byoc_artifact_entry(unsigned version) { return model_artifact_entry(version); }\n")
+    path = os.path.join(_folder, name + ".so")
+    _compile(source, "*.c", "-shared", "-o", path, *glob.glob(f"{_folder}/*.o"), "-lm", "-lpthread")
     return path
 
 

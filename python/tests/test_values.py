@@ -8,6 +8,7 @@ import warnings
 import byoc
 import numpy as np
 from support import (
+    IS_SANITIZED,
     Collecting,
     artifact,
     complement,
@@ -21,12 +22,16 @@ from support import (
 )
 
 try:
+    if IS_SANITIZED:
+        raise ImportError("its libraries are not made for sanitizers")
     import jax
 
     jax.config.update("jax_platforms", "cpu")
 except ImportError:
     jax = None
 try:
+    if IS_SANITIZED:
+        raise ImportError("its libraries are not made for sanitizers")
     import torch
 except ImportError:
     torch = None
@@ -214,7 +219,7 @@ class Memory(Collecting):
             self.negative(np.ma.array(self.x, mask=[0, 1, 0, 0]))
         np.testing.assert_array_equal(self.negative(np.ma.array(self.x)), -self.x)
 
-    @unittest.skipIf(jax is None, "this python has no jax")
+    @unittest.skipIf(jax is None, "there is no jax")
     def test_arrays_of_jax_do_not_change(self):
         x = jax.numpy.arange(4, dtype=jax.numpy.float32)
         zeros = jax.numpy.zeros(4, jax.numpy.float32)
@@ -223,7 +228,7 @@ class Memory(Collecting):
             self.negative.run(x, outputs={"y": zeros})
         self.assertEqual(zeros.tolist(), [0] * 4)
 
-    @unittest.skipIf(torch is None, "this python has no torch")
+    @unittest.skipIf(torch is None, "there is no torch")
     def test_tensors_of_torch(self):
         y = torch.zeros(4)
         self.assertIs(self.negative.run(torch.from_numpy(self.x), outputs={"y": y})["y"], y)
