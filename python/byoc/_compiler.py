@@ -70,7 +70,8 @@ class Build(NamedTuple):
         if self.artifact is None:
             raise ValueError(f"this artifact was written to {self.path}")
         name = texts.path(path, "the path of an artifact")
-        number, whole = tempfile.mkstemp(prefix=os.path.basename(name) + ".", suffix=".part", dir=os.path.dirname(name) or ".")
+        folder, base = os.path.split(name)
+        number, whole = tempfile.mkstemp(prefix=base + ".", suffix=".part", dir=folder or ".")
         try:
             with open(number, "wb") as file:
                 file.write(self.artifact)
@@ -159,7 +160,7 @@ def _load_library() -> ctypes.CDLL:
 
 def version() -> str:
     """The version of libbyoc."""
-    return _load_library().byoc_compiler_version().decode()
+    return texts.decode(_load_library().byoc_compiler_version())
 
 
 # ---- builds ----
@@ -365,8 +366,9 @@ def build(
     def step(_: Any, at: Any) -> int:
         try:
             seen = at.contents
-            said = [texts.decode(text) for text in (seen.step, seen.title, seen.detail)]
-            return 1 if progress is not None and progress(Progress(*said, seen.done, seen.total)) is False else 0
+            title, detail = texts.decode(seen.title), texts.decode(seen.detail)
+            at_now = Progress(texts.decode(seen.step), title, detail, seen.done, seen.total)
+            return 1 if progress is not None and progress(at_now) is False else 0
         except BaseException as failure:  # it cannot pass through C
             raised.append(failure)
             return 1

@@ -12,7 +12,9 @@ import numpy as np
 
 def _encode(text: Any, what: str, index: int) -> bytes:
     if not isinstance(text, (str, bytes, bytearray)):
-        raise TypeError(f"{what} takes texts, and its element {index} is of type {type(text).__name__}: give it as a str")
+        raise TypeError(
+            f"{what} takes texts, and its element {index} is of type {type(text).__name__}: give it as a str"
+        )
     try:
         encoded = text.encode() if isinstance(text, str) else bytes(text)
         if not isinstance(text, str):

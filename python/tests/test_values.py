@@ -97,7 +97,13 @@ class Texts(Collecting):
 
     def test_what_is_no_text(self):
         for model in self.models:
-            for wrong, name in ((1, "int"), (True, "bool"), (np.int64(65), "int64"), (1.5, "float"), (None, "NoneType")):
+            for wrong, name in (
+                (1, "int"),
+                (True, "bool"),
+                (np.int64(65), "int64"),
+                (1.5, "float"),
+                (None, "NoneType"),
+            ):
                 with self.assertRaisesRegex(TypeError, f"'x' takes texts, and its element 1 is of type {name}"):
                     model(np.array(["a", wrong, "c", "d"], object))
             with self.assertRaisesRegex(TypeError, "'x' takes texts, and its element 0 is of type int"):
@@ -106,7 +112,9 @@ class Texts(Collecting):
     def test_what_texts_cannot_hold(self):
         for model in self.models:
             for wrong in ("a\0b", "\0", b"ab\0", np.str_("a\0b")):
-                with self.assertRaisesRegex(ValueError, "'x' takes texts without NUL characters, and its element 2 has"):
+                with self.assertRaisesRegex(
+                    ValueError, "'x' takes texts without NUL characters, and its element 2 has"
+                ):
                     model(np.array(["a", "b", wrong, "d"], object))
             for wrong in ("\ud800", b"\xff\xfe", b"\xc3"):
                 with self.assertRaisesRegex(ValueError, "'x' takes texts in UTF-8, which its element 3 is not"):
@@ -142,7 +150,9 @@ class Memory(Collecting):
             try:
                 self.assertIs(model.run(*inputs, outputs={"y": given})["y"], given)
             except TypeError as error:
-                self.assertRegex(str(error), "output 'y' cannot be written to: .*(read-only|lends a copy|may be changed)")
+                self.assertRegex(
+                    str(error), "output 'y' cannot be written to: .*(read-only|lends a copy|may be changed)"
+                )
                 np.testing.assert_array_equal(memory, np.zeros_like(memory))
                 refused += 1
             else:
