@@ -5,7 +5,16 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
+
+
+_generation = 0  # how many forks lie between the first process and this one
+
+
+def process() -> Tuple[int, int]:
+    """What tells this process from its ancestors. The system may give a child the number of one that has died; and what
+    belonged to other threads is freed in a child before its hooks have run."""
+    return os.getpid(), _generation
 
 
 class Gate:
@@ -57,6 +66,8 @@ class Gate:
             self._changed.notify_all()
 
     def _after_fork_in_child(self) -> None:
+        global _generation
+        _generation += 1
         me = threading.get_ident()
         self._changed = threading.Condition(threading.RLock())
         self._inside = {me: self._inside[me]} if me in self._inside else {}

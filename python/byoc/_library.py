@@ -22,11 +22,11 @@ import shutil
 import tempfile
 import threading
 import weakref
-from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional
+from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Tuple
 
 from . import _native as native
 from ._errors import OK, Error
-from ._forks import gate
+from ._forks import gate, process
 
 
 class _Identity(NamedTuple):
@@ -81,8 +81,8 @@ def _close_one(handle: int) -> None:
     _ctypes.dlclose(handle)
 
 
-def _let_go(handle: int, process: int) -> None:
-    if process == os.getpid():
+def _let_go(handle: int, maker: Tuple[int, int]) -> None:
+    if maker == process():
         _unused.append(handle)
         with gate:
             _close_unused()
@@ -144,14 +144,14 @@ def _open_current(path: str) -> Optional[int]:
         _close_one(handle)  # the file was exchanged meanwhile
 
 
-def _remove(folder: str, process: int) -> None:
-    if process == os.getpid():
+def _remove(folder: str, maker: Tuple[int, int]) -> None:
+    if maker == process():
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_with(owner: Any, folder: str) -> None:
     """A folder goes with its owner, or at the end of this process, but not at that of a child."""
-    weakref.finalize(owner, _remove, folder, os.getpid())
+    weakref.finalize(owner, _remove, folder, process())
 
 
 class Library:
@@ -172,7 +172,7 @@ class Library:
                 shutil.copy2(path, self.path)
                 handle = _open_current(self.path)
             assert handle is not None  # the copy has a name that nobody had
-            weakref.finalize(self, _let_go, handle, os.getpid()).atexit = False
+            weakref.finalize(self, _let_go, handle, process()).atexit = False
         library = ctypes.CDLL(self.path, handle=handle)
         try:
             entry = library.byoc_artifact_entry

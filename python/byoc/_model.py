@@ -14,6 +14,7 @@ from . import _native as native
 from . import _texts as texts
 from ._arguments import integer
 from ._errors import INVALID_ARGUMENT, Error
+from ._forks import process
 from ._library import Library
 from ._profile import Profile, ProfileRow
 from ._session import Program, Session, TensorInfo
@@ -64,7 +65,7 @@ class Model:
     def run(self, *args: Any, outputs: Optional[Mapping[str, Any]] = None, **named: Any) -> Dict[str, Any]:
         """Context.run, with a context of the thread that calls."""
         session: Optional[Session] = getattr(self._own, "session", None)
-        if session is None or session.process != os.getpid():
+        if session is None or session.maker != process():
             session = self._own.session = Session(self._program, {})
         if not session.enter():  # a finalizer, a signal handler or an input runs the model in the midst of a run
             session = Session(self._program, {})
@@ -130,9 +131,9 @@ class Context:
 
     def _enter(self) -> Session:
         session = self._session
-        if session.process != os.getpid():
+        if session.maker != process():
             with _renewing:
-                if self._session.process != os.getpid():
+                if self._session.maker != process():
                     self._session = Session(self.model._program, self._options)
                 session = self._session
         if not session.enter():

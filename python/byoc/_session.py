@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import threading
 import weakref
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from . import _native as native
 from . import _tensors as tensors
 from . import _texts as texts
 from ._errors import INVALID_ARGUMENT, OK, UNSUPPORTED, Error
-from ._forks import gate
+from ._forks import gate, process
 from ._library import Library
 from ._profile import ProfileRow
 
@@ -78,9 +77,9 @@ class Program:
         self.output_arguments = native.byoc_argument_t * max(len(self.outputs), 1)
 
 
-def _destroy(program: Program, handle: Any, process: int) -> None:
+def _destroy(program: Program, handle: Any, maker: Tuple[int, int]) -> None:
     """A finalizer. A child leaves alone what its parent made: threads of it are not there."""
-    if process == os.getpid():
+    if maker == process():
         with gate:
             program.table.destroy(handle)
 
@@ -103,7 +102,7 @@ class Session:
 
     def __init__(self, program: Program, options: Mapping[str, int]) -> None:
         self.program = program
-        self.process = os.getpid()
+        self.maker = process()
         self._running = threading.Lock()
         asked = native.byoc_context_options_t(
             struct_size=ctypes.sizeof(native.byoc_context_options_t), weights=program.library.weights(), **options
@@ -113,7 +112,7 @@ class Session:
             status = program.table.create(ctypes.byref(asked), ctypes.byref(handle))
             if status != OK:
                 raise Error(texts.decode(program.table.last_error(None)), status)
-            weakref.finalize(self, _destroy, program, handle, self.process).atexit = False
+            weakref.finalize(self, _destroy, program, handle, self.maker).atexit = False
         self._handle = handle
         # Of a run: the memory of each output, if it has any before.
         self._buffers = (native.byoc_buffer_t * max(len(program.outputs), 1))()
