@@ -19,6 +19,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import weakref
@@ -98,8 +99,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def _identity(path: str) -> _Identity:
-    stat = os.stat(path)
-    return _Identity(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    status = os.stat(path)
+    return _Identity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 _MACHINES = {40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}  # e_machine of ELF
@@ -163,6 +164,8 @@ class Library:
             remove_with(self, folder)
         self.path = path
         self.origin = path  # where the file was found, beside which its weights are
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would wait for its writer
+            raise Error(f"'{path}' is not a regular file: copy the artifact into one", 7)
         with _section():
             handle = _open_current(path)
             if handle is None:

@@ -112,6 +112,12 @@ def _is_aligned(address: int, kind: ElementType) -> bool:
     return address % max(kind.bits // 8, 1) == 0
 
 
+def _check_truth(address: int, count: int, what: str) -> None:
+    """Of bytes that stand for booleans, as older libraries give them."""
+    if np.frombuffer((ctypes.c_uint8 * count).from_address(address), np.uint8).max(initial=0) > 1:
+        raise ValueError(f"{what} takes bool: each of its bytes is 0 or 1")
+
+
 def _from_dlpack(value: Any, kind: ElementType, what: str, is_written: bool = False) -> Optional[Memory]:
     """The memory of a tensor of another library; None if its layout is not dense."""
     borrowed = dlpack.borrow(value, what, is_written)
@@ -128,6 +134,8 @@ def _from_dlpack(value: Any, kind: ElementType, what: str, is_written: bool = Fa
         address = ctypes.addressof(_nothing)
     if not _is_aligned(address, kind):
         return None
+    if kind.name == "bool" and code == 1 and not is_written:
+        _check_truth(address, count_of(shape), what)
     return Memory(address, shape, count_of(shape) * kind.bits // 8, borrowed)
 
 

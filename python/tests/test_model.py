@@ -267,6 +267,10 @@ class Static(InFolder):
                 byoc.load(self.path("text.so"))
         with self.assertRaises(FileNotFoundError):
             byoc.load(self.path("nowhere.so"))
+        os.mkfifo(self.path("pipe.so"))
+        for path in (self.path("pipe.so"), self.folder, "/dev/null"):
+            with self.assertRaisesRegex(byoc.Error, "is not a regular file: copy the artifact into one"):
+                byoc.load(path)
 
     @unittest.skipIf(torch is None, "this python has no torch")
     def test_torch(self):

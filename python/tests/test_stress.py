@@ -63,6 +63,23 @@ class Lifetime(Collecting):
         self.assertIsNone(seen())
         self.assertFalse(is_mapped(path))
 
+    def test_contexts_of_other_threads_go_with_the_model(self):
+        path = os.path.realpath(artifact(linear))
+        models, ran, ended = [byoc.load(path)], threading.Event(), threading.Event()
+
+        def work(_):
+            models[0](X)
+            ran.set()
+            ended.wait()
+
+        thread = threading.Thread(target=work, args=(0,))
+        thread.start()
+        ran.wait()
+        models.clear()
+        self.assertFalse(is_mapped(path))
+        ended.set()
+        thread.join()
+
     def test_a_context_keeps_its_model(self):
         path = os.path.realpath(artifact(linear))
         context = byoc.load(path).context(threads=2)

@@ -229,6 +229,12 @@ class Memory(Collecting):
             self.negative(np.ma.array(self.x, mask=[0, 1, 0, 0]))
         np.testing.assert_array_equal(self.negative(np.ma.array(self.x)), -self.x)
 
+    def test_bytes_as_booleans(self):
+        model = byoc.load(artifact(opposite))
+        self.assertEqual(model(New(np.array([0, 1, 1, 0], np.uint8))).tolist(), [True, False, False, True])
+        with self.assertRaisesRegex(ValueError, "input 'x' takes bool: each of its bytes is 0 or 1"):
+            model(New(np.array([0, 1, 2, 0], np.uint8)))
+
     @unittest.skipIf(jax is None, "there is no jax")
     def test_arrays_of_jax_do_not_change(self):
         x = jax.numpy.arange(4, dtype=jax.numpy.float32)
