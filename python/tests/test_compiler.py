@@ -232,7 +232,7 @@ class Build(InFolder):
         thread = threading.Thread(target=lambda: built.append(byoc.build(model, target=f"c -cc={slow}")))
         thread.start()
         try:
-            while not os.path.exists(self.path("started")):
+            while thread.is_alive() and not os.path.exists(self.path("started")):
                 time.sleep(0.01)
             self.assertIn("was building, and cannot build: fork before", in_child(lambda: byoc.build(model, target="c")))
         finally:
