@@ -84,20 +84,22 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
 }
 
 static byoc_status_t set_strings(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute, const char *name,
-                                 byoc_attributes_t *attributes) {
+                                 const char *where, byoc_attributes_t *attributes) {
   const char **texts = BYOC_ARENA_ARRAY(&reader->scratch, const char *, attribute->n_strings);
   if (!texts && attribute->n_strings > 0) return byoc_diag_out_of_memory(reader->diag);
-  for (size_t i = 0; i < attribute->n_strings; i++) {
-    const ProtobufCBinaryData *from = &attribute->strings[i];
-    char *text = byoc_arena_allocate(&reader->scratch, from->len + 1, 1);
-    if (!text) return byoc_diag_out_of_memory(reader->diag);
-    if (from->len > 0) memcpy(text, from->data, from->len);
-    texts[i] = text;
-  }
+  BYOC_RETURN_IF_ERROR(
+      byoc_onnx_copy_texts(reader, &reader->scratch, attribute->strings, attribute->n_strings, where, texts));
   if (!byoc_attributes_set_strings(attributes, name, texts, attribute->n_strings)) {
     return byoc_diag_out_of_memory(reader->diag);
   }
   return BYOC_OK;
+}
+
+static byoc_status_t set_string(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute, const char *name,
+                                const char *where, byoc_attributes_t *attributes) {
+  const char *text = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_copy_texts(reader, &reader->scratch, &attribute->s, 1, where, &text));
+  return byoc_attributes_set_string(attributes, name, text) ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
 static byoc_status_t set_floats(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute, const char *name,
@@ -128,16 +130,14 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
     set = byoc_attributes_set_int(attributes, name, attribute->i);
     break;
   case KIND(STRING):
-    set = byoc_attributes_set_string_n(attributes, name, attribute->s.data ? (const char *)attribute->s.data : "",
-                                       attribute->s.data ? attribute->s.len : 0);
-    break;
+    return set_string(reader, attribute, name, where, attributes);
   case KIND(INTS):
     set = byoc_attributes_set_ints(attributes, name, attribute->ints, attribute->n_ints);
     break;
   case KIND(FLOATS):
     return set_floats(reader, attribute, name, attributes);
   case KIND(STRINGS):
-    return set_strings(reader, attribute, name, attributes);
+    return set_strings(reader, attribute, name, where, attributes);
   case KIND(TENSOR):
   case KIND(SPARSE_TENSOR): {
     // Ids are unique, so the search for a free name ends at once.
@@ -201,12 +201,7 @@ static byoc_status_t make_plain_constant(byoc_onnx_reader_t *reader, const Onnx_
   byoc_constant_t *constant = type ? byoc_constant_allocate(reader->module, name, type, &to) : NULL;
   if (!constant) return byoc_diag_out_of_memory(reader->diag);
   if (texts) {
-    for (size_t i = 0; i < count; i++) {
-      char *text = byoc_arena_allocate(&reader->module->arena, texts[i].len + 1, 1);
-      if (!text) return byoc_diag_out_of_memory(reader->diag);
-      if (texts[i].len > 0) memcpy(text, texts[i].data, texts[i].len);
-      ((const char **)to)[i] = text;
-    }
+    BYOC_RETURN_IF_ERROR(byoc_onnx_copy_texts(reader, &reader->module->arena, texts, count, what, to));
   } else if (count > 0) {
     memcpy(to, data, count * (byoc_dtype_bits(dtype) / 8));
   }

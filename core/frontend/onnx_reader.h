@@ -88,6 +88,9 @@ static inline const char *byoc_onnx_text(const char *text) {
 }
 
 // ---- onnx_tensor.c, onnx_tensor_data.c, onnx_sparse.c, onnx_external.c ----
+// Texts of the model, copied. One with a NUL inside is refused: here they end there.
+byoc_status_t byoc_onnx_copy_texts(byoc_onnx_reader_t *reader, byoc_arena_t *arena, const ProtobufCBinaryData *from,
+                                   size_t count, const char *what, const char **out_texts);
 // `what` opens messages: "initialiser 'w'". The constant is named `name`.
 byoc_status_t byoc_onnx_read_tensor(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                     const char *name, byoc_constant_t **out_constant);

@@ -195,14 +195,19 @@ static bool store_word(byoc_dtype_t dtype, uint64_t word, int64_t index, void *t
   }
 }
 
-static byoc_status_t decode_strings(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, int64_t count,
-                                    const char **to) {
-  for (int64_t i = 0; i < count; i++) {
-    const ProtobufCBinaryData *text = &tensor->string_data[i];
-    char *copy = byoc_arena_allocate(&reader->module->arena, text->len + 1, 1);
+byoc_status_t byoc_onnx_copy_texts(byoc_onnx_reader_t *reader, byoc_arena_t *arena, const ProtobufCBinaryData *from,
+                                   size_t count, const char *what, const char **out_texts) {
+  for (size_t i = 0; i < count; i++) {
+    const size_t size = from[i].len;
+    if (size > 0 && memchr(from[i].data, '\0', size)) {
+      byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: the text %zu has a NUL character inside", what, i);
+      byoc_diag_hint(reader->diag, "texts of artifacts end at the first NUL; take it out of the model");
+      return BYOC_UNSUPPORTED;
+    }
+    char *copy = byoc_arena_allocate(arena, size + 1, 1);
     if (!copy) return byoc_diag_out_of_memory(reader->diag);
-    if (text->len > 0) memcpy(copy, text->data, text->len);
-    to[i] = copy;
+    if (size > 0) memcpy(copy, from[i].data, size);
+    out_texts[i] = copy;
   }
   return BYOC_OK;
 }
@@ -243,7 +248,9 @@ byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__Tens
                                     byoc_dtype_t dtype, int64_t count, void *to) {
   if (count == 0) return BYOC_OK;
   const uint32_t field = field_of(dtype);
-  if (field == FIELD_STRING) return decode_strings(reader, tensor, count, to);
+  if (field == FIELD_STRING) {
+    return byoc_onnx_copy_texts(reader, &reader->module->arena, tensor->string_data, (size_t)count, what, to);
+  }
   if (word_size(field) == 0) return decode_varints(reader, tensor, what, field, dtype, to);
   uint8_t *at = to;
   size_t cursor = 0;

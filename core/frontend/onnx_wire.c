@@ -89,6 +89,12 @@ static bool wire_type_fits(const ProtobufCFieldDescriptor *field, unsigned wire_
          (field->label == PROTOBUF_C_LABEL_REPEATED && wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
 }
 
+// protobuf-c would end it there. Nobody reads documentation.
+static bool is_cut_name(const ProtobufCFieldDescriptor *field, const uint8_t *text, uint64_t size) {
+  return field->type == PROTOBUF_C_TYPE_STRING && size > 0 && strcmp(field->name, "doc_string") != 0 &&
+         memchr(text, '\0', (size_t)size);
+}
+
 // Tensor data that may be large: packed lists and raw bytes (string_data is handled as usual).
 static bool is_left_out(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field) {
   if (descriptor != &onnx__tensor_proto__descriptor || !field) return false;
@@ -187,6 +193,9 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
       return damaged(wire, field_start, descriptor, name, "the field has another wire type than its own");
     }
     if (number >= NOTE_BASE && number <= NOTE_LAST) continue;
+    if (field && is_cut_name(field, payload, size)) {
+      return damaged(wire, payload, descriptor, name, "a name has a NUL character inside");
+    }
 
     const ProtobufCMessageDescriptor *nested = NULL;
     if (field && field->type == PROTOBUF_C_TYPE_MESSAGE) nested = field->descriptor;

@@ -12,9 +12,10 @@ Running needs the artifact only. Building needs libbyoc and a C compiler.
 
 from ._compiler import Build, Diagnostic, Progress, build, explain, version
 from ._errors import BuildError, Error
-from ._model import Context, Model, TensorInfo, load
+from ._model import Context, Model, load
 from ._plan import Node, Plan, Region
 from ._profile import Profile, ProfileRow, ProfileStep, ProfileTotal
+from ._session import TensorInfo
 from ._version import __version__
 
 __all__ = [

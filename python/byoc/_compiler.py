@@ -9,10 +9,13 @@ import os
 import shutil
 import tempfile
 import threading
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _native as native
-from ._errors import OK, BuildError, Error
+from . import _texts as texts
+from ._arguments import integer
+from ._errors import OK, UNSUPPORTED, BuildError, Error
+from ._forks import gate
 from ._model import Model
 from ._plan import Plan
 
@@ -66,25 +69,35 @@ class Build(NamedTuple):
         """Writes an artifact that was built in memory."""
         if self.artifact is None:
             raise ValueError(f"this artifact was written to {self.path}")
-        whole = os.fspath(path) + ".part"
-        with open(whole, "wb") as file:
-            file.write(self.artifact)
-        os.chmod(whole, 0o755)
-        os.replace(whole, path)
+        name = texts.path(path, "the path of an artifact")
+        folder, base = os.path.split(name)
+        number, whole = tempfile.mkstemp(prefix=base + ".", suffix=".part", dir=folder or ".")
+        try:
+            with open(number, "wb") as file:
+                file.write(self.artifact)
+            os.chmod(whole, 0o755)
+            os.replace(whole, name)
+        except BaseException:
+            os.unlink(whole)
+            raise
 
     def load(self, *, entry: Optional[str] = None) -> Model:
         """Loads the artifact. `entry`: one of several models in it; the first by default."""
         if self.path is not None:
             return Model(self.path, entry=entry)
         folder = tempfile.mkdtemp(prefix="byoc-")
-        path = os.path.join(folder, "model.so")
-        self.save(path)
-        return Model(path, entry=entry, folder=folder)
+        try:
+            path = os.path.join(folder, "model.so")
+            self.save(path)
+            return Model(path, entry=entry, folder=folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 # ---- the library ----
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may build while the library is opened; taken inside the gate only
 _library: Optional[ctypes.CDLL] = None
 
 
@@ -117,7 +130,7 @@ def _find() -> ctypes.CDLL:
 
 def _load_library() -> ctypes.CDLL:
     global _library
-    with _lock:
+    with gate, _lock:
         if _library is None:
             library = _find()
             result = ctypes.POINTER(native.byoc_compiler_result_t)
@@ -147,35 +160,32 @@ def _load_library() -> ctypes.CDLL:
 
 def version() -> str:
     """The version of libbyoc."""
-    return _load_library().byoc_compiler_version().decode()
+    return texts.decode(_load_library().byoc_compiler_version())
 
 
 # ---- builds ----
 
 
-def _text(value: Any) -> Optional[bytes]:
-    return None if value is None else os.fsencode(value)
+def _text(value: Any, what: str) -> Optional[bytes]:
+    return None if value is None else texts.argument(value, what)
 
 
-def _texts(values: Iterable[Any]) -> Any:
-    encoded = [os.fsencode(value) for value in values]
+def _texts(values: Iterable[Any], what: str) -> Any:
+    encoded = [texts.argument(value, what) for value in values]
     return (ctypes.c_char_p * max(len(encoded), 1))(*encoded), len(encoded)
 
 
 def _diagnostic(said: Any) -> Diagnostic:
-    def text(value: bytes) -> str:
-        return value.decode(errors="replace")
-
     return Diagnostic(
         _SEVERITIES.get(said.severity, "note"),
         said.status,
-        text(said.message),
-        text(said.context),
-        text(said.hint),
-        text(said.file),
+        texts.decode(said.message),
+        texts.decode(said.context),
+        texts.decode(said.hint),
+        texts.decode(said.file),
         said.line,
         said.column,
-        text(said.source),
+        texts.decode(said.source),
     )
 
 
@@ -186,11 +196,17 @@ def _take(library: ctypes.CDLL, result: Any) -> Tuple[Any, Tuple[Diagnostic, ...
     return shown, tuple(_diagnostic(shown.diagnostics[i].contents) for i in range(shown.diagnostic_count))
 
 
+def _integers(values: Any, what: str, most: int) -> List[int]:
+    """Of one, or of several; none of them is negative."""
+    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return [integer(value, what, 0, most) for value in (values if several else [values])]
+
+
 def _dims(dims: Mapping[str, Union[int, Sequence[int]]]) -> Any:
     rows: List[Tuple[bytes, int]] = []
     for name, values in dims.items():
-        for value in [values] if isinstance(values, int) else values:
-            rows.append((name.encode(), value))
+        encoded = texts.argument(name, "the name of a dimension")
+        rows += [(encoded, value) for value in _integers(values, f"the size of the dimension '{name}'", 2**63 - 1)]
     structs = [native.byoc_compiler_dim_t(*row) for row in rows]
     return (native.byoc_compiler_dim_t * max(len(rows), 1))(*structs), len(rows)
 
@@ -198,23 +214,56 @@ def _dims(dims: Mapping[str, Union[int, Sequence[int]]]) -> Any:
 def _model(model: Any, keep: List[Any]) -> Tuple[Optional[bytes], Any, int]:
     """Its path; or its bytes' address and size, which last as long as `keep`."""
     if isinstance(model, (str, os.PathLike)):
-        return os.fsencode(model), None, 0
-    data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
+        return texts.argument(model, "the path of a model"), None, 0
+    try:
+        data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(memoryview(model))
+    except TypeError:
+        raise TypeError(
+            "a model is a path, the bytes of an ONNX model, an onnx.ModelProto, or a mapping of names to such, "
+            f"not of type {type(model).__name__}"
+        ) from None
     buffer = ctypes.create_string_buffer(data, max(len(data), 1))
     keep.append(buffer)
     return None, ctypes.addressof(buffer), len(data)
 
 
 def _models(request: Any, model: Any, data_folder: Any, keep: List[Any]) -> None:
+    folder = _text(data_folder, "data_folder")
     if not isinstance(model, Mapping):
         request.model_path, request.model_data, request.model_size_bytes = _model(model, keep)
-        request.data_folder = _text(data_folder)
+        request.data_folder = folder
         return
     if not model:
         raise ValueError("there are no entries: a mapping names one model or more")
-    folder = _text(data_folder)
-    rows = [native.byoc_compiler_entry_t(_text(name), *_model(one, keep), folder) for name, one in model.items()]
+    rows = [
+        native.byoc_compiler_entry_t(texts.argument(name, "the name of an entry"), *_model(one, keep), folder)
+        for name, one in model.items()
+    ]
     request.entries, request.entry_count = (native.byoc_compiler_entry_t * len(rows))(*rows), len(rows)
+
+
+# Threads that are in a build. A child that is forked meanwhile has their locks in libbyoc and not them.
+_building: Set[int] = set()
+_is_torn = False
+
+
+def _after_fork_in_child() -> None:
+    global _is_torn
+    _is_torn = _is_torn or bool(_building - {threading.get_ident()})
+    _building.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _check_forks() -> None:
+    if _is_torn:
+        raise Error(
+            "this process was forked while another thread of its parent was building, and cannot build: "
+            "fork before, or start processes by 'spawn' or 'forkserver'",
+            UNSUPPORTED,
+        )
 
 
 def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int:
@@ -224,9 +273,11 @@ def _wait(library: ctypes.CDLL, compiler: Any, request: Any, result: Any) -> int
     interrupts: List[BaseException] = []
 
     def work() -> None:
+        _building.add(threading.get_ident())
         try:
             status.append(library.byoc_compiler_build(compiler, ctypes.byref(request), ctypes.byref(result)))
         finally:
+            _building.discard(threading.get_ident())
             done.set()
 
     threading.Thread(target=work, name="byoc.build").start()
@@ -287,42 +338,46 @@ def build(
     build goes on, on another thread; if it returns False or raises, the build ends. The other options are those of
     byoc build. Raises BuildError.
     """
+    _check_forks()
     library = _load_library()
     keep: List[Any] = []
     request = native.byoc_compiler_build_t(struct_size=ctypes.sizeof(native.byoc_compiler_build_t))
     _models(request, model, data_folder, keep)
-    request.output, request.name = _text(output), _text(name)
+    request.output, request.name = _text(output, "output"), _text(name, "name")
     if target is not None:
-        request.targets, request.target_count = _texts([target] if isinstance(target, str) else target)
-    request.triple = _text(triple)
+        listed = [target] if not isinstance(target, Iterable) or isinstance(target, str) else target
+        request.targets, request.target_count = _texts(listed, "a target")
+    request.triple = _text(triple, "triple")
     request.dims, request.dim_count = _dims(dims or {})
-    pairs = [native.byoc_compiler_alias_t(out.encode(), into.encode()) for out, into in (alias or {}).items()]
+    pairs = [native.byoc_compiler_alias_t(*_texts(pair, "a name in alias")[0]) for pair in (alias or {}).items()]
     request.aliases = (native.byoc_compiler_alias_t * max(len(pairs), 1))(*pairs)
     request.alias_count = len(pairs)
-    request.disabled_passes, request.disabled_pass_count = _texts(disable_passes)
-    request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
-    request.cost_budget_s, request.queue_count = cost_budget, queues
-    if isinstance(threads, int):
-        request.thread_count = native.count_of(threads)
+    request.disabled_passes, request.disabled_pass_count = _texts(disable_passes, "a name in disable_passes")
+    request.plan, request.cost, request.layout = _text(plan, "plan"), _text(cost, "cost"), _text(layout, "layout")
+    request.cost_budget_s, request.queue_count = cost_budget, integer(queues, "the number of queues", 0, 2**31 - 1)
+    counts = _integers(threads, "the number of threads", 2**31 - 1)
+    if isinstance(threads, Iterable):
+        request.plan_threads = (ctypes.c_int32 * max(len(counts), 1))(*counts)
+        request.plan_thread_count = len(counts)
     else:
-        request.plan_threads = (ctypes.c_int32 * max(len(threads), 1))(*map(native.count_of, threads))
-        request.plan_thread_count = len(threads)
-    request.size_price = None if size_price is None else _text(repr(float(size_price)))
-    request.stream_axis = _text(stream_axis)
+        request.thread_count = counts[0]
+    request.size_price = None if size_price is None else repr(float(size_price)).encode()
+    request.stream_axis = _text(stream_axis, "stream_axis")
     request.profile, request.trace, request.fallback = profile, trace, fallback
     if strict and lenient:
         raise ValueError("strict and lenient exclude each other")
-    request.optional_inputs, request.optional_input_count = _texts(optional_inputs)
+    request.optional_inputs, request.optional_input_count = _texts(optional_inputs, "a name in optional_inputs")
     request.reading = native.READ_STRICT if strict else native.READ_LENIENT if lenient else native.READ_USUAL
-    request.huge_pages, request.weights = huge_pages, _text(weights)
+    request.huge_pages, request.weights = huge_pages, _text(weights, "weights")
     request.verbosity = native.NOTE if verbose else native.WARNING
     raised: List[BaseException] = []
 
     def step(_: Any, at: Any) -> int:
         try:
             seen = at.contents
-            texts = (seen.step.decode(), seen.title.decode(), seen.detail.decode())
-            return 1 if progress is not None and progress(Progress(*texts, seen.done, seen.total)) is False else 0
+            title, detail = texts.decode(seen.title), texts.decode(seen.detail)
+            at_now = Progress(texts.decode(seen.step), title, detail, seen.done, seen.total)
+            return 1 if progress is not None and progress(at_now) is False else 0
         except BaseException as failure:  # it cannot pass through C
             raised.append(failure)
             return 1
@@ -331,11 +386,12 @@ def build(
         request.progress = native.PROGRESS(step)
     compiler = ctypes.c_void_p()
     result = ctypes.POINTER(native.byoc_compiler_result_t)()
-    paths, count = _texts(plugins)
+    paths, count = _texts(plugins, "a path in plugins")
     options = native.byoc_compiler_options_t(
         struct_size=ctypes.sizeof(native.byoc_compiler_options_t), plugins=paths, plugin_count=count
     )
-    status = library.byoc_compiler_create(ctypes.byref(options), ctypes.byref(compiler), ctypes.byref(result))
+    with gate:  # it loads plugins
+        status = library.byoc_compiler_create(ctypes.byref(options), ctypes.byref(compiler), ctypes.byref(result))
     try:
         _, said = _take(library, result)
     finally:
@@ -352,20 +408,21 @@ def build(
         if status != OK:
             raise BuildError(str(said[-1]), status, said)
         in_memory = output is None
-        plans = [shown.plans[i].decode() for i in range(shown.plan_count)]
+        plans = [texts.decode(shown.plans[i]) for i in range(shown.plan_count)]
         return Build(
             None if in_memory else os.fspath(output),  # type: ignore[arg-type]
             ctypes.string_at(shown.artifact, shown.artifact_size_bytes) if in_memory else None,
-            shown.header.decode() if in_memory else None,
-            Plan(json.loads(shown.plan.decode()) if shown.plan else {}),
-            shown.placement.decode(),
+            texts.decode(shown.header) if in_memory else None,
+            Plan(json.loads(texts.decode(shown.plan)) if shown.plan else {}),
+            texts.decode(shown.placement),
             said,
             tuple(Plan(json.loads(plan) if plan else {}) for plan in plans),
-            tuple(shown.placements[i].decode() for i in range(shown.plan_count)),
+            tuple(texts.decode(shown.placements[i]) for i in range(shown.plan_count)),
         )
     finally:
         library.byoc_compiler_result_destroy(result)
-        library.byoc_compiler_destroy(compiler)
+        with gate:
+            library.byoc_compiler_destroy(compiler)
 
 
 def explain(model: Any, **options: Any) -> Plan:

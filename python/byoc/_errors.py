@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Sequence, Tuple
 
 if TYPE_CHECKING:
     from ._compiler import Diagnostic
 
-OK, OUT_OF_MEMORY, CANCELLED, TIMED_OUT = 0, 6, 12, 14
+OK, INVALID_ARGUMENT, UNSUPPORTED, CANCELLED, TIMED_OUT = 0, 1, 4, 12, 14
 
 
 class Error(RuntimeError):
@@ -23,6 +23,9 @@ class Error(RuntimeError):
         """Whether a run took longer than the timeout of its context."""
         return self.status == TIMED_OUT
 
+    def __reduce__(self) -> Tuple[Any, ...]:  # a pool of processes sends it
+        return type(self), (str(self), self.status)
+
 
 class BuildError(Error):
     """A model could not be built. `diagnostics` has all that was said, the error last."""
@@ -30,6 +33,9 @@ class BuildError(Error):
     def __init__(self, message: str, status: int, diagnostics: "Sequence[Diagnostic]") -> None:
         super().__init__(message, status)
         self.diagnostics = tuple(diagnostics)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (str(self), self.status, self.diagnostics)
 
     @property
     def cancelled(self) -> bool:

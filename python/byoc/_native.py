@@ -37,11 +37,6 @@ class byoc_tensor_info_t(Structure):
     ]
 
 
-def count_of(number: int) -> int:
-    """For an int32_t. One that it does not hold becomes one that is refused like others that are too large."""
-    return min(max(number, -1), 2**31 - 1)
-
-
 class byoc_context_options_t(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -278,4 +273,18 @@ class DLTensor(Structure):
         ("shape", POINTER(c_int64)),
         ("strides", POINTER(c_int64)),
         ("byte_offset", c_uint64),
+    ]
+
+
+DLPACK_READ_ONLY, DLPACK_IS_COPIED = 1, 2  # of DLManagedTensorVersioned.flags
+
+
+class DLManagedTensorVersioned(Structure):
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("manager", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", DLTensor),
     ]

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from . import _dlpack as dlpack
 from . import _native as native
+from . import _texts as texts
 
 try:
     import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
@@ -89,13 +91,8 @@ class Memory(NamedTuple):
 
 _nothing = ctypes.create_string_buffer(64)  # what tensors without elements point to
 
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype = ctypes.c_void_p
-_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-CPU, CUDA_HOST = 1, 3  # devices whose memory the processor reads
 
-
-def _count(shape: Tuple[int, ...]) -> int:
+def count_of(shape: Tuple[int, ...]) -> int:
     count = 1
     for dim in shape:
         count *= dim
@@ -111,33 +108,55 @@ def _is_dense(shape: Tuple[int, ...], strides: Any) -> bool:
     return True
 
 
-def _from_dlpack(value: Any, kind: ElementType, what: str) -> Optional[Memory]:
+def _is_aligned(address: int, kind: ElementType) -> bool:
+    return address % max(kind.bits // 8, 1) == 0
+
+
+def _check_truth(address: int, count: int, what: str) -> None:
+    """Of bytes that stand for booleans, as older libraries give them."""
+    if np.frombuffer((ctypes.c_uint8 * count).from_address(address), np.uint8).max(initial=0) > 1:
+        raise ValueError(f"{what} takes bool: each of its bytes is 0 or 1")
+
+
+def _from_dlpack(value: Any, kind: ElementType, what: str, is_written: bool = False) -> Optional[Memory]:
     """The memory of a tensor of another library; None if its layout is not dense."""
-    device = int(value.__dlpack_device__()[0])
-    if device not in (CPU, CUDA_HOST):
-        raise TypeError(f"{what} is on a device; move it to the CPU first")
-    capsule = value.__dlpack__()
-    tensor = native.DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    borrowed = dlpack.borrow(value, what, is_written)
+    tensor = borrowed.tensor
     code, bits, lanes = tensor.code & 0xFF, tensor.code >> 8 & 0xFF, tensor.code >> 16
     is_same = code == kind.dlpack or (code, kind.name) == (1, "bool")
     if not is_same or bits != kind.bits or lanes != 1:
         raise TypeError(f"{what} takes {kind.name}, not DLPack's type {code} of {bits} bits")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    if tensor.strides and _count(shape) > 0 and not _is_dense(shape, tensor.strides):
+    if tensor.strides and count_of(shape) > 0 and not _is_dense(shape, tensor.strides):
         return None
     address = (tensor.data or 0) + tensor.byte_offset
-    if _count(shape) == 0:
+    if count_of(shape) == 0:
         address = ctypes.addressof(_nothing)
-    if kind.bits and address % max(kind.bits // 8, 1) != 0:
+    if not _is_aligned(address, kind):
         return None
-    return Memory(address, shape, _count(shape) * kind.bits // 8, capsule)
+    if kind.name == "bool" and code == 1 and not is_written:
+        _check_truth(address, count_of(shape), what)
+    return Memory(address, shape, count_of(shape) * kind.bits // 8, borrowed)
 
 
-def _strings(value: Any) -> Memory:
-    array = np.asarray(value, dtype=object)
-    texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel()]
-    pointers = (ctypes.c_char_p * max(len(texts), 1))(*texts)
-    return Memory(ctypes.addressof(pointers), array.shape, len(texts) * 8, (texts, pointers))
+def _strings(value: Any, what: str) -> Memory:
+    shape, pointers, keep = texts.encode(value, what)
+    return Memory(ctypes.addressof(pointers), shape, count_of(shape) * 8, (pointers, keep))
+
+
+def _numbers(value: Any, kind: ElementType, what: str) -> np.ndarray:
+    """Numbers and lists, which take the type that is wanted if it holds them."""
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.empty(array.shape, kind.numpy)
+    is_complex = array.dtype.kind == "c" and kind.numpy.kind != "c"
+    if array.dtype != kind.numpy and (array.dtype.kind not in "biufc" or is_complex):
+        name = "None" if value is None else "objects" if array.dtype == object else array.dtype
+        raise TypeError(f"{what} takes {kind.name} ({kind.numpy}), not {name}")
+    made: np.ndarray = array.astype(kind.numpy)
+    if kind.numpy.kind in "biu" and not (array.dtype.kind in "biu" and np.array_equal(made, array)):
+        raise TypeError(f"{what} takes {kind.name} ({kind.numpy}), which cannot hold the {array.dtype} given")
+    return made
 
 
 def _pack(array: np.ndarray, kind: ElementType, what: str) -> np.ndarray:
@@ -163,7 +182,7 @@ def unpack(packed: np.ndarray, kind: ElementType, shape: Tuple[int, ...]) -> np.
     if kind.name[0] == "i":
         sign = np.uint8(1 << kind.bits - 1)
         flat = (flat ^ sign) - sign
-    return flat[: _count(shape)].view(kind.numpy).reshape(shape)
+    return flat[: count_of(shape)].view(kind.numpy).reshape(shape)
 
 
 def address_of(array: np.ndarray) -> int:
@@ -180,21 +199,23 @@ def read(value: Any, dtype: int, what: str) -> Memory:
     and lists take the type that is wanted."""
     kind = element_type(dtype)
     if type(value) is np.ndarray and value.dtype == kind.numpy and value.flags.carray and not kind.packed:
-        if dtype != STRING:
+        if dtype != STRING and kind.bits <= 64:
             return _of_array(value)  # the usual case
     if dtype == STRING:
-        return _strings(value)
+        return _strings(value, what)
     if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__") and not kind.packed:
         memory = _from_dlpack(value, kind, what)
         if memory is not None:
             return memory
         value = np.from_dlpack(value)
-    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value, kind.numpy)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError(f"{what} has a mask, which artifacts do not know: fill it first, by its method filled")
+    array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else _numbers(value, kind, what)
     if not _holds(array.dtype, kind):
         raise TypeError(f"{what} takes {kind.name} ({kind.numpy}), not {array.dtype}")
     if kind.packed:
         return _of_array(_pack(array, kind, what))._replace(shape=array.shape)
-    if not (array.flags.c_contiguous and array.flags.aligned):
+    if not (array.flags.c_contiguous and _is_aligned(address_of(array), kind)):
         array = np.array(array, order="C")
     return _of_array(array)
 
@@ -205,13 +226,15 @@ def write(value: Any, dtype: int, what: str) -> Memory:
     if dtype == STRING or kind.packed:
         raise TypeError(f"{what} is {kind.name}, which cannot be written into memory of the caller")
     if not isinstance(value, np.ndarray):
-        memory = _from_dlpack(value, kind, what) if hasattr(value, "__dlpack__") else None
+        memory = _from_dlpack(value, kind, what, is_written=True) if hasattr(value, "__dlpack__") else None
         if memory is None:
             raise TypeError(f"{what} needs a dense array that can be written to")
         return memory
     if not _holds(value.dtype, kind):
         raise TypeError(f"{what} is {kind.name} ({kind.numpy}), not {value.dtype}")
-    if not (value.flags.c_contiguous and value.flags.aligned and value.flags.writeable):
+    if not value.flags.writeable:
+        raise TypeError(f"{what} cannot be written to: the array given for it is read-only")
+    if not (value.flags.c_contiguous and _is_aligned(address_of(value), kind)):
         raise TypeError(f"{what} needs a dense array that can be written to")
     return _of_array(value)
 
@@ -222,24 +245,23 @@ def empty(dtype: int, shape: Tuple[int, ...]) -> np.ndarray:
     if dtype == STRING:
         return np.zeros(shape, np.uint64)
     if kind.packed:
-        return np.zeros(-(-_count(shape) // kind.packed), np.uint8)
+        return np.zeros(-(-count_of(shape) // kind.packed), np.uint8)
     return np.empty(shape, kind.numpy)
 
 
 def finish(array: np.ndarray, dtype: int, shape: Tuple[int, ...]) -> np.ndarray:
-    """What the caller gets of it."""
+    """What the caller gets of it. Texts belong to the context or to the inputs, which must still be there."""
     kind = element_type(dtype)
     if dtype == STRING:
-        texts = np.empty(array.size, object)
-        for i, pointer in enumerate(array.ravel()):
-            texts[i] = ctypes.string_at(int(pointer)).decode()
-        return texts.reshape(shape)
+        return texts.decode_table(address_of(array), shape)
     return unpack(array, kind, shape) if kind.packed else array
 
 
 def copy_out(argument: native.byoc_argument_t) -> np.ndarray:
     """A copy of a tensor that belongs to a context."""
     shape = tuple(argument.dims[i] for i in range(argument.rank))
+    if argument.dtype == STRING:
+        return texts.decode_table(argument.data or 0, shape)
     array = empty(argument.dtype, shape)
     if array.nbytes > 0:
         ctypes.memmove(address_of(array), argument.data, array.nbytes)

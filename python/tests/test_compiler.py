@@ -11,7 +11,7 @@ import time
 
 import byoc
 import numpy as np
-from support import InFolder, linear, make, needs_onnx, onnx, unary
+from support import InFolder, in_child, linear, make, needs_onnx, onnx, unary
 
 X = np.array([[1, -2, 3, 4], [0, 1, 0, -1]], np.float32)
 
@@ -191,6 +191,62 @@ class Build(InFolder):
         with self.assertRaisesRegex(byoc.BuildError, "Foo"):
             byoc.build(model)
 
+    def test_what_is_no_model(self):
+        for wrong in (5, 2.5, None, [1, 2], object()):
+            with self.assertRaisesRegex(TypeError, "a model is a path, the bytes of an ONNX model, .*, not of type"):
+                byoc.build(wrong)
+        self.assertEqual(byoc.build(bytearray(linear()), target="c").load()(X).shape, (2, 3))
+        self.assertEqual(byoc.build(memoryview(linear()), target="c").load()(X).shape, (2, 3))
+
+    def test_integers_of_numpy(self):
+        built = byoc.build(linear("rows"), target="c", dims={"rows": np.int64(2)}, threads=np.int32(1), queues=np.uint8(1))
+        self.assertEqual(built.load().inputs[0].shape, (2, 4))
+        built = byoc.build(linear("rows"), dims={"rows": np.array([1, 2])}, target="c")
+        self.assertEqual(built.load()(X).shape, (2, 3))
+        for options, name in (
+            ({"dims": {"rows": 3.0}}, "the size of the dimension 'rows' is an integer, not of type float"),
+            ({"dims": {"rows": "3"}}, "the size of the dimension 'rows' is an integer, not of type str"),
+            ({"threads": "2"}, "the number of threads is an integer, not of type str"),
+            ({"threads": [1, 2.0]}, "the number of threads is an integer, not of type float"),
+            ({"queues": None}, "the number of queues is an integer, not of type NoneType"),
+        ):
+            with self.assertRaisesRegex(TypeError, name):
+                byoc.build(linear("rows"), **options)
+        for options, name in (
+            ({"dims": {"rows": 2**63}}, "the size of the dimension 'rows' is 9223372036854775808, and not between"),
+            ({"threads": 2**32}, "the number of threads is 4294967296, and not between"),
+            ({"queues": -1}, "the number of queues is -1, and not between"),
+        ):
+            with self.assertRaisesRegex(ValueError, name):
+                byoc.build(linear("rows"), **options)
+
+    def test_texts_are_not_cut(self):
+        for options, name in (
+            ({"target": "c\0 -O=1"}, "a target has a NUL character"),
+            ({"target": ["c", "c\0"]}, "a target has a NUL character"),
+            ({"output": self.path("m.so\0")}, "output has a NUL character"),
+            ({"dims": {"rows\0": 1}}, "the name of a dimension has a NUL character"),
+            ({"alias": {"y": "x\0"}}, "a name in alias has a NUL character"),
+            ({"weights": "external\0"}, "weights has a NUL character"),
+            ({"plugins": ["a\0"]}, "a path in plugins has a NUL character"),
+        ):
+            with self.assertRaisesRegex(ValueError, name):
+                byoc.build(linear("rows"), **options)
+        with self.assertRaisesRegex(ValueError, "the path of a model has a NUL character"):
+            byoc.build("m.onnx\0")
+        for wrong in (3, [3]):
+            with self.assertRaisesRegex(TypeError, "a target is a text, not of type int"):
+                byoc.build(linear(), target=wrong)
+
+    def test_saving_leaves_nothing_half_made(self):
+        built = byoc.build(linear(), target="c")
+        os.mkdir(self.path("folder"))
+        with self.assertRaises(OSError):
+            built.save(self.path("folder"))
+        with self.assertRaises(FileNotFoundError):
+            built.save(self.path("nowhere/m.so"))
+        self.assertEqual(os.listdir(self.folder), ["folder"])
+
     def test_notes(self):
         built = byoc.build(linear(), target="c", verbose=True)
         self.assertTrue(any(said.message.startswith("placed c") for said in built.diagnostics))
@@ -208,6 +264,30 @@ class Build(InFolder):
 
         with self.assertRaisesRegex(KeyError, "read"):
             byoc.build(linear(), target="c", progress=fail)
+
+    def test_forks_during_a_build(self):
+        """A child cannot have the locks that a building thread holds: it is told so, and its parent goes on."""
+        slow = self.path("slow-cc")
+        with open(slow, "w") as file:
+            file.write(
+                f'#!/bin/sh\ncase " $* " in *" -c "*) echo > {self.path("started")}; '
+                f'while [ ! -e {self.path("go")} ]; do sleep 0.01; done ;; esac\nexec cc "$@"\n'
+            )
+        os.chmod(slow, stat.S_IRWXU)
+        built = []
+        model = unary("Neg", onnx.TensorProto.DOUBLE, (5, 5))
+        thread = threading.Thread(target=lambda: built.append(byoc.build(model, target=f"c -cc={slow}")))
+        thread.start()
+        try:
+            while thread.is_alive() and not os.path.exists(self.path("started")):
+                time.sleep(0.01)
+            self.assertIn("was building, and cannot build: fork before", in_child(lambda: byoc.build(model, target="c")))
+        finally:
+            open(self.path("go"), "w").close()
+            thread.join()
+        x = np.ones((5, 5))
+        np.testing.assert_array_equal(built[0].load()(x), -x)
+        self.assertEqual(in_child(lambda: byoc.build(model, target="c")), "")
 
     def test_interrupt(self):
         """Ctrl-C ends a C compiler that would take a minute."""

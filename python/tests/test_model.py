@@ -48,13 +48,14 @@ class Foreign:
         return self.array.__dlpack_device__()
 
 
-def _open_in_child(model):
-    global _of_child
-    _of_child = model.context(threads=2)
+def _open_in_child(model, context):
+    global _in_child
+    _in_child = model, context, model.context(threads=2)
 
 
 def _run_in_child(x):
-    return _of_child.run(x)["y"]
+    model, inherited, own = _in_child
+    return model(x), inherited.run(x)["y"], own.run(x)["y"]
 
 
 @needs_onnx
@@ -172,16 +173,17 @@ class Static(InFolder):
         self.assertEqual(failures, [])
 
     def test_processes(self):
-        """Children of a fork make contexts of their own, while the parent keeps one whose threads they do not have."""
+        """Children of a fork use the contexts of their parent, whose threads they do not have, as their own."""
         inputs = [array(2, 4) for _ in range(4)]
         for target in ("c", "cutlass; c", "cblas; c", "dnnl; c"):
             model = byoc.build(linear(), target=target).load()
             context = model.context(threads=2)
             expected = [context.run(x)["y"] for x in inputs]
-            with multiprocessing.get_context("fork").Pool(2, _open_in_child, (model,)) as pool:
+            with multiprocessing.get_context("fork").Pool(2, _open_in_child, (model, context)) as pool:
                 results = pool.map_async(_run_in_child, inputs).get(timeout=60)
             for result, right in zip(results, expected):
-                np.testing.assert_array_equal(result, right)
+                for one in result:
+                    np.testing.assert_array_equal(one, right)
             np.testing.assert_array_equal(context.run(inputs[0])["y"], expected[0])
 
     def test_files_that_change(self):
@@ -198,6 +200,35 @@ class Static(InFolder):
         gc.collect()
         np.testing.assert_array_equal(byoc.load(path)(x), abs(x))
 
+    def test_weights_that_change(self):
+        """Each load has the weights that were there then, wherever they are, and keeps them."""
+        x = array(2, 4)
+        for weights in ("internal", "appended", "external", self.path("shared.weights")):
+            path, models = self.path("w.so"), []
+            for seed in range(3):
+                byoc.build(linear(seed=seed), path, target="c", weights=weights)
+                models.append(byoc.load(path))
+                models[-1](x)
+            for seed, model in enumerate(models):
+                w = np.random.default_rng(seed).standard_normal((4, 3)).astype(np.float32)
+                right = np.maximum(x @ w, 0)
+                np.testing.assert_allclose(model(x), right, rtol=1e-5, atol=1e-5, err_msg=f"{weights} {seed}")
+                np.testing.assert_array_equal(model.context(threads=1).run(x)["y"], model(x))
+            os.remove(path)
+
+    def test_weights_named_by_the_environment(self):
+        x, path = array(2, 4), self.path("w.so")
+        byoc.build(linear(), path, target="c", weights="external")
+        old = byoc.load(path)
+        old(x)
+        byoc.build(linear(seed=5), path, target="c", weights="external")
+        os.rename(self.path("w.weights"), self.path("moved"))
+        with self.assertRaisesRegex(byoc.Error, "the weights file '.*w.weights' cannot be read"):
+            byoc.load(path)(x)
+        os.environ["BYOC_WEIGHTS"] = self.path("moved")
+        self.addCleanup(os.environ.pop, "BYOC_WEIGHTS")
+        self.assertFalse(np.array_equal(byoc.load(path)(x), old(x)))
+
     def test_closed_when_nobody_uses_it(self):
         path = self.path("closed.so")
         byoc.build(unary("Neg", TensorProto.FLOAT, (2, 4)), path, target="c")
@@ -207,7 +238,6 @@ class Static(InFolder):
         real = model.path
 
         def is_open():
-            gc.collect()
             with open("/proc/self/maps") as file:
                 return real in file.read()
 
@@ -237,6 +267,10 @@ class Static(InFolder):
                 byoc.load(self.path("text.so"))
         with self.assertRaises(FileNotFoundError):
             byoc.load(self.path("nowhere.so"))
+        os.mkfifo(self.path("pipe.so"))
+        for path in (self.path("pipe.so"), self.folder, "/dev/null"):
+            with self.assertRaisesRegex(byoc.Error, "is not a regular file: copy the artifact into one"):
+                byoc.load(path)
 
     def test_no_regular_file(self):
         os.mkfifo(self.path("pipe.so"))
@@ -274,7 +308,7 @@ class Static(InFolder):
 
     def test_numbers_of_threads(self):
         for threads in (-1, 257, 2**32 + 1):
-            with self.assertRaisesRegex(byoc.Error, "is not between 0 and 256"):
+            with self.assertRaisesRegex((byoc.Error, ValueError), "not between 0 and"):
                 self.model.context(threads=threads)
 
     @unittest.skipIf(torch is None, "this python has no torch")

@@ -3,12 +3,12 @@
 #define _GNU_SOURCE
 #include "core/runtime/artifact/huge_pages.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "byoc/call.h"
+#include "core/runtime/artifact/pool.h"
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
 
@@ -48,12 +48,11 @@ bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes) {
 }
 
 void byoc_model_place_constants(const void *data, uint64_t size_bytes, bool wanted) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static bool placed;
-  (void)pthread_mutex_lock(&mutex);
+  byoc_model_set_up_begin();
   if (!placed && wanted) (void)byoc_model_move_to_huge_pages(data, size_bytes);
   placed = true;
-  (void)pthread_mutex_unlock(&mutex);
+  byoc_model_set_up_end();
 }
 
 void *byoc_model_allocate(uint64_t size_bytes) {

@@ -307,14 +307,19 @@ static bool start_worker(uint32_t index) {
   return started;
 }
 
-// A child has none of the threads; contexts there start new ones. The lock is held around a fork, so that the child
-// finds the pool in a consistent state.
+// Of what the first context makes for all: mappings of weights and huge pages.
+static pthread_mutex_t set_up_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// A child has none of the threads; contexts there start new ones. The locks are held around a fork, so that the child
+// finds the pool, and what contexts share, in a consistent state.
 static void before_fork(void) {
+  (void)pthread_mutex_lock(&set_up_lock);
   (void)pthread_mutex_lock(&pool.lock);
 }
 
 static void after_fork_in_parent(void) {
   (void)pthread_mutex_unlock(&pool.lock);
+  (void)pthread_mutex_unlock(&set_up_lock);
 }
 
 static void after_fork_in_child(void) {
@@ -323,7 +328,8 @@ static void after_fork_in_child(void) {
   atomic_store(&pool.caller_sleeping, 0);
   atomic_store(&pool.busy, 0);
   atomic_fetch_add(&pool.generation, 1);
-  (void)pthread_mutex_unlock(&pool.lock); // this thread took it in before_fork
+  (void)pthread_mutex_unlock(&pool.lock); // this thread took both in before_fork
+  (void)pthread_mutex_unlock(&set_up_lock);
 }
 
 static bool handles_forks;
@@ -335,6 +341,15 @@ uint32_t byoc_model_fork_generation(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, handle_forks);
   return atomic_load_explicit(&pool.generation, memory_order_relaxed);
+}
+
+void byoc_model_set_up_begin(void) {
+  (void)byoc_model_fork_generation(); // from here on, forks wait
+  (void)pthread_mutex_lock(&set_up_lock);
+}
+
+void byoc_model_set_up_end(void) {
+  (void)pthread_mutex_unlock(&set_up_lock);
 }
 
 void byoc_model_pool_set_spin(uint32_t turns) {

@@ -36,6 +36,9 @@ void byoc_model_pool_wake(int32_t thread_count);
 void byoc_model_pool_release(void);
 // Rises in every child that is forked after the first call of this function.
 uint32_t byoc_model_fork_generation(void);
+// Around what the first context of the process makes for all of them: one thread at a time, and forks wait for its end.
+void byoc_model_set_up_begin(void);
+void byoc_model_set_up_end(void);
 // The contract of byoc_runtime_t.parallel_for, over at most `thread_count` threads.
 void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
 // The same on as many of the threads as `crowd` finds worth using.

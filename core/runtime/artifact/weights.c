@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +20,15 @@
 #include "byoc/verify.h"
 #include "core/runtime/artifact/huge_pages.h"
 #include "core/runtime/artifact/own_file.h"
+#include "core/runtime/artifact/pool.h"
 
 // The one mapping of this artifact in this process.
-static struct {
-  pthread_mutex_t mutex;
-  byoc_weights_view_t view; // data NULL: not open yet
-} opened = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static byoc_weights_view_t opened; // data NULL: not open yet
 
 // When the artifact is unloaded.
 __attribute__((destructor)) static void unmap(void) {
-  if (opened.view.data != NULL) (void)munmap((void *)(uintptr_t)opened.view.data, (size_t)opened.view.size_bytes);
-  opened.view = (byoc_weights_view_t){0};
+  if (opened.data != NULL) (void)munmap((void *)(uintptr_t)opened.data, (size_t)opened.size_bytes);
+  opened = (byoc_weights_view_t){0};
 }
 
 static int32_t refuse(int32_t status, const char *path, const char *what, char *message, uint64_t size) {
@@ -150,13 +147,13 @@ static int32_t open_file(const byoc_model_weights_t *weights, const char *path, 
   if (status != BYOC_OK) return status;
   // If they cannot be moved, they stay where they are.
   if (huge_pages) (void)byoc_model_move_to_huge_pages(view.data, view.size_bytes);
-  opened.view = view;
+  opened = view;
   return BYOC_OK;
 }
 
 static int32_t fill(const byoc_model_weights_t *weights, const char *path, int verify, char *message, uint64_t size) {
   byoc_model_weights_state_t *state = weights->state;
-  int32_t status = state->is_filled ? BYOC_OK : look_up(weights, &opened.view, path, message, size);
+  int32_t status = state->is_filled ? BYOC_OK : look_up(weights, &opened, path, message, size);
   if (status == BYOC_OK && verify && !state->is_verified) {
     status = verify_contents(weights, path, message, size);
     state->is_verified = status == BYOC_OK;
@@ -184,11 +181,11 @@ int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char 
     }
     path = beside;
   }
-  (void)pthread_mutex_lock(&opened.mutex);
-  const bool is_first = opened.view.data == NULL;
+  byoc_model_set_up_begin();
+  const bool is_first = opened.data == NULL;
   int32_t status = is_first ? open_file(weights, path, huge_pages, message, size) : BYOC_OK;
   if (status == BYOC_OK) status = fill(weights, path, verify, message, size);
   if (status != BYOC_OK && is_first) unmap(); // nobody uses it: the next call looks at the file as it is then
-  (void)pthread_mutex_unlock(&opened.mutex);
+  byoc_model_set_up_end();
   return status;
 }

@@ -168,6 +168,67 @@ static void expect_tensor_error(byoc_onnx_model_t *model, byoc_status_t status, 
   byoc_test_error(diag.status, status, &diag, part);
 }
 
+static void expect_cut(byoc_onnx_model_t *model, const char *part) {
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_test_error(read_model(model, NULL, &diag, &module), BYOC_UNSUPPORTED, &diag, part);
+  byoc_test_error(diag.status, BYOC_UNSUPPORTED, &diag, "has a NUL character inside");
+}
+
+// Texts end at the first NUL here: each place where a model has texts.
+static void refuses_texts_that_would_be_cut(void **state) {
+  (void)state;
+  ProtobufCBinaryData texts[2] = {{3, (uint8_t *)"abc"}, {3, (uint8_t *)"d\0e"}};
+  Onnx__TensorProto *tensor;
+  byoc_onnx_model_t *model = make_model(8, "2", &tensor);
+  tensor->n_string_data = 2, tensor->string_data = texts;
+  expect_cut(model, "initialiser 't': the text 1");
+
+  static const char *const names[] = {"value_string", "value_strings", "mode"};
+  for (size_t i = 0; i < 3; i++) {
+    model = new_model();
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    byoc_onnx_node_t *node = byoc_onnx_graph_node(graph, i < 2 ? "Constant" : "Pad", "", i < 2 ? "" : "x", "y");
+    byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2");
+    byoc_onnx_graph_output(graph, "y", i < 2 ? BYOC_DTYPE_STRING : BYOC_DTYPE_F32, NULL);
+    const char *const given[] = {"abc", "def"};
+    if (i == 1) byoc_onnx_node_strings(node, names[i], given, 2);
+    if (i != 1) byoc_onnx_node_string(node, names[i], "def");
+    Onnx__ModelProto *message = byoc_onnx_model_message(model);
+    Onnx__AttributeProto *attribute = message->graph->node[0]->attribute[0];
+    (i == 1 ? attribute->strings[1] : attribute->s).data[1] = '\0';
+    expect_cut(model, i < 2 ? "node 0 (Constant)" : "attribute 'mode'");
+  }
+}
+
+// Two names that are the same up to a NUL would become one. Nobody reads documentation.
+static void refuses_names_that_would_be_cut(void **state) {
+  (void)state;
+  for (int is_name = 0; is_name < 2; is_name++) {
+    Onnx__TensorProto *tensor;
+    byoc_onnx_model_t *model = make_model(1, "0", &tensor);
+    tensor->doc_string = (char *)"here_it_is";
+    Onnx__ModelProto *message = byoc_onnx_model_message(model);
+    if (is_name) message->graph->name = (char *)"here_it_is";
+    if (is_name) tensor->doc_string = (char *)"";
+    byoc_diag_t diag = {0};
+    uint8_t *data;
+    size_t size;
+    byoc_test_ok(byoc_onnx_model_pack(model, &diag, &data, &size), &diag);
+    byoc_onnx_model_destroy(model);
+    uint8_t *place = memmem(data, size, "here_it_is", 10);
+    assert_non_null(place);
+    place[4] = '\0';
+    byoc_graph_module_t *module;
+    const byoc_status_t status =
+        byoc_onnx_read_memory(data, size, "test.onnx", NULL, byoc_allocator_system(), &diag, &module);
+    byoc_free(byoc_allocator_system(), data);
+    if (is_name) byoc_test_error(status, BYOC_INVALID_DATA, &diag, "in GraphProto.name: a name has a NUL character");
+    if (!is_name) byoc_test_ok(status, &diag);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void refuses_wrong_data(void **state) {
   (void)state;
   Onnx__TensorProto *tensor;
@@ -496,6 +557,8 @@ int main(void) {
       cmocka_unit_test(reads_numbers_of_64_bits_and_no_longer),
       cmocka_unit_test(reads_external_files),
       cmocka_unit_test(refuses_external_files_elsewhere),
+      cmocka_unit_test(refuses_texts_that_would_be_cut),
+      cmocka_unit_test(refuses_names_that_would_be_cut),
       cmocka_unit_test(views_large_weights),
       cmocka_unit_test(reads_sparse_tensors),
       cmocka_unit_test(reads_sequences_of_optionals),

@@ -3,7 +3,9 @@
 #include "tests/support/support.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // This test compiles the pool itself: the one in the archive is never instrumented, so the thread sanitizer would not
@@ -265,6 +267,45 @@ static void test_threads_end_with_the_last_user(void **state) {
   }
 }
 
+static void *set_up_again_and_again(void *ended) {
+  while (!atomic_load((atomic_bool *)ended)) {
+    byoc_model_set_up_begin();
+    (void)sched_yield(); // most forks come here
+    byoc_model_set_up_end();
+  }
+  return NULL;
+}
+
+// A lock that the other thread held would be held there for ever.
+static void test_children_set_up(void **state) {
+  (void)state;
+  atomic_bool ended = false;
+  pthread_t thread;
+  byoc_model_set_up_begin();
+  byoc_model_set_up_end();
+  assert_int_equal(pthread_create(&thread, NULL, set_up_again_and_again, &ended), 0);
+  int hung = 0;
+  for (int i = 0; i < 50; i++) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      (void)alarm(20); // ends one that hangs
+      byoc_model_set_up_begin();
+      byoc_model_set_up_end();
+      byoc_model_pool_acquire(2);
+      byoc_model_pool_release();
+      _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    hung += status != 0;
+    if (hung > 0) break;
+  }
+  atomic_store(&ended, true);
+  (void)pthread_join(thread, NULL);
+  assert_int_equal(hung, 0);
+}
+
 static void nested_body(void *argument, int64_t begin, int64_t end, int32_t worker) {
   (void)worker;
   for (int64_t i = begin; i < end; i++) byoc_model_pool_run(3, body, (loop_t *)argument + i, 30, 1);
@@ -328,6 +369,7 @@ int main(void) {
       cmocka_unit_test(test_19_a_late_wake_up_is_not_lost),
       cmocka_unit_test(test_callers_at_once),
       cmocka_unit_test(test_threads_end_with_the_last_user),
+      cmocka_unit_test(test_children_set_up),
       cmocka_unit_test(test_nesting_does_not_hang),
       cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
       cmocka_unit_test(test_19_3_loops_in_a_crowd),
