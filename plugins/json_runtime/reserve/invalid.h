@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// invalid.h - the calling thread's flag of invalid operations.
+//
+// An instruction that compares, or takes the larger of two numbers, raises it if one is NaN; so does one that makes a
+// NaN. Nothing else that oneDNN computes with does, so that no NaN was lost in code that leaves the flag as it is.
+#ifndef BYOC_DNNL_RESERVE_INVALID_H_
+#define BYOC_DNNL_RESERVE_INVALID_H_
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+static inline int byoc_dnnl_invalid_get(void) {
+  return (int)(_mm_getcsr() & 1u);
+}
+static inline void byoc_dnnl_invalid_set(int is_raised) {
+  _mm_setcsr((_mm_getcsr() & ~1u) | (is_raised ? 1u : 0u));
+}
+#elif defined(__aarch64__)
+static inline int byoc_dnnl_invalid_get(void) {
+  uint64_t flags;
+  __asm__ volatile("mrs %0, fpsr" : "=r"(flags));
+  return (int)(flags & 1u);
+}
+static inline void byoc_dnnl_invalid_set(int is_raised) {
+  uint64_t flags;
+  __asm__ volatile("mrs %0, fpsr" : "=r"(flags));
+  flags = (flags & ~(uint64_t)1) | (is_raised ? 1u : 0u);
+  __asm__ volatile("msr fpsr, %0" ::"r"(flags));
+}
+#else // whatever runs may have lost one
+static inline int byoc_dnnl_invalid_get(void) {
+  return 1;
+}
+static inline void byoc_dnnl_invalid_set(int is_raised) {
+  (void)is_raised;
+}
+#endif
+
+#endif // BYOC_DNNL_RESERVE_INVALID_H_
