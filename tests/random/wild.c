@@ -389,8 +389,53 @@ static void test_wild_values(void **state) {
   assert_int_equal(wrong, 0);
 }
 
+// With the context's option, subnormal numbers are zeros on each thread; without it they are numbers, and the caller's
+// own mode is as it was.
+static void test_flushed(void **state) {
+  (void)state;
+  enum { ADD = 36 };
+  assert_string_equal(rows[ADD].node, "Add@14(%x, %z)");
+  byoc_diag_t diag = {0};
+  road_t road;
+  road_buffers_t buffers;
+  byoc_loaded_artifact_t artifact;
+  char *folder = byoc_test_folder(), *model = write_model(folder);
+  char *path = byoc_path_join(byoc_allocator_system(), folder, "flushed.so");
+  byoc_test_ok(road_open_file(&road, model, targets, &diag), &diag);
+  byoc_test_ok(road_buffers_init(&road, &buffers, &diag), &diag);
+  const byoc_compose_options_t compose = {.output = path, .model_name = "flushed"};
+  byoc_test_ok(byoc_build_compose(&road.build, &compose, &diag), &diag);
+  byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
+  for (int i = 0; i < COUNT; ++i) ((float *)buffers.inputs[0])[i] = 1e-40f;
+  for (int run = 0; run < 4; ++run) {
+    const bool flushes = run % 2 == 1;
+    const byoc_context_options_t options = {
+        .struct_size = sizeof(options), .thread_count = 1 + run / 2, .flush_subnormals = flushes};
+    byoc_context_t *context = NULL;
+    assert_int_equal(artifact.table->create(&options, &context), BYOC_OK);
+    assert_int_equal(artifact.table->run(context, (const void *const *)buffers.inputs, buffers.outputs), BYOC_OK);
+    artifact.table->destroy(context);
+    const float *sum = buffers.outputs[ADD];
+    for (int i = 0; i < COUNT; ++i) assert_true((sum[i] == 0) == flushes);
+    volatile float half = 1e-40f;
+    half = half * 0.5f;
+    assert_true(half > 0);
+  }
+  const byoc_context_options_t wrong = {.struct_size = sizeof(wrong), .flush_subnormals = 2};
+  byoc_context_t *context = NULL;
+  assert_int_equal(artifact.table->create(&wrong, &context), BYOC_INVALID_ARGUMENT);
+  assert_non_null(strstr(artifact.table->last_error(NULL), "flush_subnormals is 2"));
+  byoc_artifact_unload(&artifact);
+  road_buffers_deinit(&road, &buffers);
+  road_close(&road);
+  (void)byoc_remove_tree(folder, NULL);
+  free(path);
+  free(model);
+  free(folder);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) targets = argv[1];
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_wild_values)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_wild_values), cmocka_unit_test(test_flushed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
