@@ -61,13 +61,21 @@ byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *n
   return constant_register(module, name, type, copy);
 }
 
-bool byoc_constant_assign(byoc_constant_t *constant, const void *data) {
+static void *replace_data(byoc_constant_t *constant, const void *data) {
   void *copy = byoc_constant_memory(constant->module, constant->type);
-  if (!copy) return false;
+  if (!copy) return NULL;
   byoc_graph_module_copy(constant->module, copy, data, constant->size_bytes);
   constant->data = copy;
   constant->hash = 0;
-  return true;
+  return copy;
+}
+
+bool byoc_constant_assign(byoc_constant_t *constant, const void *data) {
+  return replace_data(constant, data) != NULL;
+}
+
+void *byoc_constant_change(byoc_constant_t *constant) {
+  return replace_data(constant, constant->data);
 }
 
 uint64_t byoc_constant_hash(byoc_constant_t *constant) {

@@ -53,8 +53,10 @@ struct byoc_constant_t {
   const int64_t *dims;     // of the type, as plain numbers
   const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
   size_t size_bytes;
-  uint64_t hash; // of type and content; 0 until it is computed (byoc_constant_hash)
-  bool is_read;  // an element was asked for by its index, so that code may depend on it
+  uint64_t hash;         // of type and content; 0 until it is computed (byoc_constant_hash)
+  bool is_read;          // an element was asked for by its index, so that code may depend on it
+  bool is_flushed;       // core/pass/flush_subnormals.c has looked at it
+  int64_t flushed_count; // and has made so many elements 0
 };
 
 typedef enum byoc_value_kind_t {
@@ -198,6 +200,8 @@ byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char 
                                         void **out_data);
 // Gives a constant other numbers, of which it takes a copy, before anything was made of it. False if out of memory.
 bool byoc_constant_assign(byoc_constant_t *constant, const void *data);
+// The same, a copy of its own numbers, which the caller may change at once; NULL if out of memory.
+void *byoc_constant_change(byoc_constant_t *constant);
 uint64_t byoc_constant_hash(byoc_constant_t *constant);
 bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and content
 // Element `index` as a number; integers beyond 2^53 are exact only through _int.

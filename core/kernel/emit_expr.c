@@ -285,6 +285,22 @@ static void emit_integer_division(byoc_emitter_t *emitter, const byoc_loop_expr_
   emit_call(emitter, helper, wide ? NULL : byoc_c_value_type(expr->dtype), expr);
 }
 
+static bool is_nan_test(const byoc_loop_expr_t *expr) {
+  return expr->kind == BYOC_LOOP_OP && expr->op.op == BYOC_LOOP_OP_ISNAN;
+}
+
+// isnan(x) | isnan(y) is isunordered(x, y): one comparison, which compilers do not make of the two.
+static bool emit_unordered(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
+  const byoc_loop_expr_t *x = expr->op.operands[0], *y = expr->op.operands[1];
+  if (!is_nan_test(x) || !is_nan_test(y) || x->op.operands[0]->dtype != y->op.operands[0]->dtype) return false;
+  text(emitter, "(isunordered(");
+  byoc_emit_expr(emitter, x->op.operands[0], BYOC_C_CONDITIONAL);
+  text(emitter, ", ");
+  byoc_emit_expr(emitter, y->op.operands[0], BYOC_C_CONDITIONAL);
+  text(emitter, ") != 0)");
+  return true;
+}
+
 static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   byoc_loop_op_t op = expr->op.op;
   byoc_dtype_t dtype = expr->op.operands[0]->dtype;
@@ -292,7 +308,7 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
   const char *type = byoc_c_value_type(dtype);
   byoc_c_precedence_t own, left, right;
   const char *symbol = infix_of(op, &own, &left, &right);
-  if (op == BYOC_LOOP_OP_OR && byoc_emit_word(emitter, expr)) return;
+  if (op == BYOC_LOOP_OP_OR && (byoc_emit_word(emitter, expr) || emit_unordered(emitter, expr))) return;
   switch (op) {
   case BYOC_LOOP_OP_ADD:
   case BYOC_LOOP_OP_SUB:

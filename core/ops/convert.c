@@ -113,6 +113,21 @@ static byoc_status_t infer_clip(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
+// The bound of a Clip that states none: the largest finite number of its type, so that infinities become that.
+static double usual_bound(const byoc_node_t *node) {
+  if (node->since_version < 11) return (double)FLT_MAX; // the default of an attribute, which is a float
+  switch (node->operands[0]->type->dtype) {
+  case BYOC_DTYPE_F64:
+    return DBL_MAX;
+  case BYOC_DTYPE_F16:
+    return 65504.0;
+  case BYOC_DTYPE_BF16:
+    return 0x1.fep127;
+  default:
+    return (double)FLT_MAX;
+  }
+}
+
 // min(max(x, low), high): if low > high, the result is high, as ONNX defines it.
 static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
@@ -126,6 +141,8 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
       bound = byoc_emit_scalar(lower, node, i + 1);
     } else if (attribute) {
       bound = byoc_emit_number_like(b, x, attribute->f);
+    } else if (byoc_dtype_is_float(x->dtype)) {
+      bound = byoc_emit_number_like(b, x, i == 0 ? -usual_bound(node) : usual_bound(node));
     } else {
       continue;
     }

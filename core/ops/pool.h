@@ -22,6 +22,10 @@ int64_t byoc_pool_norm(const byoc_node_t *node);
 const byoc_loop_expr_t *byoc_pool_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p);
 const byoc_loop_expr_t *byoc_pool_root(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p);
 
+// The larger of a maximum so far and a further element; NaN if either is.
+const byoc_loop_expr_t *byoc_pool_larger(byoc_loop_builder_t *b, const byoc_loop_expr_t *most,
+                                         const byoc_loop_expr_t *x);
+
 // The number of taps along dimension d that count for output coordinate `at`: those inside the input, or also those
 // inside its padding.
 const byoc_loop_expr_t *byoc_pool_tap_count(const byoc_pool_t *pool, int32_t d, const byoc_loop_expr_t *at,

@@ -5,6 +5,8 @@
 //
 // Dimensions behind the last one that windows extend in ([N,C/16,H,W,16]) are part of a line: each of its columns is
 // then as many elements wide.
+#include <math.h>
+
 #include "core/ops/pool.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -32,11 +34,46 @@ static const byoc_loop_expr_t *neutral(const byoc_pool_t *pool) {
 
 static const byoc_loop_expr_t *fold(const byoc_pool_t *pool, const byoc_loop_expr_t *sum, const byoc_loop_expr_t *x) {
   byoc_loop_builder_t *b = pool->b;
-  if (!sum) return x;
-  if (pool->kind != BYOC_POOL_MAX) return BYOC_LADD(b, sum, x);
-  // A selection instead of a maximum: it is one instruction, while handling NaN would cost a test per element.
+  return pool->kind == BYOC_POOL_MAX ? byoc_pool_larger(b, sum, byoc_loop_let(b, "x", x)) : BYOC_LADD(b, sum, x);
+}
+
+// A fold that is written out. Of a maximum, each step is a selection, which is one instruction and passes on a NaN of
+// the first term; those of the others are looked for two by two, which is one instruction, too, and put in at the end.
+typedef struct {
+  const byoc_pool_t *pool;
+  const byoc_loop_expr_t *sum;
+  const byoc_loop_expr_t *lone;   // a term that nobody has looked at
+  const byoc_loop_expr_t *is_nan; // is one of those that were looked at?
+} terms_t;
+
+static void look_at(terms_t *terms, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+  byoc_loop_builder_t *b = terms->pool->b;
+  const byoc_loop_expr_t *found =
+      BIN(OR, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, x), byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, y));
+  terms->is_nan = terms->is_nan ? BIN(OR, terms->is_nan, found) : found;
+  terms->lone = NULL;
+}
+
+static void take(terms_t *terms, const byoc_loop_expr_t *x) {
+  byoc_loop_builder_t *b = terms->pool->b;
+  if (!terms->sum || terms->pool->kind != BYOC_POOL_MAX) {
+    terms->sum = !terms->sum ? x : BYOC_LADD(b, terms->sum, x);
+    return;
+  }
   x = byoc_loop_let(b, "x", x);
-  return byoc_loop_let(b, "most", byoc_loop_select(b, BIN(LT, sum, x), x, sum));
+  terms->sum = byoc_loop_let(b, "most", byoc_loop_select(b, BIN(LT, terms->sum, x), x, terms->sum));
+  if (!byoc_dtype_is_float(terms->pool->dtype)) return;
+  if (terms->lone)
+    look_at(terms, terms->lone, x);
+  else
+    terms->lone = x;
+}
+
+static const byoc_loop_expr_t *finish(terms_t *terms) {
+  byoc_loop_builder_t *b = terms->pool->b;
+  if (terms->lone) look_at(terms, terms->lone, terms->lone);
+  if (!terms->is_nan) return terms->sum;
+  return byoc_loop_select(b, terms->is_nan, byoc_loop_const(b, terms->pool->dtype, (double)NAN), terms->sum);
 }
 
 static lines_t plan(const byoc_pool_t *pool) {
@@ -90,9 +127,8 @@ static void fold_written_out(const lines_t *lines, const byoc_loop_expr_t *colum
                              const byoc_loop_expr_t *end) {
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;
-  const byoc_loop_expr_t *outer[BYOC_MAX_SPATIAL], *sum = NULL;
-  // NaNs are skipped, also the first one, as in loops that begin with the lowest number.
-  if (pool->kind == BYOC_POOL_MAX) sum = neutral(pool);
+  const byoc_loop_expr_t *outer[BYOC_MAX_SPATIAL];
+  terms_t terms = {.pool = pool};
   const byoc_loop_expr_t *i =
       byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", BYOC_LMUL(b, begin, lines->wide), BYOC_LMUL(b, end, lines->wide));
   for (int64_t tap = 0; tap < lines->outer_taps; ++tap) {
@@ -102,9 +138,9 @@ static void fold_written_out(const lines_t *lines, const byoc_loop_expr_t *colum
       outer[d] = byoc_window_input(b, &pool->window, d, lines->at[2 + d], byoc_loop_int(b, rest % k));
       rest /= k;
     }
-    sum = fold(pool, sum, term(lines, outer, BYOC_LADD(b, BYOC_LMUL(b, column0, lines->wide), i)));
+    take(&terms, term(lines, outer, BYOC_LADD(b, BYOC_LMUL(b, column0, lines->wide), i)));
   }
-  byoc_loop_store(b, lines->line, i, sum);
+  byoc_loop_store(b, lines->line, i, finish(&terms));
   byoc_loop_end(b);
 }
 
@@ -225,10 +261,12 @@ static void fold_columns(const lines_t *lines) {
   if (lines->inner > 1) lane = byoc_loop_for(b, BYOC_LOOP_VECTOR, "lane", lines->zero, lines->wide);
   const byoc_loop_expr_t *first = BYOC_LADD(b, BYOC_LMUL(b, column, byoc_loop_int(b, step)), lane);
   if (written_out) {
+    terms_t terms = {.pool = pool};
     for (int64_t k = 0; k < kernel; ++k) {
       const byoc_loop_expr_t *at = BYOC_LADD(b, first, BYOC_LMUL(b, tap_step, byoc_loop_int(b, k)));
-      sum = fold(pool, sum, byoc_loop_load(b, lines->line, at));
+      take(&terms, byoc_loop_load(b, lines->line, at));
     }
+    sum = finish(&terms);
   } else {
     sum = byoc_loop_mutable(b, "sum", neutral(pool));
     const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", lines->zero, byoc_loop_int(b, kernel));

@@ -52,16 +52,19 @@ static void fold_element(const taps_t *taps, const byoc_loop_expr_t *const *in, 
     return;
   }
   if (!taps->places) {
-    // A selection instead of a maximum: it is one instruction, while handling NaN would cost a test per element.
-    x = byoc_loop_let(b, "x", x);
-    byoc_loop_store(b, taps->sums, slot, byoc_loop_select(b, BIN(LT, sum, x), x, sum));
+    byoc_loop_store(b, taps->sums, slot, byoc_pool_larger(b, sum, byoc_loop_let(b, "x", x)));
     return;
   }
-  // The first of equal places counts, even if all elements are the lowest value.
+  // The first of equal places counts, even if all elements are the lowest value; the first NaN beats all numbers.
   x = byoc_loop_let(b, "x", x);
   const byoc_loop_expr_t *place = byoc_loop_load(b, taps->places, slot);
-  const byoc_loop_expr_t *none = BIN(LT, place, byoc_loop_int(b, 0));
-  const byoc_loop_expr_t *better = byoc_loop_let(b, "better", BIN(OR, none, BIN(LT, sum, x)));
+  const byoc_loop_expr_t *better = BIN(OR, BIN(LT, place, byoc_loop_int(b, 0)), BIN(LT, sum, x));
+  if (byoc_dtype_is_float(x->dtype)) {
+    const byoc_loop_expr_t *is_number =
+        byoc_loop_unary(b, BYOC_LOOP_OP_NOT, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, sum));
+    better = BIN(OR, better, BIN(AND, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, x), is_number));
+  }
+  better = byoc_loop_let(b, "better", better);
   byoc_loop_store(b, taps->places, slot, byoc_loop_select(b, better, place_of(taps, in), place));
   byoc_loop_store(b, taps->sums, slot, byoc_loop_select(b, better, x, sum));
 }

@@ -71,7 +71,9 @@ static const byoc_loop_expr_t *place(byoc_rows_t *rows) {
 static const byoc_loop_expr_t *place_of_max(byoc_rows_t *rows, const void *self) {
   const softmax_t *s = self;
   byoc_loop_builder_t *b = rows->b;
-  const byoc_loop_expr_t *equal = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, element(rows, s), byoc_row_value(rows, s->max));
+  const byoc_loop_expr_t *x = byoc_loop_let(b, "x", element(rows, s));
+  const byoc_loop_expr_t *equal = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, x, byoc_row_value(rows, s->max));
+  equal = byoc_loop_binary(b, BYOC_LOOP_OP_OR, equal, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, x));
   return byoc_loop_select(b, equal, place(rows), byoc_emit_highest(b, BYOC_DTYPE_I64));
 }
 

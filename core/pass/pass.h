@@ -47,6 +47,8 @@ typedef struct byoc_pass_t {
     "make one operator of the formula of a layer normalisation")                                                       \
   X(move_transposes, "move-transposes", FUNCTIONS, "merge transposes, through elementwise operators between them")     \
   X(fold_batch_norm, "fold-batch-norm", FUNCTIONS, "fold batch normalisation into the convolution in front of it")     \
+  X(flush_subnormals, "flush-subnormals", FUNCTIONS,                                                                   \
+    "make weights 0 that are no normal numbers, where their sums cannot show it")                                      \
   X(remove_identities, "remove-identities", FUNCTIONS, "remove operators that change nothing")                         \
   X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
   X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \

@@ -124,6 +124,11 @@ typedef struct byoc_context_options_t {
   // any signal handler may set it; nobody but the caller sets it back to 0. Outlives the context. NULL: a run is not
   // cancelled. Since minor 5.
   const volatile int32_t *cancel;
+  // 1: runs treat subnormal numbers (in f32, those below 1.2e-38) as zeros, where they are read and where they would be
+  // results, on each thread that computes for the artifact; the thread's own mode is put back behind the run. Some
+  // processors take a hundred times as long for them. `create` refuses it with BYOC_UNSUPPORTED on machines other than
+  // x86-64 and AArch64. 0: they are numbers like others. Since minor 5.
+  uint64_t flush_subnormals;
 } byoc_context_options_t;
 
 // A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.

@@ -2,6 +2,7 @@
 // From nodes of the graph to a problem: reads the chain of nodes one by one.
 #include "match.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +242,8 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
 static bool read_clip(chain_t *chain, byoc_node_t *node, byoc_cutlass_epilogue_t *epilogue) {
   const byoc_graph_api_t *graph = chain->graph;
   uint64_t operands = graph->operand_count(node);
-  epilogue->p0 = (float)graph->attribute_float(node, "min", -INFINITY);
-  epilogue->p1 = (float)graph->attribute_float(node, "max", INFINITY);
+  epilogue->p0 = (float)graph->attribute_float(node, "min", -(double)FLT_MAX);
+  epilogue->p1 = (float)graph->attribute_float(node, "max", (double)FLT_MAX);
   if (operands > 1 && graph->operand(node, 1) &&
       !byoc_cutlass_scalar_f32(graph, graph->operand(node, 1), &epilogue->p0))
     return refuse(chain, "the clip's lower bound is not constant");

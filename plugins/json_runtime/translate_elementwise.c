@@ -49,7 +49,8 @@ const char *byoc_dnnl_translate_clip(const byoc_dnnl_source_t *source, byoc_dnnl
     const float *limit = byoc_dnnl_source_floats(source, operand, &count);
     if (limit == NULL || count != 1) return "limits that are not constant";
     if (isnan(limit[0])) return "a limit that is no number";
-    limits[i] = fmin(fmax((double)limit[0], -(double)FLT_MAX), (double)FLT_MAX);
+    if (isinf(limit[0])) return "an infinite limit";
+    limits[i] = (double)limit[0];
   }
   if (!(limits[0] <= limits[1])) return "limits in the wrong order";
   byoc_dnnl_source_eltwise(source, draft, "clip", limits[0], limits[1]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators whose elements are formulas of their operands' elements.
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,10 @@ const char *byoc_opencl_check_clip(const byoc_opencl_source_t *source) {
 
 byoc_opencl_name_t byoc_opencl_point_clip(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source, uint32_t result,
                                           byoc_opencl_index_t *index) {
-  static const struct { const char *attribute, *comparison; } sides[] = {{"min", "<"}, {"max", ">"}};
+  static const struct {
+    const char *attribute, *comparison;
+    float usual; // infinities become that
+  } sides[] = {{"min", "<", -FLT_MAX}, {"max", ">", FLT_MAX}};
   byoc_opencl_name_t x = operand_element(emit, source, 0, index);
   for (uint64_t i = 0; i < 2; ++i) {
     byoc_opencl_name_t limit;
@@ -89,7 +93,7 @@ byoc_opencl_name_t byoc_opencl_point_clip(byoc_opencl_emit_t *emit, const byoc_o
     else if (source->graph->has_attribute(source->node, sides[i].attribute))
       limit = byoc_opencl_float((float)source->graph->node_float(source->node, sides[i].attribute));
     else
-      continue;
+      limit = byoc_opencl_float(sides[i].usual);
     (void)snprintf(text, sizeof(text), "%s %s %s ? %s : %s", x.text, sides[i].comparison, limit.text, limit.text,
                    x.text);
     x = byoc_opencl_emit_set(emit, byoc_opencl_result(source, result), text);

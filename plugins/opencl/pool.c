@@ -80,7 +80,7 @@ void byoc_opencl_anchor_pool(byoc_opencl_emit_t *emit, const byoc_opencl_source_
   }
   byoc_opencl_line(emit, "const float element = x[%s];", place);
   if (max)
-    byoc_opencl_line(emit, "value = fmax(value, element);");
+    byoc_opencl_line(emit, "value = element > value || isnan(element) ? element : value;");
   else
     byoc_opencl_line(emit, "value += element;");
   if (!max && !counts_pads) byoc_opencl_line(emit, "++count;");

@@ -57,7 +57,7 @@ static int takes(const sim_group_t *group, uint32_t buffers) {
   }
 
 UNARY(kernel_negate, -x)
-UNARY(kernel_relu, x > 0 ? x : 0)
+UNARY(kernel_relu, x < 0 ? 0 : x)
 UNARY(kernel_exp, expf(x))
 BINARY(kernel_add, a + b)
 BINARY(kernel_subtract, a - b)

@@ -79,7 +79,7 @@ static int32_t generate_one(byoc_codegen_t *codegen, byoc_function_t *function, 
            "  return BYOC_OK;\n"
            "}\n",
            symbol, fault->first, (long long)host->graph->value_element_count(host->graph->parameter(function, 0)),
-           is_relu ? "x[i] > 0 ? x[i] : 0" : "-x[i]", fault->element);
+           is_relu ? "x[i] < 0 ? 0 : x[i]" : "-x[i]", fault->element);
   static const char *const flags[] = {"-O1"};
   const byoc_c_source_t module = {.header = BYOC_HEADER(byoc_c_source_t, 1),
                                   .name = "faulty",

@@ -131,7 +131,7 @@ static int32_t add_library(byoc_codegen_t *codegen, const char *source, const ch
 
 static const char relu_source[] = "void demo_relu(long n, const float *x, float *y);\n"
                                   "void demo_relu(long n, const float *x, float *y) {\n"
-                                  "  for (long i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;\n"
+                                  "  for (long i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];\n"
                                   "}\n";
 
 static int32_t rewrite(void *self, byoc_codegen_t *codegen) {

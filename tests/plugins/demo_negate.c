@@ -69,7 +69,7 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
              "  for (long long i = 0; i < %lld; ++i) y[i] = %s;\n"
              "  return BYOC_OK;\n"
              "}\n",
-             symbol, count, is_relu ? "x[i] > 0 ? x[i] : 0" : "-x[i]");
+             symbol, count, is_relu ? "x[i] < 0 ? 0 : x[i]" : "-x[i]");
     const char *const flags[] = {flag};
     const byoc_c_source_t module = {.header = BYOC_HEADER(byoc_c_source_t, 1),
                                     .name = "negate",

@@ -25,7 +25,7 @@ static float *at(const sim_argument_t *argument, int64_t index) {
     return BYOC_OK;                                                                                                    \
   }
 
-UNARY(simdev_relu, x > 0 ? x : 0)
+UNARY(simdev_relu, x < 0 ? 0 : x)
 UNARY(simdev_neg, -x)
 UNARY(simdev_exp, expf(x))
 UNARY(simdev_sqrt, sqrtf(x))

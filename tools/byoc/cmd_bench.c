@@ -13,7 +13,7 @@
 typedef struct bench_options_t {
   const char *artifact, *entry;
   int64_t run_count, warm_up_count, thread_count, seed;
-  bool json;
+  bool json, flush_subnormals;
   byoc_text_items_t inputs, dims;
 } bench_options_t;
 
@@ -48,8 +48,10 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   }
   byoc_artifact_run_t run;
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(
-      byoc_artifact_run_open(options->artifact, options->entry, (int32_t)options->thread_count, diag, &run));
+  const byoc_context_options_t context = {.struct_size = sizeof(context),
+                                          .thread_count = (int32_t)options->thread_count,
+                                          .flush_subnormals = options->flush_subnormals};
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_with(options->artifact, options->entry, NULL, &context, diag, &run));
   // A program that loads the artifact checks its file only if it is asked to.
   result->load_ms = milliseconds_since(start_ns) - (double)run.artifact.check_ns / 1e6;
   result->threads = (int32_t)options->thread_count;
@@ -96,6 +98,8 @@ int byoc_main_bench(int argc, char **argv) {
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       BYOC_ENTRY_ROW(options.entry, "time this one"),
+      {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
+       "treat subnormal numbers as zeros, which some processors need a hundred times as long for"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};

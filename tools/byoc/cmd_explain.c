@@ -64,6 +64,23 @@ static void warn_of_rules(const byoc_session_t *session) {
   }
 }
 
+// Weights that were made 0 (the pass flush-subnormals).
+static byoc_status_t print_flushed(const byoc_graph_module_t *module, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, module->allocator);
+  for (size_t i = 0; i < module->constants.count; ++i) {
+    const byoc_constant_t *constant = module->constants.data[i];
+    if (constant->flushed_count == 0) continue;
+    if (text.size == 0) byoc_string_append(&text, "\nweights too small for a normal number, which are 0 now:\n");
+    byoc_string_appendf(&text, "  %s: %lld of %lld\n", constant->name, (long long)constant->flushed_count,
+                        (long long)byoc_type_element_count(constant->type));
+  }
+  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && text.size > 0) status = byoc_print_text(&text, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
 static byoc_status_t explain(byoc_session_t *session, const explain_options_t *options, byoc_diag_t *diag) {
   const byoc_output_t outputs[] = {{"--save-plan", options->save_plan}, {"--html", options->html}};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag));
@@ -76,7 +93,8 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->model, diag));
   warn_of_rules(session);
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_GENERATED, diag));
-  return hand_out(&session->setup.build.result.plan, options, diag);
+  BYOC_RETURN_IF_ERROR(hand_out(&session->setup.build.result.plan, options, diag));
+  return options->json || options->explain.node != NULL ? BYOC_OK : print_flushed(session->setup.build.module, diag);
 }
 
 int byoc_main_explain(int argc, char **argv) {

@@ -27,7 +27,7 @@ typedef struct run_options_t {
   const char *mean, *scale;     // of pictures, as words; NULL: the default
   byoc_image_options_t image;
   double rtol, atol;
-  bool evaluate, random;
+  bool evaluate, random, flush_subnormals;
   byoc_text_items_t files;                 // one, or one for each rank
   const char *communicator_file;           // NULL: none
   const byoc_communicator_t *communicator; // of this rank; NULL: it is the only one
@@ -106,7 +106,8 @@ static byoc_status_t run_artifact(const char *path, const char *model, const run
                                           .thread_count = (int32_t)options->session.thread_count,
                                           .communicator = options->communicator,
                                           .max_iterations = (uint64_t)options->max_iterations,
-                                          .timeout_ms = timeout_ms(options)};
+                                          .timeout_ms = timeout_ms(options),
+                                          .flush_subnormals = options->flush_subnormals};
   BYOC_RETURN_IF_ERROR(
       byoc_artifact_run_open_with(path, model != NULL ? NULL : options->entry, model, &context, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
@@ -215,6 +216,9 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
   bound.session.dims.count = 0; // the model was given them when it was read
+  if (options->evaluate && options->flush_subnormals) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--flush-subnormals is for compiled runs, not for --evaluate");
+  }
   return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
 }
 
@@ -344,6 +348,8 @@ int byoc_main_run(int argc, char **argv) {
        "end the run where a Loop begins more turns, if the model's shapes or turns are open (default: no limit)"},
       {"timeout", 0, BYOC_OPT_SECONDS, &options.timeout, "SECONDS",
        "end the run if it takes longer, without the time to load and to prepare it (default: no limit)"},
+      {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
+       "treat subnormal numbers as zeros, which some processors need a hundred times as long for"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
        "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},

@@ -6,10 +6,11 @@
 //
 // Who: target kinds; the kind takes every node of the case, or with ":some" at least one. Others may take it or not;
 // what they take must be right. "-": nobody has to. Operands: x[dims] is an input of values in [-1, 1) (from 0.25 where
-// its name starts with "positive", with NaN and infinities among them where it starts with "wild"); w[dims]= is a
-// constant of such values, w[dims]=+ of positive ones, w[dims]=1,2 of these values, repeated; w[dims]:i64=... of
-// another type. f32 where no type is given. Attributes: key=1 is an integer, key=1.0 a float, key=1,1 (or "1,") a list
-// of integers, all else a text. What no node of the case reads is an output. A line that starts with '#' is a comment.
+// its name starts with "positive", with NaN among them where it starts with "nan", and infinities, too, where it starts
+// with "wild"); w[dims]= is a constant of such values, w[dims]=+ of positive ones, w[dims]=1,2 of these values,
+// repeated; w[dims]:i64=... of another type. f32 where no type is given. Attributes: key=1 is an integer, key=1.0 a
+// float, key=1,1 (or "1,") a list of integers, all else a text. What no node of the case reads is an output. A line
+// that starts with '#' is a comment.
 //
 // The tables of this folder are part of the program; --cases gives others. What is read lives until the rule ends.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_CASES_H_

@@ -117,6 +117,7 @@ static void check_features(check_t *check, const check_case_file_t *file, const 
 static void compare(check_t *check, const check_case_file_t *file, const check_ports_t *outputs,
                     const check_ports_t *expected, const char *way) {
   const bool is_wild = strncmp(file->name, "wild", 4) == 0;
+  if (strcmp(file->name, "wild_nan.cases") == 0 && !check_asks_for_nan(check)) return;
   if (!is_wild || !check_is_waived(check, "operators.wild")) check_compare(check, file, outputs, expected, way);
 }
 

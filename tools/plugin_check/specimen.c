@@ -67,14 +67,16 @@ static double number(const specimen_value_t *value, uint64_t *state, size_t inde
   return is_signed ? (double)(drawn % 9) - 4 : (double)(drawn % 8);
 }
 
-static void fill(const specimen_value_t *value, const char *name, void *data, size_t count, bool is_wild) {
+static void fill(const specimen_value_t *value, const char *name, void *data, size_t count, specimen_data_t kind) {
   // Not the largest numbers: whether a sum of them overflows depends on its order.
   static const double wild[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
   uint64_t state = byoc_hash_text(name);
-  const bool takes_wild = is_wild && byoc_dtype_is_any_float(value->dtype) && value->fill == SPECIMEN_NUMBERS;
+  const bool takes_wild =
+      kind != SPECIMEN_FINITE && byoc_dtype_is_any_float(value->dtype) && value->fill == SPECIMEN_NUMBERS;
   for (size_t i = 0; i < count; ++i) {
     double element = number(value, &state, i);
-    if (takes_wild && i % 5 == 2) element = wild[(i / 5) % 4];
+    if (takes_wild && kind == SPECIMEN_WILD && i % 5 == 2) element = wild[(i / 5) % 4];
+    if (takes_wild && kind == SPECIMEN_NAN && i % 11 == 2) element = (double)NAN; // at any lane of a vector
     byoc_element_set_f64(value->dtype, data, i, element);
   }
 }
@@ -87,14 +89,14 @@ int64_t specimen_of_name(const char *name) {
 }
 
 void specimens_fill(const specimens_t *set, const char *name, byoc_dtype_t dtype, void *data, size_t element_count,
-                    bool is_wild) {
+                    specimen_data_t kind) {
   const int64_t index = specimen_of_name(name);
   const char *at = strstr(name, "_v");
   if (index < 0 || at == NULL || (size_t)index >= set->items.count) return;
   const specimen_t *specimen = set->items.data[index];
   const size_t value = (size_t)strtoull(at + 2, NULL, 10);
   if (value >= specimen->values.count || specimen->values.data[value].dtype != dtype) return;
-  fill(&specimen->values.data[value], name, data, element_count, is_wild);
+  fill(&specimen->values.data[value], name, data, element_count, kind);
 }
 
 // ---- modules ----
@@ -107,7 +109,7 @@ byoc_value_t *specimen_add_value(byoc_function_t *function, const specimen_value
   void *data = NULL;
   byoc_constant_t *constant = byoc_constant_allocate(module, name, type, &data);
   if (constant == NULL) return NULL;
-  fill(value, name, data, (size_t)byoc_type_element_count(type), false);
+  fill(value, name, data, (size_t)byoc_type_element_count(type), SPECIMEN_FINITE);
   return byoc_function_constant(function, constant);
 }
 

@@ -73,9 +73,11 @@ byoc_status_t specimens_module(const specimens_t *set, size_t first, size_t coun
                                byoc_diag_t *diag, byoc_graph_module_t **out_module);
 // The number of the specimen that a value or node belongs to; -1 if its name is of another form.
 int64_t specimen_of_name(const char *name);
-// Fills memory for an input, named as in the module, with its values. `is_wild`: NaN and infinities are among floats.
+// What is among the floats of an input: numbers only, some NaN, or infinities and negative zero, too.
+typedef enum specimen_data_t { SPECIMEN_FINITE, SPECIMEN_NAN, SPECIMEN_WILD } specimen_data_t;
+// Fills memory for an input, named as in the module, with its values.
 void specimens_fill(const specimens_t *set, const char *name, byoc_dtype_t dtype, void *data, size_t element_count,
-                    bool is_wild);
+                    specimen_data_t kind);
 
 // ---- recipes: examples of operators (recipe.c) ----
 

@@ -23,7 +23,7 @@ typedef struct trial_t {
   byoc_target_list_t targets;  // one of the plugin's first, "c" last
   const byoc_target_t *target; // the plugin's
   specimens_t specimens;
-  bool is_wild; // NaN and infinities are among the inputs
+  specimen_data_t data; // what is among the inputs
 } trial_t;
 
 // Calls `body` for each target list that is to be checked. The trial has no specimens yet. `kinds`: NULL: those of

@@ -14,6 +14,7 @@
 #include "core/runtime/artifact/pool.h"
 #include "core/runtime/artifact/processors.h"
 #include "core/runtime/artifact/stack.h"
+#include "core/runtime/artifact/subnormals.h"
 #include "core/runtime/artifact/thread_text.h"
 #include "core/runtime/artifact/verify.h"
 
@@ -91,6 +92,39 @@ static void run_in_parts(void *self, byoc_parallel_body_t body, void *argument, 
 
 static int32_t is_ending(void *self) {
   return byoc_stop_status(&((byoc_model_context_t *)self)->stop) != BYOC_OK;
+}
+
+typedef struct flushed_t {
+  byoc_parallel_body_t body;
+  void *argument;
+} flushed_t;
+
+static void run_flushed(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const flushed_t *flushed = argument;
+  const uint64_t before = byoc_flush_enter();
+  flushed->body(flushed->argument, begin, end, worker);
+  byoc_flush_leave(before);
+}
+
+static void share_flushed(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  const byoc_model_context_t *context = self;
+  flushed_t flushed = {body, argument};
+  context->share(self, run_flushed, &flushed, count, grain);
+}
+
+static int32_t set_up_flushing(byoc_model_context_t *context, const byoc_context_options_t *options) {
+  if (options->flush_subnormals == 0) return BYOC_OK;
+  if (options->flush_subnormals != 1) {
+    return create_error(BYOC_INVALID_ARGUMENT, "flush_subnormals is %llu, and may be 0 or 1",
+                        (unsigned long long)options->flush_subnormals);
+  }
+  if (!BYOC_CAN_FLUSH) {
+    return create_error(BYOC_UNSUPPORTED, "this machine cannot treat subnormal numbers as zeros");
+  }
+  context->flushes = true;
+  context->share = context->shared.runtime.parallel_for;
+  context->shared.runtime.parallel_for = share_flushed;
+  return BYOC_OK;
 }
 
 static int32_t check_processor(const byoc_model_t *model, char *message, uint64_t size) {
@@ -364,6 +398,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   }
   status = place_constants(model, &known);
   if (status == BYOC_OK) status = set_up_runtime(context, &known);
+  if (status == BYOC_OK) status = set_up_flushing(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context, &known);
   if (status != BYOC_OK) goto cleanup;
   set_up_stop(context, &known);

@@ -34,7 +34,11 @@ typedef struct byoc_model_context_t {
   const byoc_run_options_t *with; // of run_with; NULL outside of that call
   byoc_buffer_t *placed;          // by output: the caller's memory in this run
   byoc_thread_pool_t user_pool;   // a copy; parallel_for is NULL if there is none
-  byoc_kept_t *kept;              // by libraries
+  bool flushes;                   // runs treat subnormal numbers as zeros
+  uint64_t float_mode;            // of the thread that runs, as it was before
+  // What shares loops among threads, where runtime.parallel_for only sets the threads' mode.
+  void (*share)(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+  byoc_kept_t *kept; // by libraries
   byoc_collectives_t collectives;
   char reason[512]; // of set_error; cut at 511
   char error[1024];

@@ -5,6 +5,7 @@
 
 #include "core/runtime/artifact/context.h"
 #include "core/runtime/artifact/pool.h"
+#include "core/runtime/artifact/subnormals.h"
 
 // ---- one run at a time ----
 
@@ -14,7 +15,9 @@ static bool is_in_arguments(const byoc_model_context_t *context) {
 
 // The run inside run_arguments leaves the context to that.
 static void leave(byoc_model_context_t *context) {
-  if (!is_in_arguments(context)) atomic_store_explicit(&context->used, false, memory_order_release);
+  if (is_in_arguments(context)) return;
+  if (context->flushes) byoc_flush_leave(context->float_mode);
+  atomic_store_explicit(&context->used, false, memory_order_release);
 }
 
 // Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
@@ -27,6 +30,7 @@ static int32_t enter(byoc_model_context_t *context) {
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
   if (context->shared.stop != NULL) byoc_stop_begin(&context->stop);
+  if (context->flushes) context->float_mode = byoc_flush_enter();
   const bool has_libraries = model->engine_count + model->setup_count > 0 || context->shared.devices != NULL;
   if (context->fork_generation == byoc_model_fork_generation() || !has_libraries) return BYOC_OK;
   (void)snprintf(context->error, sizeof(context->error),

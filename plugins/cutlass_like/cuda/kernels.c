@@ -118,20 +118,20 @@ int32_t byoc_cutlass_cuda_shared_bytes(const byoc_cutlass_kernel_t *kernel) {
   return tiles > sums ? tiles : sums;
 }
 
-// What an activation is called, and what it makes of x.
+// What an activation is called, and what it makes of x. NaN stays NaN, which fmaxf and fminf drop.
 static const struct {
   const char *name, *text;
 } activations[BYOC_CUTLASS_ACT_COUNT] = {
     [BYOC_CUTLASS_ACT_NONE] = {"plain", "x"},
-    [BYOC_CUTLASS_ACT_RELU] = {"relu", "fmaxf(x, 0.0f)"},
+    [BYOC_CUTLASS_ACT_RELU] = {"relu", "(x < 0.0f ? 0.0f : x)"},
     [BYOC_CUTLASS_ACT_LEAKY_RELU] = {"leaky", "(x > 0.0f ? x : x * P0)"},
-    [BYOC_CUTLASS_ACT_CLIP] = {"clip", "fminf(fmaxf(x, P0), P1)"},
+    [BYOC_CUTLASS_ACT_CLIP] = {"clip", "(x != x ? x : fminf(fmaxf(x, P0), P1))"},
     [BYOC_CUTLASS_ACT_SIGMOID] = {"sigmoid", "(1.0f / (1.0f + expf(-x)))"},
     [BYOC_CUTLASS_ACT_TANH] = {"tanh", "tanhf(x)"},
     [BYOC_CUTLASS_ACT_GELU] = {"gelu", "(0.5f * x * (1.0f + erff(x * 0.70710678118654752f)))"},
     [BYOC_CUTLASS_ACT_GELU_TANH] = {"gelu_tanh",
                                     "(0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x))))"},
-    [BYOC_CUTLASS_ACT_HARD_SIGMOID] = {"hard_sigmoid", "fminf(fmaxf(P0 * x + P1, 0.0f), 1.0f)"},
+    [BYOC_CUTLASS_ACT_HARD_SIGMOID] = {"hard_sigmoid", "(x != x ? x : fminf(fmaxf(P0 * x + P1, 0.0f), 1.0f))"},
     [BYOC_CUTLASS_ACT_HARD_SWISH] = {"hard_swish", "(x * fminf(fmaxf(x / 6.0f + 0.5f, 0.0f), 1.0f))"},
     [BYOC_CUTLASS_ACT_SILU] = {"silu", "(x / (1.0f + expf(-x)))"},
 };

@@ -296,31 +296,50 @@ static void touch_buffer(byoc_dnnl_function_t *function, int32_t version, int32_
   buffer->last_step = step;
 }
 
+// Appends the step with its arguments. On failure the caller keeps what it stands on.
+static int32_t append_step(byoc_dnnl_function_t *function, byoc_dnnl_step_t *step,
+                           const byoc_dnnl_argument_t *arguments, int32_t argument_count) {
+  step->argument_count = argument_count;
+  step->node = function->node;
+  step->arguments = malloc((size_t)argument_count * sizeof(*step->arguments));
+  step->exec_arguments = malloc((size_t)(argument_count + 1) * sizeof(*step->exec_arguments));
+  if (step->arguments == NULL || step->exec_arguments == NULL ||
+      !reserve((void **)&function->steps, function->step_count, &function->step_capacity, sizeof(*function->steps))) {
+    free(step->arguments);
+    free(step->exec_arguments);
+    return byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
+  }
+  memcpy(step->arguments, arguments, (size_t)argument_count * sizeof(*arguments));
+  for (int32_t i = 0; i < argument_count; ++i)
+    touch_buffer(function, arguments[i].version, (int32_t)function->step_count);
+  function->steps[function->step_count++] = *step;
+  return BYOC_OK;
+}
+
 int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t primitive_desc,
                            const byoc_dnnl_argument_t *arguments, int32_t argument_count) {
   const byoc_dnnl_api_t *api = function->api;
-  int32_t status = BYOC_OK;
-  byoc_dnnl_step_t step = {.primitive_desc = primitive_desc, .argument_count = argument_count, .node = function->node};
+  byoc_dnnl_step_t step = {.primitive_desc = primitive_desc};
   const dnnl_memory_desc_t *scratchpad = api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_scratchpad_md, 0);
   if (scratchpad != NULL) step.scratchpad_desc = *scratchpad;
-  step.arguments = malloc((size_t)argument_count * sizeof(*step.arguments));
-  step.exec_arguments = malloc((size_t)(argument_count + 1) * sizeof(*step.exec_arguments));
-  if (step.arguments == NULL || step.exec_arguments == NULL ||
-      !reserve((void **)&function->steps, function->step_count, &function->step_capacity, sizeof(*function->steps)))
-    status = byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
+  const int32_t status = append_step(function, &step, arguments, argument_count);
   if (status != BYOC_OK) {
     (void)api->dnnl_primitive_desc_destroy(primitive_desc);
-    free(step.arguments);
-    free(step.exec_arguments);
     return status;
   }
-  memcpy(step.arguments, arguments, (size_t)argument_count * sizeof(*arguments));
-  for (int32_t i = 0; i < argument_count; ++i)
-    touch_buffer(function, arguments[i].version, (int32_t)function->step_count);
   uint64_t scratchpad_size = api->dnnl_memory_desc_get_size(&step.scratchpad_desc);
   if (scratchpad_size > function->scratchpad_size_bytes) function->scratchpad_size_bytes = scratchpad_size;
-  function->steps[function->step_count++] = step;
   return BYOC_OK;
+}
+
+int32_t byoc_dnnl_add_plain_step(byoc_dnnl_function_t *function, const byoc_dnnl_plain_t *plain,
+                                 const byoc_dnnl_argument_t *arguments, int32_t argument_count) {
+  byoc_dnnl_step_t step = {.plain = malloc(sizeof(*step.plain))};
+  if (step.plain == NULL) return byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
+  *step.plain = *plain;
+  const int32_t status = append_step(function, &step, arguments, argument_count);
+  if (status != BYOC_OK) free(step.plain);
+  return status;
 }
 
 int32_t byoc_dnnl_add_reorder(byoc_dnnl_function_t *function, int32_t from_version, int32_t to_version) {

@@ -72,6 +72,9 @@ int byoc_dnnl_can_overwrite(const byoc_dnnl_function_t *function, int32_t value,
 int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t primitive_desc,
                            const byoc_dnnl_argument_t *arguments, int32_t argument_count);
 int32_t byoc_dnnl_add_reorder(byoc_dnnl_function_t *function, int32_t from_version, int32_t to_version);
+// The same for plain loops: from x, and z if there are three arguments, to the second one.
+int32_t byoc_dnnl_add_plain_step(byoc_dnnl_function_t *function, const byoc_dnnl_plain_t *plain,
+                                 const byoc_dnnl_argument_t *arguments, int32_t argument_count);
 // Attributes that every primitive gets: the scratchpad is the instance's.
 int32_t byoc_dnnl_create_attributes(byoc_dnnl_function_t *function, dnnl_primitive_attr_t *out_attributes);
 
@@ -100,6 +103,17 @@ int32_t byoc_dnnl_finish_node(byoc_dnnl_function_t *function, const byoc_dnnl_no
 // Defines the node's output as `version`, after its post-ops from `first` on.
 int32_t byoc_dnnl_apply_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, uint32_t first,
                                  int32_t version);
+
+// --- Careful functions (plain_step.c) --------------------------------------------------------------------------------
+
+// Whether the current function has to compute it by plain loops; notes that it may lose a NaN if it does not.
+int byoc_dnnl_is_plain(byoc_dnnl_function_t *function, dnnl_alg_kind_t algorithm, float alpha);
+// The node as a step of plain loops, and its post-ops. Dimensions are filled in, but those of a reduction's result.
+int32_t byoc_dnnl_build_plain(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                              const byoc_dnnl_plain_t *plain);
+// Applies a post-op to *version, in place or in another one.
+int32_t byoc_dnnl_plain_post_op(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                                const byoc_dnnl_post_op_t *post_op, int32_t *version);
 
 // --- Operators (operators.def)
 // ----------------------------------------------------------------------------------------

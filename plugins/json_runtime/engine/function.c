@@ -83,13 +83,14 @@ static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t
 }
 
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
-                                 const byoc_engine_function_t *description, byoc_dnnl_graph_t *graph,
+                                 const byoc_engine_function_t *description, int is_careful, byoc_dnnl_graph_t *graph,
                                  byoc_dnnl_weights_t *weights, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error) {
   memset(out_function, 0, sizeof(*out_function));
   out_function->api = api;
   out_function->engine = engine;
   out_function->description = description;
+  out_function->is_careful = is_careful;
   out_function->error = error;
   out_function->node = -1;
   out_function->reserve_count = byoc_dnnl_reserve_count();
@@ -161,8 +162,19 @@ static int32_t bind_step(byoc_dnnl_function_t *function, byoc_dnnl_step_t *step,
   return BYOC_OK;
 }
 
+static int32_t execute_plain(const byoc_dnnl_function_t *function, const byoc_dnnl_step_t *step,
+                             byoc_dnnl_error_t *error) {
+  void *data[3] = {NULL, NULL, NULL};
+  for (int32_t i = 0; i < step->argument_count; ++i)
+    if (function->api->dnnl_memory_get_data_handle(step->exec_arguments[i].memory, &data[i]) != dnnl_success)
+      return byoc_dnnl_fail(error, BYOC_INTERNAL, "%s: oneDNN has no address of a tensor", function->graph.symbol);
+  byoc_dnnl_plain_run(step->plain, data[0], data[2], data[1]);
+  return BYOC_OK;
+}
+
 static int32_t execute(const byoc_dnnl_function_t *function, const byoc_dnnl_step_t *step, dnnl_stream_t stream,
                        byoc_dnnl_error_t *error) {
+  if (step->plain != NULL) return execute_plain(function, step, error);
   dnnl_status_t status =
       function->api->dnnl_primitive_execute(step->primitive, stream, step->argument_count, step->exec_arguments);
   if (status == dnnl_success) return BYOC_OK;
@@ -217,7 +229,8 @@ static uint64_t now_ns(void) {
 }
 
 int32_t byoc_dnnl_function_run(byoc_dnnl_function_t *function, dnnl_stream_t stream, const byoc_call_t *call,
-                               byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error) {
+                               byoc_dnnl_watch_t *watch, byoc_engine_profile_sink_t sink, void *argument,
+                               byoc_dnnl_error_t *error) {
   const byoc_dnnl_api_t *api = function->api;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_graph_check_call(&function->graph, call, error));
   for (uint32_t i = 0; i < function->binding_count; ++i) {
@@ -235,6 +248,7 @@ int32_t byoc_dnnl_function_run(byoc_dnnl_function_t *function, dnnl_stream_t str
     uint64_t begin = sink != NULL ? now_ns() : 0;
     int32_t status = execute(function, step, stream, error);
     if (status != BYOC_OK) return status;
+    if (watch != NULL && watch->each_step) byoc_dnnl_watch_step(api, watch);
     // Reorders count for the node that asked for them.
     if (sink != NULL) sink(argument, function->graph.nodes[step->node].name, now_ns() - begin);
   }
@@ -250,6 +264,7 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function) {
     if (step->scratchpad != NULL) (void)api->dnnl_memory_destroy(step->scratchpad);
     free(step->arguments);
     free(step->exec_arguments);
+    free(step->plain);
   }
   for (uint32_t i = 0; i < function->version_count; ++i)
     if (function->versions[i].memory != NULL) (void)api->dnnl_memory_destroy(function->versions[i].memory);

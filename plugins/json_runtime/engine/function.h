@@ -11,6 +11,8 @@
 
 #include "graph.h"
 #include "library.h"
+#include "plain.h"
+#include "watch.h"
 #include "weights.h"
 
 enum {
@@ -55,6 +57,7 @@ typedef struct byoc_dnnl_step_t {
   int32_t is_setup; // runs once, at creation
   dnnl_memory_desc_t scratchpad_desc;
   dnnl_memory_t scratchpad;
+  byoc_dnnl_plain_t *plain; // in the place of a primitive; arguments as byoc_dnnl_add_plain_step has them
 } byoc_dnnl_step_t;
 
 // A memory object on one of the caller's tensors.
@@ -70,6 +73,8 @@ typedef struct byoc_dnnl_function_t {
   byoc_dnnl_error_t *error; // while building
   uint64_t reserve_count;   // when building began
   const byoc_engine_function_t *description;
+  int is_careful;   // keeps NaN throughout
+  int may_lose_nan; // has a primitive that does not
   byoc_dnnl_graph_t graph;
   int32_t *value_versions; // first version of each value, or -1
   int32_t node;            // being built
@@ -91,7 +96,7 @@ typedef struct byoc_dnnl_function_t {
 // Describes the primitives, which primitives.h creates. Takes over the graph, all of whose sizes are known; `weights`
 // has to outlive the function. Call deinit after a failure too.
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
-                                 const byoc_engine_function_t *description, byoc_dnnl_graph_t *graph,
+                                 const byoc_engine_function_t *description, int is_careful, byoc_dnnl_graph_t *graph,
                                  byoc_dnnl_weights_t *weights, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error);
 
@@ -104,9 +109,10 @@ int32_t byoc_dnnl_function_finish(byoc_dnnl_function_t *function, uint8_t *arena
 int32_t byoc_dnnl_function_move(byoc_dnnl_function_t *function, uint8_t *arena, uint8_t *scratchpad,
                                 byoc_dnnl_error_t *error);
 
-// One call; `sink` may be NULL. Allocates nothing.
+// One call; `sink` may be NULL, and `watch`, which collects whether a NaN may be lost. Allocates nothing.
 int32_t byoc_dnnl_function_run(byoc_dnnl_function_t *function, dnnl_stream_t stream, const byoc_call_t *call,
-                               byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error);
+                               byoc_dnnl_watch_t *watch, byoc_engine_profile_sink_t sink, void *argument,
+                               byoc_dnnl_error_t *error);
 
 void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function);
 

@@ -63,7 +63,7 @@ static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine
     instance->function_count = i + 1; // also a half-built function is cleaned up
     status = byoc_dnnl_variants_init(&init->functions[i], variants, error);
     if (status == BYOC_OK && variants->open_count == 0)
-      status = byoc_dnnl_variants_add(variants, instance->api, instance->engine, &ready[count++], error);
+      status = byoc_dnnl_variants_add(variants, 0, instance->api, instance->engine, &ready[count++], error);
   }
   if (status == BYOC_OK) status = finish_functions(instance, ready, count, error);
   free(ready);
@@ -78,12 +78,12 @@ static void empty_cache(const byoc_dnnl_api_t *api) {
 }
 
 // The variant for variants->sizes, made if there is none.
-static int32_t find_variant(byoc_dnnl_instance_t *instance, byoc_dnnl_variants_t *variants,
+static int32_t find_variant(byoc_dnnl_instance_t *instance, byoc_dnnl_variants_t *variants, int is_careful,
                             byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error) {
-  *out_function = byoc_dnnl_variants_find(variants);
+  *out_function = byoc_dnnl_variants_find(variants, is_careful);
   if (*out_function != NULL) return BYOC_OK;
   const uint64_t reserve_count = byoc_dnnl_reserve_count();
-  int32_t status = byoc_dnnl_variants_add(variants, instance->api, instance->engine, out_function, error);
+  int32_t status = byoc_dnnl_variants_add(variants, is_careful, instance->api, instance->engine, out_function, error);
   if (status == BYOC_OK) {
     status = finish_functions(instance, out_function, 1, error);
     if (status != BYOC_OK) byoc_dnnl_variants_drop_newest(variants);
@@ -146,19 +146,37 @@ void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
   free(instance);
 }
 
+// `*out_may_have_lost`: a NaN, which a careful variant keeps (watch.h).
+static int32_t run_variant(byoc_dnnl_instance_t *instance, byoc_dnnl_variants_t *variants, int is_careful,
+                           int *out_may_have_lost, const byoc_call_t *call, byoc_engine_profile_sink_t sink,
+                           void *argument, byoc_dnnl_error_t *error) {
+  byoc_dnnl_function_t *function = NULL;
+  byoc_dnnl_watch_t watch;
+  *out_may_have_lost = 0;
+  int32_t status = find_variant(instance, variants, is_careful, &function, error);
+  if (status == BYOC_OK) status = byoc_dnnl_function_move(function, instance->arena, instance->scratchpad, error);
+  if (status != BYOC_OK) return status;
+  if (!function->may_lose_nan && !is_careful)
+    return byoc_dnnl_function_run(function, instance->stream, call, NULL, sink, argument, error);
+  byoc_dnnl_watch_begin(instance->thread_count, &watch);
+  status = byoc_dnnl_function_run(function, instance->stream, call, &watch, sink, argument, error);
+  *out_may_have_lost = byoc_dnnl_watch_end(&watch);
+  return status;
+}
+
 int32_t byoc_dnnl_instance_run(byoc_dnnl_instance_t *instance, uint32_t function_index, const byoc_call_t *call,
                                byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error) {
   if (function_index >= instance->function_count)
     return byoc_dnnl_fail(error, BYOC_INVALID_ARGUMENT, "the dnnl engine has no function %u", function_index);
   byoc_dnnl_variants_t *variants = &instance->functions[function_index];
-  byoc_dnnl_function_t *function = NULL;
   int32_t status = BYOC_OK;
   if (variants->open_count > 0) status = byoc_dnnl_open_sizes_of_call(&variants->graph, call, variants->sizes, error);
   if (status != BYOC_OK) return status;
   int32_t before = enter_threads(instance);
-  status = find_variant(instance, variants, &function, error);
-  if (status == BYOC_OK) status = byoc_dnnl_function_move(function, instance->arena, instance->scratchpad, error);
-  if (status == BYOC_OK) status = byoc_dnnl_function_run(function, instance->stream, call, sink, argument, error);
+  int may_have_lost = 0;
+  status = run_variant(instance, variants, 0, &may_have_lost, call, sink, argument, error);
+  if (status == BYOC_OK && may_have_lost)
+    status = run_variant(instance, variants, 1, &may_have_lost, call, sink, argument, error);
   leave_threads(instance, before);
   return status;
 }
@@ -169,7 +187,7 @@ int32_t byoc_dnnl_instance_prepare(byoc_dnnl_instance_t *instance, uint32_t func
   byoc_dnnl_function_t *function = NULL;
   memcpy(variants->sizes, sizes, variants->open_count * sizeof(*sizes));
   int32_t before = enter_threads(instance);
-  int32_t status = find_variant(instance, variants, &function, error);
+  int32_t status = find_variant(instance, variants, 0, &function, error);
   leave_threads(instance, before);
   return status;
 }

@@ -36,6 +36,8 @@ static int32_t fill_table(void *handle, byoc_dnnl_api_t *api, byoc_dnnl_error_t 
     missing = "omp_set_num_threads (of the OpenMP runtime)";
   if (missing == NULL && !resolve(handle, "omp_get_max_threads", &api->omp_get_max_threads))
     missing = "omp_get_max_threads (of the OpenMP runtime)";
+  if (missing == NULL && !resolve(handle, "GOMP_parallel", &api->GOMP_parallel))
+    missing = "GOMP_parallel (of the OpenMP runtime)";
   if (missing != NULL)
     return byoc_dnnl_fail(error, BYOC_UNSUPPORTED,
                           "the loaded " BYOC_DNNL_SONAME " lacks %s; oneDNN 2.6 with its OpenMP runtime is needed",

@@ -23,6 +23,7 @@ typedef struct byoc_dnnl_api_t {
   // Of the OpenMP runtime that oneDNN is linked to; the thread count is a variable of the calling thread.
   void (*omp_set_num_threads)(int count);
   int (*omp_get_max_threads)(void);
+  void (*GOMP_parallel)(void (*body)(void *), void *argument, unsigned threads, unsigned flags);
   // Ends the worker threads that belong to the calling thread; NULL where the runtime is older than OpenMP 5.0.
   int (*omp_pause_resource_all)(int kind);
 } byoc_dnnl_api_t;

@@ -121,6 +121,14 @@ int32_t byoc_dnnl_build_pooling(byoc_dnnl_function_t *function, const byoc_dnnl_
                                                                      : dnnl_alg_kind_undef;
   if (algorithm == dnnl_alg_kind_undef)
     return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its algorithm is unknown");
+  if (byoc_dnnl_is_plain(function, algorithm, 0.0f)) {
+    byoc_dnnl_plain_t plain = {BYOC_DNNL_PLAIN_POOLING, algorithm};
+    memcpy(plain.kernel, window.kernel, sizeof(plain.kernel));
+    memcpy(plain.strides, window.strides, sizeof(plain.strides));
+    memcpy(plain.pads, window.pads_begin, sizeof(plain.pads));
+    for (int32_t i = 0; i < window.rank; ++i) plain.dilations[i] = window.dilations[i] + 1;
+    return byoc_dnnl_build_plain(function, node, &plain);
+  }
   byoc_dnnl_argument_t argument = {DNNL_ARG_SRC, -1};
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[0], &argument.version));
   dnnl_memory_desc_t output_desc;

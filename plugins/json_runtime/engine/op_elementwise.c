@@ -22,15 +22,18 @@ int32_t byoc_dnnl_build_eltwise(byoc_dnnl_function_t *function, const byoc_dnnl_
   dnnl_alg_kind_t algorithm = byoc_dnnl_algorithm("eltwise", byoc_dnnl_node_string(node, "algorithm", ""));
   if (algorithm == dnnl_alg_kind_undef)
     return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its algorithm is unknown");
+  const float alpha = byoc_dnnl_node_float(node, "alpha", 0.0f), beta = byoc_dnnl_node_float(node, "beta", 0.0f);
+  if (byoc_dnnl_is_plain(function, algorithm, alpha))
+    return byoc_dnnl_build_plain(
+        function, node, &(byoc_dnnl_plain_t){BYOC_DNNL_PLAIN_ELTWISE, algorithm, .alpha = alpha, .beta = beta});
   byoc_dnnl_argument_t argument = {DNNL_ARG_SRC, -1};
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[0], &argument.version));
   dnnl_eltwise_desc_t op_desc;
-  BYOC_DNNL_RETURN_IF_ERROR(
-      byoc_dnnl_check(function,
-                      function->api->dnnl_eltwise_forward_desc_init(
-                          &op_desc, dnnl_forward_inference, algorithm, byoc_dnnl_desc(function, argument.version),
-                          byoc_dnnl_node_float(node, "alpha", 0.0f), byoc_dnnl_node_float(node, "beta", 0.0f)),
-                      "describe the function"));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
+      function,
+      function->api->dnnl_eltwise_forward_desc_init(&op_desc, dnnl_forward_inference, algorithm,
+                                                    byoc_dnnl_desc(function, argument.version), alpha, beta),
+      "describe the function"));
   byoc_dnnl_fusion_t fusion;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, &fusion));
   return byoc_dnnl_finish_node(function, node, &fusion, &argument, 1,
@@ -51,6 +54,8 @@ int32_t byoc_dnnl_build_binary(byoc_dnnl_function_t *function, const byoc_dnnl_n
     return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its algorithm is unknown");
   if (node->input_count != 2 || node->inputs[1] < 0 || !has_dims_of(&graph->values[node->inputs[0]], output))
     return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its operands do not match");
+  if (byoc_dnnl_is_plain(function, algorithm, 0.0f))
+    return byoc_dnnl_build_plain(function, node, &(byoc_dnnl_plain_t){BYOC_DNNL_PLAIN_BINARY, algorithm});
   byoc_dnnl_argument_t arguments[2] = {{DNNL_ARG_SRC_0, -1}, {DNNL_ARG_SRC_1, -1}};
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[0], &arguments[0].version));
   dnnl_memory_desc_t desc = *byoc_dnnl_desc(function, arguments[0].version);
@@ -114,6 +119,11 @@ int32_t byoc_dnnl_build_reduction(byoc_dnnl_function_t *function, const byoc_dnn
     json_int_t axis = json_integer_value(json_array_get(axes, i));
     if (axis < 0 || axis >= input->rank) return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its axes are wrong");
     dims[axis] = 1;
+  }
+  if (byoc_dnnl_is_plain(function, algorithm, 0.0f)) {
+    byoc_dnnl_plain_t plain = {BYOC_DNNL_PLAIN_REDUCTION, algorithm};
+    memcpy(plain.y, dims, sizeof(plain.y));
+    return byoc_dnnl_build_plain(function, node, &plain);
   }
   byoc_dnnl_argument_t argument = {DNNL_ARG_SRC, -1};
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[0], &argument.version));

@@ -9,16 +9,18 @@ int32_t byoc_dnnl_build_softmax(byoc_dnnl_function_t *function, const byoc_dnnl_
   const byoc_dnnl_value_t *output = &function->graph.values[node->output];
   int64_t axis = byoc_dnnl_node_int(node, "axis", output->rank - 1);
   if (axis < 0 || axis >= output->rank) return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its axis is wrong");
+  const dnnl_alg_kind_t algorithm = byoc_dnnl_node_int(node, "log", 0) != 0 ? dnnl_softmax_log : dnnl_softmax_accurate;
+  if (byoc_dnnl_is_plain(function, algorithm, 0.0f))
+    return byoc_dnnl_build_plain(function, node,
+                                 &(byoc_dnnl_plain_t){BYOC_DNNL_PLAIN_SOFTMAX, algorithm, .axis = (int32_t)axis});
   byoc_dnnl_argument_t argument = {DNNL_ARG_SRC, -1};
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_plain(function, node->inputs[0], &argument.version));
   dnnl_memory_desc_t desc = *byoc_dnnl_desc(function, argument.version);
   dnnl_softmax_v2_desc_t op_desc;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-      function,
-      function->api->dnnl_softmax_v2_forward_desc_init(
-          &op_desc, dnnl_forward_inference,
-          byoc_dnnl_node_int(node, "log", 0) != 0 ? dnnl_softmax_log : dnnl_softmax_accurate, &desc, &desc, (int)axis),
-      "describe the softmax"));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function,
+                                            function->api->dnnl_softmax_v2_forward_desc_init(
+                                                &op_desc, dnnl_forward_inference, algorithm, &desc, &desc, (int)axis),
+                                            "describe the softmax"));
   byoc_dnnl_fusion_t fusion;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, &fusion));
   return byoc_dnnl_finish_node(function, node, &fusion, &argument, 1, -1);

@@ -16,6 +16,8 @@ extern const uint64_t byoc_embed_dnnl_reserve_size, byoc_embed_dnnl_threads_size
 // Under the loader's lock; read by others once the library of functions is ready.
 static __typeof__(byoc_reserve_protect) *protect;
 static __typeof__(byoc_reserve_count) *count;
+static __typeof__(byoc_reserve_sees_loops) *sees_loops;
+static __typeof__(byoc_reserve_take_invalid) *take_invalid;
 
 int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error) {
   if (protect != NULL) return BYOC_OK;
@@ -29,13 +31,17 @@ int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error) {
   if (status != BYOC_OK) return status;
   // ISO C has no conversion from an object pointer to a function pointer; POSIX guarantees that the bytes are the same.
   void *symbols[] = {dlsym(handle, "byoc_reserve_open"), dlsym(handle, "byoc_reserve_protect"),
-                     dlsym(handle, "byoc_reserve_count")};
-  if (symbols[0] == NULL || symbols[1] == NULL || symbols[2] == NULL)
-    return byoc_dnnl_fail(error, BYOC_VERSION, "the loaded %s lacks a function of byoc", blob.name);
+                     dlsym(handle, "byoc_reserve_count"), dlsym(handle, "byoc_reserve_take_invalid"),
+                     dlsym(handle, "byoc_reserve_sees_loops")};
+  for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); ++i)
+    if (symbols[i] == NULL)
+      return byoc_dnnl_fail(error, BYOC_VERSION, "the loaded %s lacks a function of byoc", blob.name);
   __typeof__(byoc_reserve_open) *open = NULL;
   memcpy(&open, &symbols[0], sizeof(open));
   if (!open()) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the reserve of oneDNN");
   memcpy(&count, &symbols[2], sizeof(count));
+  memcpy(&take_invalid, &symbols[3], sizeof(take_invalid));
+  memcpy(&sees_loops, &symbols[4], sizeof(sees_loops));
   memcpy(&protect, &symbols[1], sizeof(protect));
   return BYOC_OK;
 }
@@ -63,4 +69,12 @@ int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, by
 
 uint64_t byoc_dnnl_reserve_count(void) {
   return count != NULL ? count() : 0;
+}
+
+int byoc_dnnl_reserve_sees_loops(void) {
+  return sees_loops != NULL && sees_loops();
+}
+
+int byoc_dnnl_reserve_take_invalid(void) {
+  return take_invalid != NULL && take_invalid();
 }

@@ -18,4 +18,9 @@ int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, by
 // made meanwhile lies in the reserve, and is to be given back soon.
 uint64_t byoc_dnnl_reserve_count(void);
 
+// Whether the reserve's library sees the flags of all threads that oneDNN computes on.
+int byoc_dnnl_reserve_sees_loops(void);
+// Whether a loop that this thread began raised the flag of invalid operations since this was asked last.
+int byoc_dnnl_reserve_take_invalid(void);
+
 #endif // BYOC_DNNL_OUT_OF_MEMORY_H_

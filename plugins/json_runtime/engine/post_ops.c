@@ -142,11 +142,25 @@ cleanup:
   return status;
 }
 
+int byoc_dnnl_is_plain(byoc_dnnl_function_t *function, dnnl_alg_kind_t algorithm, float alpha) {
+  if (!byoc_dnnl_loses_nan(algorithm, alpha)) return 0;
+  if (!function->is_careful) function->may_lose_nan = 1;
+  return function->is_careful;
+}
+
+// A careful function fuses none that may lose a NaN, nor what follows it.
+static uint32_t fusable_count(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
+  for (uint32_t i = 0; i < node->post_op_count; ++i)
+    if (byoc_dnnl_is_plain(function, node->post_ops[i].algorithm, node->post_ops[i].alpha)) return i;
+  return node->post_op_count;
+}
+
 int32_t byoc_dnnl_fuse(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, const void *op_desc,
                        int32_t result_rank, const dnnl_dims_t result_dims, float scale,
                        byoc_dnnl_fusion_t *out_fusion) {
   memset(out_fusion, 0, sizeof(*out_fusion));
-  uint32_t most = node->post_op_count < BYOC_DNNL_FUSED_LIMIT ? node->post_op_count : BYOC_DNNL_FUSED_LIMIT;
+  uint32_t most = fusable_count(function, node);
+  if (most > BYOC_DNNL_FUSED_LIMIT) most = BYOC_DNNL_FUSED_LIMIT;
   // Optimised kernels first, with as many post-ops as they take; then whatever there is.
   for (int accept_reference = 0; accept_reference < 2; ++accept_reference) {
     for (uint32_t left = most + 1; left-- > 0;) {
@@ -267,8 +281,11 @@ int32_t byoc_dnnl_apply_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl
   int32_t status = byoc_dnnl_create_attributes(function, &attributes);
   for (uint32_t i = first; status == BYOC_OK && i < node->post_op_count; ++i) {
     const byoc_dnnl_post_op_t *post_op = &node->post_ops[i];
-    status = post_op->kind == BYOC_DNNL_POST_ELTWISE ? apply_eltwise(function, post_op, attributes, version)
-                                                     : apply_binary(function, node, post_op, attributes, version);
+    if (byoc_dnnl_is_plain(function, post_op->algorithm, post_op->alpha))
+      status = byoc_dnnl_plain_post_op(function, node, post_op, &version);
+    else
+      status = post_op->kind == BYOC_DNNL_POST_ELTWISE ? apply_eltwise(function, post_op, attributes, version)
+                                                       : apply_binary(function, node, post_op, attributes, version);
   }
   if (attributes != NULL) (void)function->api->dnnl_primitive_attr_destroy(attributes);
   if (status == BYOC_OK) byoc_dnnl_define(function, node->output, version);

@@ -39,6 +39,7 @@ static void create_primitives(work_t *work) {
   for (;;) {
     byoc_dnnl_step_t *step = step_at(work, atomic_fetch_add(&work->next, 1));
     if (step == NULL) return;
+    if (step->plain != NULL) continue;
     // What is made has to fit into the reserve once memory has run out.
     if (byoc_dnnl_reserve_count() != work->functions[0]->reserve_count) {
       step->created = dnnl_out_of_memory;
@@ -70,6 +71,7 @@ int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_functi
   for (uint32_t i = 0; i < function_count; ++i) {
     for (uint32_t k = 0; k < functions[i]->step_count; ++k) {
       byoc_dnnl_step_t *step = &functions[i]->steps[k];
+      if (step->plain != NULL) continue;
       (void)api->dnnl_primitive_desc_destroy(step->primitive_desc);
       step->primitive_desc = NULL;
       if (step->created == dnnl_success || status != BYOC_OK) continue;

@@ -37,9 +37,10 @@ void byoc_dnnl_variants_deinit(byoc_dnnl_variants_t *variants) {
   memset(variants, 0, sizeof(*variants));
 }
 
-byoc_dnnl_function_t *byoc_dnnl_variants_find(byoc_dnnl_variants_t *variants) {
+byoc_dnnl_function_t *byoc_dnnl_variants_find(byoc_dnnl_variants_t *variants, int is_careful) {
   for (uint32_t i = 0; i < variants->count; ++i) {
     byoc_dnnl_variant_t *variant = variants->items[i];
+    if (variant->is_careful != is_careful) continue;
     if (memcmp(variant->sizes, variants->sizes, variants->open_count * sizeof(*variant->sizes)) != 0) continue;
     variant->used_at = ++variants->time;
     return &variant->function;
@@ -47,10 +48,15 @@ byoc_dnnl_function_t *byoc_dnnl_variants_find(byoc_dnnl_variants_t *variants) {
   return NULL;
 }
 
-static void drop_oldest(byoc_dnnl_variants_t *variants) {
+// Makes room for another one: of the careful ones, or of the others.
+static void drop_oldest(byoc_dnnl_variants_t *variants, int is_careful) {
   uint32_t oldest = 0;
-  for (uint32_t i = 1; i < variants->count; ++i)
-    if (variants->items[i]->used_at < variants->items[oldest]->used_at) oldest = i;
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < variants->count; ++i) {
+    if (variants->items[i]->is_careful != is_careful) continue;
+    if (count++ == 0 || variants->items[i]->used_at < variants->items[oldest]->used_at) oldest = i;
+  }
+  if (count < variants->limit) return;
   destroy_variant(variants->items[oldest]);
   variants->items[oldest] = variants->items[--variants->count];
 }
@@ -59,8 +65,10 @@ void byoc_dnnl_variants_drop_newest(byoc_dnnl_variants_t *variants) {
   destroy_variant(variants->items[--variants->count]);
 }
 
-// The graph with all sizes known: a copy of its own where there may be further ones.
+// The graph with all sizes known. The first variant of constant sizes takes the one that was read.
 static int32_t resolve(byoc_dnnl_variants_t *variants, byoc_dnnl_graph_t *out_graph, byoc_dnnl_error_t *error) {
+  if (variants->open_count == 0 && variants->graph.root == NULL)
+    return byoc_dnnl_graph_init(variants->description, out_graph, error);
   if (variants->open_count == 0) {
     *out_graph = variants->graph;
     memset(&variants->graph, 0, sizeof(variants->graph));
@@ -78,22 +86,23 @@ static int32_t resolve(byoc_dnnl_variants_t *variants, byoc_dnnl_graph_t *out_gr
   return status;
 }
 
-int32_t byoc_dnnl_variants_add(byoc_dnnl_variants_t *variants, const byoc_dnnl_api_t *api, dnnl_engine_t engine,
-                               byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error) {
+int32_t byoc_dnnl_variants_add(byoc_dnnl_variants_t *variants, int is_careful, const byoc_dnnl_api_t *api,
+                               dnnl_engine_t engine, byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error) {
   *out_function = NULL;
-  if (variants->count == variants->limit) drop_oldest(variants);
+  drop_oldest(variants, is_careful);
   byoc_dnnl_variant_t **items = realloc(variants->items, ((size_t)variants->count + 1) * sizeof(*items));
   if (items == NULL) return out_of_memory(variants, error);
   variants->items = items;
   byoc_dnnl_variant_t *variant = calloc(1, sizeof(*variant));
   if (variant == NULL) return out_of_memory(variants, error);
   byoc_dnnl_graph_t graph;
+  variant->is_careful = is_careful;
   variant->used_at = ++variants->time;
   variant->sizes = malloc((variants->open_count + 1) * sizeof(*variant->sizes));
   int32_t status = variant->sizes != NULL ? resolve(variants, &graph, error) : out_of_memory(variants, error);
   if (status == BYOC_OK) {
     memcpy(variant->sizes, variants->sizes, variants->open_count * sizeof(*variant->sizes));
-    status = byoc_dnnl_function_build(api, engine, variants->description, &graph, &variants->weights,
+    status = byoc_dnnl_function_build(api, engine, variants->description, is_careful, &graph, &variants->weights,
                                       &variant->function, error);
   }
   if (status != BYOC_OK) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pages.h"
+#include "parallel.h"
 #include "relro.h"
 #include "reserve.h"
 
@@ -164,11 +165,22 @@ static const redirected_t redirected[] = {
 #if defined(__x86_64__)
     {"__tls_get_addr", (function_t)spare_tls_get_addr, TAKE},
 #endif
+    {"GOMP_parallel", (function_t)byoc_dnnl_parallel_watched, TAKE},
 };
+
+// What stands in the place of a loop calls the loop of the library that oneDNN stands on.
+static void find_parallel(void *handle) {
+  void *symbol = dlsym(handle, "GOMP_parallel");
+  if (symbol == NULL || byoc_dnnl_parallel_is_watched()) return;
+  byoc_dnnl_parallel_t *function = NULL;
+  memcpy(&function, &symbol, sizeof(function)); // ISO C has no such conversion; POSIX says that the bytes are the same
+  byoc_dnnl_parallel_watch(function);
+}
 
 static const redirected_t *find_redirected(const char *name) {
   for (size_t i = 0; i < sizeof(redirected) / sizeof(redirected[0]); ++i)
-    if (strcmp(redirected[i].name, name) == 0) return &redirected[i];
+    if (strcmp(redirected[i].name, name) == 0)
+      return strcmp(name, "GOMP_parallel") != 0 || byoc_dnnl_parallel_is_watched() ? &redirected[i] : NULL;
   return NULL;
 }
 
@@ -253,6 +265,8 @@ static int match(struct dl_phdr_info *info, size_t size_bytes, void *argument) {
 
 // ---- what is seen outside ----
 
+static atomic_int sees_loops; // those of oneDNN
+
 int32_t byoc_reserve_open(void) {
   return byoc_dnnl_pages_map();
 }
@@ -263,9 +277,21 @@ int32_t byoc_reserve_protect(void *handle, int32_t is_new) {
   search_t search = {.base = map->l_addr};
   (void)dl_iterate_phdr(match, &search);
   if (!search.is_found) return 0;
-  return redirect(handle, map, &search.info, is_new);
+  const int is_onednn = dlsym(handle, "dnnl_version") != NULL;
+  if (is_onednn) find_parallel(handle);
+  if (!redirect(handle, map, &search.info, is_new)) return 0;
+  if (is_onednn) atomic_store(&sees_loops, byoc_dnnl_parallel_is_watched());
+  return 1;
 }
 
 uint64_t byoc_reserve_count(void) {
   return byoc_dnnl_pages_count_taken();
+}
+
+int32_t byoc_reserve_sees_loops(void) {
+  return atomic_load(&sees_loops);
+}
+
+int32_t byoc_reserve_take_invalid(void) {
+  return byoc_dnnl_parallel_take_raised();
 }

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 // The number changes with the functions below.
-#define BYOC_DNNL_RESERVE_SONAME "libbyoc_dnnl_reserve.so.1"
+#define BYOC_DNNL_RESERVE_SONAME "libbyoc_dnnl_reserve.so.2"
 // Beside it (thread_variables.c).
 #define BYOC_DNNL_THREADS_SONAME "libbyoc_dnnl_threads.so.1"
 
@@ -35,5 +35,11 @@ BYOC_RESERVE_EXPORT int32_t byoc_reserve_protect(void *handle, int32_t is_new);
 
 // How many allocations of this process the reserve has served.
 BYOC_RESERVE_EXPORT uint64_t byoc_reserve_count(void);
+
+// The same change lets this library see OpenMP's loops of oneDNN (parallel.h), if that is built with gcc's: whether it
+// does, and whether a loop that this thread began raised the flag of invalid operations since this was asked last, in
+// whichever of its threads.
+BYOC_RESERVE_EXPORT int32_t byoc_reserve_sees_loops(void);
+BYOC_RESERVE_EXPORT int32_t byoc_reserve_take_invalid(void);
 
 #endif // BYOC_DNNL_RESERVE_H_

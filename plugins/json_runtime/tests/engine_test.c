@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS, strdup
 // The engine against plain loops: one case per operator and per fusion, then many instances in many threads.
 #include <errno.h>
+#include <fenv.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -147,7 +148,7 @@ static int fixture_matches(const fixture_t *fixture) {
   for (uint32_t i = 0; i < fixture->output_count; ++i) {
     for (int64_t j = 0; j < fixture->output_counts[i]; ++j) {
       float got = fixture->outputs[i][j], expected = fixture->expected[i][j];
-      if (fabsf(got - expected) <= 1e-4f + 1e-3f * fabsf(expected)) continue;
+      if (isnan(expected) ? isnan(got) : fabsf(got - expected) <= 1e-4f + 1e-3f * fabsf(expected)) continue;
       fprintf(stderr, "output %u, element %lld: %g, expected %g\n%s\n", i, (long long)j, (double)got, (double)expected,
               fixture->json);
       return 0;
@@ -271,6 +272,7 @@ static const char *const cases[] = {
     GRAPH("0", "1", V("2,6,4,8") "," V("2,6,4,8"), NODE("layer_normalization", "0", 1, "'axis':2", "")),
     GRAPH("0", "1", V("1,20,6,6") "," V("1,20,6,6"),
           NODE("lrn", "0", 1, "'size':5,'alpha':0.1,'beta':0.75,'k':2.0", "")),
+    UNARY("relu", "0", "0"),
     UNARY("relu", "0.1", "0"),
     UNARY("tanh", "0", "0"),
     UNARY("elu", "1.5", "0"),
@@ -292,6 +294,11 @@ static const char *const cases[] = {
           NODE("binary", "0,1", 2, "'algorithm':'sub'", "{'kind':'eltwise','algorithm':'linear','alpha':-1.0}")),
     GRAPH("0,1", "2", V("2,3,4,5") "," V("1") "," V("2,3,4,5"), NODE("binary", "0,1", 2, "'algorithm':'max'", RELU)),
     GRAPH("0,1", "2", V("6,5") "," V("6,5") "," V("6,5"), NODE("binary", "0,1", 2, "'algorithm':'min'", "")),
+    // largest and smallest as post-ops, with a row and with a full operand, and what follows them
+    GRAPH("0,3", "2", V("4,24") "," C(0, "24,20") "," V("4,20") "," V("20"),
+          NODE("matmul", "0,1", 2, "", "{'kind':'binary','algorithm':'max','input':3}")),
+    GRAPH("0,3", "2", V("1,16,7,7") "," C(0, "20,16,1,1") "," V("1,20,7,7") "," V("1,20,7,7"),
+          NODE("convolution", "0,1", 2, "", "{'kind':'binary','algorithm':'min','input':3}," RELU "," MUL(3))),
     // x * sigmoid(x): the operand of the post-op is the input
     GRAPH("0", "2", V("1,8,4,4") "," V("1,8,4,4") "," V("1,8,4,4"),
           NODE("eltwise", "0", 1, "'algorithm':'linear','alpha':1.0,'beta':0.5",
@@ -300,6 +307,7 @@ static const char *const cases[] = {
     GRAPH("0", "1", V("2,3,4,5") "," V("2,3,1,1"), NODE("reduction", "0", 1, "'algorithm':'mean','axes':[2,3]", "")),
     GRAPH("0", "1", V("2,3,8") "," V("2,3"), NODE("reduction", "0", 1, "'algorithm':'sum','axes':[2]", "")),
     GRAPH("0", "1", V("2,3,8") "," V("2,8"), NODE("reduction", "0", 1, "'algorithm':'max','axes':[1]", RELU)),
+    GRAPH("0", "1", V("2,3,40") "," V("2,3,1"), NODE("reduction", "0", 1, "'algorithm':'min','axes':[2]", "")),
     GRAPH("0,1,2", "3", V("1,16,4,4") "," V("1,8,4,4") "," V("1,3,4,4") "," V("1,27,4,4"),
           NODE("concat", "0,1,2", 3, "'axis':1", "")),
     // concat of blocked layouts, and an operand used twice
@@ -333,6 +341,65 @@ static void test_operators(void **state) {
     check(cases[i], 1);
     if (thread_limit > 1) check(cases[i], 2);
   }
+}
+
+// NaN in, NaN out, and only there: in every operator, as a post-op or alone, wherever the NaN is among the lanes of a
+// vector. Then numbers again.
+static void check_nan(const char *text, int32_t thread_count) {
+  fixture_t fixture;
+  fixture_init(&fixture, text, 1);
+  char message[512] = "";
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = thread_count, .self = message, .set_error = report};
+  byoc_engine_init_t init = {
+      .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+  void *instance = NULL;
+  if (byoc_engine_dnnl.create(&init, &instance) != BYOC_OK) fail_msg("%s\n%s", message, text);
+  for (int64_t round = 0; round < 17; ++round) {
+    for (uint32_t i = 0; i < fixture.input_count; ++i) {
+      const int64_t count = fixture.shapes[i];
+      for (int64_t j = round; round < 16 && j < count; j += 97 + i) fixture.inputs[i][j] = j % 2 == 0 ? NAN : -NAN;
+    }
+    reference_run(fixture.json, (const float *const *)fixture.inputs, (const float *const *)fixture.constants,
+                  fixture.expected);
+    assert_int_equal(fixture_run(&fixture, instance, &runtime), BYOC_OK);
+    assert_true(fixture_matches(&fixture));
+    for (uint32_t i = 0; i < fixture.input_count; ++i) {
+      const int64_t count = fixture.shapes[i];
+      for (int64_t j = 0; j < count; ++j)
+        if (isnan(fixture.inputs[i][j])) fixture.inputs[i][j] = 0.5f;
+    }
+  }
+  byoc_engine_dnnl.destroy(instance);
+  fixture_deinit(&fixture);
+}
+
+static void test_keeps_nan(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
+    for (int32_t threads = 1; threads <= thread_limit; ++threads) check_nan(cases[i], threads);
+}
+
+// The caller's own flag of invalid operations stays as it is.
+static void test_leaves_the_flags(void **state) {
+  (void)state;
+  fixture_t fixture;
+  fixture_init(&fixture, UNARY("clip", "-0.25", "0.25"), 1);
+  fixture.inputs[0][5] = NAN;
+  char message[512] = "";
+  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = report};
+  byoc_engine_init_t init = {
+      .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+  void *instance = NULL;
+  assert_int_equal(byoc_engine_dnnl.create(&init, &instance), BYOC_OK);
+  for (int is_raised = 0; is_raised < 2; ++is_raised) {
+    assert_int_equal(is_raised ? feraiseexcept(FE_INVALID) : feclearexcept(FE_INVALID), 0);
+    assert_int_equal(fixture_run(&fixture, instance, &runtime), BYOC_OK);
+    assert_int_equal(fetestexcept(FE_INVALID) != 0, is_raised);
+    assert_true(isnan(fixture.outputs[0][5]));
+  }
+  byoc_engine_dnnl.destroy(instance);
+  fixture_deinit(&fixture);
 }
 
 typedef struct worker_t {
@@ -530,6 +597,8 @@ int main(int argc, char **argv) {
   if (argc > 1) thread_limit = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_operators),
+    cmocka_unit_test(test_keeps_nan),
+    cmocka_unit_test(test_leaves_the_flags),
     cmocka_unit_test(test_threads),
     cmocka_unit_test(test_packed_constants),
     cmocka_unit_test(test_constants_packed_for_another_processor),

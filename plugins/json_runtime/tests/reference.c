@@ -98,8 +98,8 @@ static float binary(const char *name, float a, float b) {
   if (strcmp(name, "sub") == 0) return a - b;
   if (strcmp(name, "mul") == 0) return a * b;
   if (strcmp(name, "div") == 0) return a / b;
-  if (strcmp(name, "max") == 0) return a > b ? a : b;
-  if (strcmp(name, "min") == 0) return a < b ? a : b;
+  if (strcmp(name, "max") == 0) return a > b || a != a ? a : b;
+  if (strcmp(name, "min") == 0) return a < b || a != a ? a : b;
   die(name);
   return 0;
 }
@@ -143,7 +143,7 @@ static void window(const json_t *node, const tensor_t *x, const tensor_t *w, con
           sum += (double)x->data[index] * w->data[(at[1] * channels + c) * taps + t];
         } else {
           sum += x->data[index];
-          most = x->data[index] > most ? x->data[index] : most;
+          most = binary("max", most, x->data[index]);
         }
       }
     }

@@ -105,7 +105,7 @@ static int32_t write_kernel(byoc_codegen_t *codegen, byoc_function_t *function, 
   const char *symbol = host->graph->function_symbol(function);
   const long long count = (long long)host->graph->value_element_count(host->graph->parameter(function, 0));
   char value[256], source[4096];
-  snprintf(value, sizeof(value), KERNEL_VALUE, strcmp(op, "Relu") == 0 ? "(x[i] > 0 ? x[i] : 0)" : "-x[i]");
+  snprintf(value, sizeof(value), KERNEL_VALUE, strcmp(op, "Relu") == 0 ? "(x[i] < 0 ? 0 : x[i])" : "-x[i]");
   snprintf(source, sizeof(source),
            "#include \"byoc/call.h\"\n"
            "%s\n"

@@ -46,6 +46,10 @@ static const count_t counts[] = {
     {"cut-kernels", 1,
      "module {\n  constant @w : f32[1,1,3] = [1.0, 2.0, 3.0]\n  func @main(%x : f32[1,1,1]) -> (%y : f32[1,1,1]) {\n"
      "    %y = Conv@11(%x, @w) {pads = [1, 1]} : f32[1,1,1]\n    return %y\n  }\n}\n"},
+    {"flush-subnormals", 1,
+     "module {\n  constant @w : f32[2,2] = [1.0, 1.0, 1e-39, 1.0]\n"
+     "  func @main(%x : f32[1,2]) -> (%y : f32[1,2]) {\n    %y = MatMul@13(%x, @w) : f32[1,2]\n"
+     "    return %y\n  }\n}\n"},
     {"fold-batch-norm", 1,
      "module {\n  constant @w : f32[1,1,3] = [1.0, 2.0, 3.0]\n  constant @s : f32[1] = [2.0]\n"
      "  func @main(%x : f32[1,1,5]) -> (%y : f32[1,1,3]) {\n    %0 = Conv@11(%x, @w) : f32[1,1,3]\n"
