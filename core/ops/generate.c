@@ -191,6 +191,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     if (known) values[i] = list[0];
   }
   byoc_dtype_t dtype = byoc_operand_type(node, 0)->dtype;
+  if (byoc_dtype_is_integer(dtype)) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 2, "the step"));
   byoc_dim_t length = byoc_dim_constant(0);
   if (all_constant && byoc_dtype_is_float(dtype)) {
     double delta = numbers[2], count = ceil((numbers[1] - numbers[0]) / delta);
@@ -324,8 +325,8 @@ const byoc_op_t byoc_ops_generate[] = {
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
     ROW(ConstantOfShape, 21, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(Range, 11, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
-    ROW(Range, 27, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(Range, 11, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(Range, 27, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
     ROW(EyeLike, 9, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
     ROW(EyeLike, 22, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/vector.h"
 #include "core/ops/op.h"
+#include "core/runtime/artifact/check.h"
 #include "core/runtime/artifact/relation.h"
 
 typedef struct byoc_relation_t {
@@ -24,12 +25,17 @@ typedef struct byoc_side_t {
   int64_t operand, axis;
 } byoc_side_t;
 
-// Elements of an operand, integers, that must lie in [0, most - less].
+// What the elements of an operand must satisfy (core/ops/limit.h).
 typedef struct byoc_limit_t {
   uint32_t operand;
   const char *name; // what the elements are; a literal
-  byoc_side_t most; // a dimension of an operand
-  int64_t less;
+  byoc_range_kind_t kind;
+  int64_t less;                       // of BYOC_RANGE_COUNT
+  uint32_t count;                     // of extents; element i has the one at i % count
+  byoc_side_t extents[BYOC_MAX_RANK]; // dimensions, or BYOC_RANGE_FREE
+  bool is_of_data;                    // the extent is element 0 of operand extents[0].operand instead
+  bool ignores;                       // elements that equal the next number may be anything
+  int64_t ignored;
 } byoc_limit_t;
 
 struct byoc_relations_t {

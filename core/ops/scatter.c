@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes to places that are data: ScatterElements (called Scatter before), ScatterND, MaxUnpool. Places beyond the
-// operand are clamped: the model is wrong then, but nothing outside of the result is written.
+// operand are refused, and loops clamp them, so that nothing outside of the result is ever written.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -40,6 +40,7 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, 1, "the indices", byoc_side_of(infer, 0, axis)));
     for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
       bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
@@ -60,7 +61,12 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %d, got %lld", x->rank,
                               (long long)length.constant);
     }
-    for (int32_t d = 0; d < length.constant; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, d));
+    byoc_limit_t limit = {.operand = 1, .name = "the indices", .kind = BYOC_RANGE_INDEX};
+    for (int32_t d = 0; d < length.constant; ++d) {
+      BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, d));
+      limit.extents[limit.count++] = byoc_side_of(infer, 0, d);
+    }
+    BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &limit));
     int32_t rank = at->rank - 1 + x->rank - (int32_t)length.constant;
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, rank, rank));
     for (int32_t d = 0; d + 1 < at->rank; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
@@ -266,13 +272,13 @@ static const byoc_op_attribute_t unpool_attributes[] = {
 #define SCATTER(op_name, version, function)                                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = function##_attributes, .infer = infer_scatter,           \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = function##_attributes, .infer = infer_scatter,           \
     .loops = loops_scatter_##function                                                                                  \
   }
 #define UNPOOL(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = unpool_attributes, .infer = infer_unpool,                \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = unpool_attributes, .infer = infer_unpool,                \
     .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2,                  \
     .shape = shape_unpool                                                                                              \
   }

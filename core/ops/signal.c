@@ -173,6 +173,7 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_numbers(infer));
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
+  if (axis < 0) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 2, x->rank));
   if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK], one = byoc_dim_constant(1), two = byoc_dim_constant(2);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
@@ -325,6 +326,7 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float signal"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a frame step"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_positive(infer, 1, "the frame step"));
   if (byoc_has_operand(node, 3)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_integer, "a frame length"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 3));
@@ -423,7 +425,7 @@ static const byoc_op_attribute_t stft_attributes[] = {
 #define ROW(op_name, version, least, most, mask, function, ...)                                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .attributes = function##_attributes, .infer = infer_##function, __VA_ARGS__,   \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = function##_attributes, .infer = infer_##function, __VA_ARGS__,   \
     .shape_operands = mask, .shape_elements = mask, .shape = shape_##function                                          \
   }
 
