@@ -52,6 +52,7 @@ typedef struct byoc_onnx_read_options_t {
   // none.
   const char *folder;
   const byoc_op_source_t *operators; // of domains that are not byoc's own; NULL: there are none
+  bool clamps_indices;               // the module gets the attribute BYOC_ATTRIBUTE_INDICES
 } byoc_onnx_read_options_t;
 
 // `options` may be NULL. The caller destroys the module. Statuses: BYOC_INVALID_DATA for a damaged or contradictory

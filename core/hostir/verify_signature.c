@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/hostir/verify_internal.h"
-#include "core/ops/util.h"
 #include "core/ir/loop.h"
+#include "core/ops/util.h"
 #include "core/runtime/artifact/check.h"
 #include "core/runtime/artifact/text.h"
 

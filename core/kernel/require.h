@@ -22,8 +22,8 @@ byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
 // Where limits are known to hold: text map of a value and a limit → the block in which it was checked.
 typedef byoc_map_t byoc_limits_known_t;
 
-// Adds CheckRanges in front of a node for its `relations`, which are about `node`. With `known`, which may be NULL, each
-// is added once where it is known to hold from then on.
+// Adds CheckRanges in front of a node for its `relations`, which are about `node`. With `known`, which may be NULL,
+// each is added once where it is known to hold from then on.
 byoc_status_t byoc_require_limits(byoc_node_t *node, const byoc_relations_t *relations, byoc_limits_known_t *known,
                                   byoc_diag_t *diag);
 // The same in front of `place` for a node in the body of the last of `calls`, the first of which is `place`.

@@ -328,8 +328,9 @@ static const byoc_op_attribute_t bias_attributes[] = {
 #define ATTENTION(version, inputs)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = "Attention", .since_version = version, .min_inputs = 3, .max_inputs = inputs,                \
-    .min_outputs = 1, .max_outputs = 4, .traits = BYOC_OP_LIMITS, .work = BYOC_WORK_ATTENTION, .attributes = attention_attributes,               \
-    .infer = infer_attention, .expand = expand_attention, .axes = byoc_axes_attention                                  \
+    .min_outputs = 1, .max_outputs = 4, .traits = BYOC_OP_LIMITS, .work = BYOC_WORK_ATTENTION,                         \
+    .attributes = attention_attributes, .infer = infer_attention, .expand = expand_attention,                          \
+    .axes = byoc_axes_attention                                                                                        \
   }
 
 const byoc_op_t byoc_ops_attention[] = {

@@ -117,8 +117,8 @@ static const byoc_op_attribute_t reverse_attributes[] = {
 #define CUMULATE(op_name, version)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = cumulate_attributes, .infer = infer_cumulate, .loops = loops_cumulate,             \
-    .shape_operands = 1u << 1, .axes = byoc_axes_cumulate                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = cumulate_attributes, .infer = infer_cumulate,            \
+    .loops = loops_cumulate, .shape_operands = 1u << 1, .axes = byoc_axes_cumulate                                     \
   }
 
 const byoc_op_t byoc_ops_cumulate[] = {

@@ -174,6 +174,8 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
       dims[d] = byoc_dim_constant((int64_t)classes);
     } else {
       dims[d] = byoc_infer_unknown_dim(infer, &failed);
+      const byoc_side_t made = byoc_side(dims[d], "the depth");
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(1), made));
     }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -223,7 +225,7 @@ static const byoc_op_attribute_t one_hot_attributes[] = {
 #define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES | BYOC_OP_LIMITS,                                     \
+    .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES | BYOC_OP_LIMITS,                    \
     .attributes = function##_attributes, .infer = infer_##function, .point = point_##function, .shape_operands = mask, \
     .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL, .axes = function##_axes     \
   }

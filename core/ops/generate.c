@@ -325,8 +325,10 @@ const byoc_op_t byoc_ops_generate[] = {
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
     ROW(ConstantOfShape, 21, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(Range, 11, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
-    ROW(Range, 27, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(Range, 11, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range),
+        .by_shape = 2),
+    ROW(Range, 27, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range),
+        .by_shape = 2),
     ROW(EyeLike, 9, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
     ROW(EyeLike, 22, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
 };

@@ -13,6 +13,10 @@ bool byoc_indices_are_clamped(const byoc_graph_module_t *module) {
   return strcmp(byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_INDICES, ""), "clamp") == 0;
 }
 
+bool byoc_indices_set_clamped(byoc_graph_module_t *module) {
+  return byoc_attributes_set_string(&module->attributes, BYOC_ATTRIBUTE_INDICES, "clamp");
+}
+
 // ---- what operators ask ----
 
 static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_t *limit, int64_t i, int64_t element) {
@@ -69,8 +73,7 @@ byoc_status_t byoc_infer_limit(const byoc_infer_t *infer, const byoc_limit_t *li
 }
 
 byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
-  const byoc_limit_t limit = {
-      .operand = index, .name = name, .kind = BYOC_RANGE_COUNT, .count = 1, .extents = {most}};
+  const byoc_limit_t limit = {.operand = index, .name = name, .kind = BYOC_RANGE_COUNT, .count = 1, .extents = {most}};
   return byoc_infer_limit(infer, &limit);
 }
 
@@ -123,8 +126,11 @@ static byoc_value_t *write_size(byoc_writer_t *w, byoc_value_t *x, int64_t axis,
 
 // An i64[1]; NULL if an operand of the node does not tell.
 static byoc_value_t *write_dim(byoc_writer_t *w, byoc_dim_t dim) {
-  static const char *const ops[] = {[BYOC_DIM_ADD] = "Add", [BYOC_DIM_SUB] = "Sub", [BYOC_DIM_MUL] = "Mul",
-                                    [BYOC_DIM_MIN] = "Min", [BYOC_DIM_MAX] = "Max"};
+  static const char *const ops[] = {[BYOC_DIM_ADD] = "Add",
+                                    [BYOC_DIM_SUB] = "Sub",
+                                    [BYOC_DIM_MUL] = "Mul",
+                                    [BYOC_DIM_MIN] = "Min",
+                                    [BYOC_DIM_MAX] = "Max"};
   int32_t axis = 0;
   if (byoc_dim_is_constant(dim)) return byoc_write_vector(w, "extent", BYOC_DTYPE_I64, 1, &dim.constant);
   byoc_value_t *whole = find_dim(w->node, dim, &axis);
@@ -181,8 +187,7 @@ byoc_status_t byoc_check_limit(byoc_node_t *place, byoc_value_t *value, byoc_val
   if (w.failed) return byoc_diag_failure(diag);
   if (!extents) return BYOC_OK;
   if (!byoc_dtype_is_integer(value->type->dtype)) value = byoc_write_cast(&w, value, BYOC_DTYPE_I64);
-  byoc_value_t *operands[] = {value, extents,
-                              byoc_write_vector(&w, "rules", BYOC_DTYPE_I64, BYOC_RANGE_RULES, rules),
+  byoc_value_t *operands[] = {value, extents, byoc_write_vector(&w, "rules", BYOC_DTYPE_I64, BYOC_RANGE_RULES, rules),
                               byoc_write_vector(&w, "name", BYOC_DTYPE_STRING, 1, &name)};
   if (w.failed) return byoc_diag_failure(diag);
   byoc_node_t *check = byoc_node_create(place->block, place, "byoc", "CheckRange", 1, operands, 4, 0);

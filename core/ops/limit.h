@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators ask of the elements of an operand that are indices, lengths or divisors. Inference refuses constants
-// that do not fit; for other elements it notes a limit, from which core/kernel/require.h makes a byoc::CheckRange, unless
-// the elements cannot be outside. Rows of operators that call one of these functions have the trait LIMITS.
+// that do not fit; for other elements it notes a limit, from which core/kernel/require.h makes a byoc::CheckRange,
+// unless the elements cannot be outside. Rows of operators that call one of these functions have the trait LIMITS.
 #ifndef BYOC_CORE_OPS_LIMIT_H_
 #define BYOC_CORE_OPS_LIMIT_H_
 
@@ -26,6 +26,7 @@ byoc_status_t byoc_infer_need_positive(const byoc_infer_t *infer, uint32_t index
 // Are indices out of range brought into it, and is a division by 0 no error? The module's attribute says so
 // (BYOC_ATTRIBUTE_INDICES).
 bool byoc_indices_are_clamped(const byoc_graph_module_t *module);
+bool byoc_indices_set_clamped(byoc_graph_module_t *module); // false if out of memory
 
 // Can no element of `value` be outside? Such are those that ArgMax, Range, Clip, Mod and the like make.
 bool byoc_limit_always_holds(const byoc_value_t *value, const byoc_limit_t *limit, byoc_arena_t *arena, bool *failed);

@@ -27,8 +27,10 @@ static range_t from_zero_to(byoc_dim_t end) {
 }
 
 static range_t between(int64_t low, int64_t high) {
-  return (range_t){
-      .has_low = true, .low = low, .has_end = high < INT64_MAX, .end = byoc_dim_constant(high < INT64_MAX ? high + 1 : 0)};
+  return (range_t){.has_low = true,
+                   .low = low,
+                   .has_end = high < INT64_MAX,
+                   .end = byoc_dim_constant(high < INT64_MAX ? high + 1 : 0)};
 }
 
 static range_t of_constant(const byoc_value_t *value) {
@@ -171,15 +173,16 @@ static range_t of_turn(finder_t *f, const byoc_value_t *value) {
   range_t turns = {.has_low = true};
   int32_t count = 0;
   byoc_dim_t dims[BYOC_MAX_RANK];
-  turns.has_end = byoc_has_operand(owner, 0) && byoc_shape_value(owner->operands[0], f->arena, &count, dims) && count == 1;
+  turns.has_end =
+      byoc_has_operand(owner, 0) && byoc_shape_value(owner->operands[0], f->arena, &count, dims) && count == 1;
   if (turns.has_end) turns.end = dims[0];
   return turns;
 }
 
 static range_t of_node(finder_t *f, const byoc_node_t *node, const byoc_value_t *value, int depth) {
-  static const char *const moves[] = {"Identity", "Reshape", "Squeeze",        "Unsqueeze", "Flatten", "Transpose",
-                                      "Expand",   "Tile",    "Slice",          "Gather",    "Split",   "GatherElements",
-                                      "GatherND", "Compress", "ReverseSequence"};
+  static const char *const moves[] = {"Identity",  "Reshape",        "Squeeze",  "Unsqueeze", "Flatten",
+                                      "Transpose", "Expand",         "Tile",     "Slice",     "Gather",
+                                      "Split",     "GatherElements", "GatherND", "Compress",  "ReverseSequence"};
   const char *op = node->op;
   if (strcmp(op, "Cast") == 0) return of_cast(f, node, depth);
   if (strcmp(op, "ArgMax") == 0 || strcmp(op, "ArgMin") == 0) return of_places(node, byoc_node_int(node, "axis"));
@@ -234,9 +237,8 @@ bool byoc_limit_always_holds(const byoc_value_t *value, const byoc_limit_t *limi
   bool holds = range.has_low || range.has_end;
   const bool has_extents = limit->kind == BYOC_RANGE_COUNT || limit->kind == BYOC_RANGE_INDEX;
   if (!has_extents) {
-    holds = (range.has_low && range.low > 0) ||
-            (limit->kind == BYOC_RANGE_NOT_ZERO && range.has_end && byoc_dim_is_constant(range.end) &&
-             range.end.constant <= 0);
+    holds = (range.has_low && range.low > 0) || (limit->kind == BYOC_RANGE_NOT_ZERO && range.has_end &&
+                                                 byoc_dim_is_constant(range.end) && range.end.constant <= 0);
   }
   const bool is_first_or_last = limit->kind == BYOC_RANGE_INDEX && is_constant(&range) && range.low >= -1 &&
                                 range.end.constant <= 1 && value->kind == BYOC_VALUE_CONSTANT;

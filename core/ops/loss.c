@@ -130,12 +130,13 @@ static const byoc_op_attribute_t loss_attributes[] = {
 #define NLL(version)                                                                                                   \
   {                                                                                                                    \
     .domain = "", .name = "NegativeLogLikelihoodLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,     \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss, .loops = loops_nll         \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss,  \
+    .loops = loops_nll                                                                                                 \
   }
 #define SOFTMAX_LOSS(version)                                                                                          \
   {                                                                                                                    \
     .domain = "", .name = "SoftmaxCrossEntropyLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,       \
-    .min_outputs = 1, .max_outputs = 2, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss,                            \
+    .min_outputs = 1, .max_outputs = 2, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss,  \
     .expand = expand_softmax_loss                                                                                      \
   }
 

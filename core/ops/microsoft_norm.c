@@ -147,14 +147,16 @@ static byoc_status_t need_rows(const byoc_infer_t *infer) {
   static const struct {
     uint32_t indices, table;
     const char *name;
-  } pairs[] = {{WORDS, WORD_TABLE, "the words"}, {SEGMENTS, SEGMENT_TABLE, "the segments"}, {PLACES, PLACE_TABLE, "the places"}};
+  } pairs[] = {
+      {WORDS, WORD_TABLE, "the words"}, {SEGMENTS, SEGMENT_TABLE, "the segments"}, {PLACES, PLACE_TABLE, "the places"}};
   for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
     if (!byoc_has_operand(infer->node, pairs[i].indices)) continue;
     if (!byoc_is_ranked(byoc_operand_type(infer->node, pairs[i].table))) continue;
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_indices(infer, pairs[i].indices, pairs[i].name,
-                                                 byoc_side_of(infer, pairs[i].table, 0)));
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_need_indices(infer, pairs[i].indices, pairs[i].name, byoc_side_of(infer, pairs[i].table, 0)));
   }
-  if (byoc_has_operand(infer->node, PLACES) || !byoc_is_ranked(byoc_operand_type(infer->node, PLACE_TABLE))) return BYOC_OK;
+  if (byoc_has_operand(infer->node, PLACES) || !byoc_is_ranked(byoc_operand_type(infer->node, PLACE_TABLE)))
+    return BYOC_OK;
   return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_of(infer, WORDS, 1),
                            byoc_side_of(infer, PLACE_TABLE, 0));
 }

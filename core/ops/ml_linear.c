@@ -315,8 +315,8 @@ static const byoc_op_attribute_t classifier_attributes[] = {{BYOC_ATTR_REQUIRED(
 #define ROW(Name, inputs, outputs, schema, infer_function, expand_function)                                            \
   {                                                                                                                    \
     .domain = BYOC_ML_DOMAIN, .name = Name, .since_version = 1, .min_inputs = inputs < 0 ? 1 : inputs,                 \
-    .max_inputs = inputs, .min_outputs = 1, .max_outputs = outputs, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS, .attributes = schema,     \
-    .infer = infer_function, .expand = expand_function                                                                 \
+    .max_inputs = inputs, .min_outputs = 1, .max_outputs = outputs, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS,          \
+    .attributes = schema, .infer = infer_function, .expand = expand_function                                           \
   }
 
 const byoc_op_t byoc_ops_ml_linear[] = {

@@ -229,7 +229,7 @@ static const byoc_op_attribute_t pad_attributes[] = {
 #define PAD(version, least, most, mask)                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,               \
+    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,  \
     .runs = runs_pad, .shape_operands = mask, .shape_elements = mask, .shape = shape_pad, .axes = byoc_axes_pad        \
   }
 #define PADS (1u << 1)

@@ -432,8 +432,8 @@ static const byoc_op_attribute_t arg_attributes[] = {
 #define ROW(table, op_name, version, most, mask, function)                                                             \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_REDUCES | ((mask) != 0 ? BYOC_OP_LIMITS : 0), .attributes = table, .infer = infer_##function,                       \
-    .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,                                         \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES | ((mask) != 0 ? BYOC_OP_LIMITS : 0), .attributes = table,             \
+    .infer = infer_##function, .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,              \
     .shape = (mask) != 0 ? shape_reduce : NULL, .axes = byoc_axes_##function                                           \
   }
 #define BY_ATTRIBUTE(name, version) ROW(reduce_attributes, name, version, 1, 0, reduce)

@@ -43,6 +43,7 @@ struct byoc_relations_t {
   BYOC_VECTOR(byoc_limit_t) limits;
   byoc_dim_t rank; // of result 0, if has_rank: the run makes it, and inference does not decide it
   bool has_rank;
+  const byoc_type_t *made;    // the type of result 0, for where inference leaves its rank to the run; else NULL
   byoc_allocator_t allocator; // of the list; the names are in the module's arena
 };
 void byoc_relations_deinit(byoc_relations_t *relations);
@@ -59,6 +60,10 @@ static inline byoc_side_t byoc_side_number(int64_t number) {
 // The relation must hold: returns an error if it cannot, and notes it if only the run can tell.
 byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
                                 byoc_side_t right);
+
+// The same of a side that is a dimension of `relations->made`: it is checked where the run has made it.
+byoc_status_t byoc_infer_relate_made(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
+                                     byoc_side_t right);
 
 // The relations and limits that the node needs, including those of its types: dimensions of its results that do not
 // follow from its operands. The node does not change. Unknown dimensions that are made only at run time stand for

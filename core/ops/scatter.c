@@ -156,6 +156,37 @@ static byoc_status_t loops_scatter_nd(byoc_lower_t *lower, const byoc_node_t *no
 }
 
 // ---- MaxUnpool ----
+// The shape from which pooling would have made operand 0; indices refer to it. False if attributes do not fit.
+static bool read_pooled(const byoc_node_t *node, byoc_arena_t *arena, byoc_dim_t *dims, bool *failed) {
+  const byoc_type_t *x = node->operands[0]->type;
+  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
+  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
+  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    size_t i = (size_t)d - 2;
+    if (d < 2) continue;
+    if (i >= kernel_count) return false;
+    byoc_dim_t stride = byoc_dim_constant(strides && i < stride_count ? strides[i] : 1);
+    int64_t more = kernel[i] - stride.constant;
+    if (pads && pad_count == 2 * spatial) more -= pads[i] + pads[spatial + i];
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_MUL, dims[d], stride, failed);
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_ADD, dims[d], byoc_dim_constant(more), failed);
+  }
+  return true;
+}
+
+static byoc_status_t need_places(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t dims[BYOC_MAX_RANK], count = byoc_dim_constant(1);
+  bool failed = false;
+  if (!read_pooled(infer->node, infer->arena, dims, &failed)) return BYOC_OK;
+  for (int32_t d = 0; d < x->rank; ++d) count = byoc_infer_dim(infer, BYOC_DIM_MUL, count, dims[d], &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_need_indices(infer, 1, "the indices", byoc_side(count, "the elements that were pooled"));
+}
+
 static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
@@ -164,6 +195,7 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 1, x->rank, x->dims));
+  BYOC_RETURN_IF_ERROR(need_places(infer));
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t count = 0;
   if (byoc_has_operand(node, 2)) {
@@ -216,22 +248,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   byoc_arena_t *arena = &node->function->module->arena;
   bool failed = false;
   byoc_dim_t dims[BYOC_MAX_RANK];
-  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
-  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
-  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
-  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
-  for (int32_t d = 0; d < x->rank; ++d) {
-    dims[d] = x->dims[d];
-    size_t i = (size_t)d - 2;
-    if (d < 2) continue;
-    if (i >= kernel_count) return BYOC_UNSUPPORTED;
-    byoc_dim_t stride = byoc_dim_constant(strides && i < stride_count ? strides[i] : 1);
-    int64_t more = kernel[i] - stride.constant;
-    if (pads && pad_count == 2 * spatial) more -= pads[i] + pads[spatial + i];
-    dims[d] = byoc_dim_binary(arena, BYOC_DIM_MUL, dims[d], stride, &failed);
-    dims[d] = byoc_dim_binary(arena, BYOC_DIM_ADD, dims[d], byoc_dim_constant(more), &failed);
-  }
-  if (failed) return BYOC_UNSUPPORTED;
+  if (!read_pooled(node, arena, dims, &failed) || failed) return BYOC_UNSUPPORTED;
   pooled.dims = dims;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK], *total = byoc_emit_extent(b, &pooled, 0, y->rank);
   int32_t opened = byoc_emit_open(b, x, 0, x->rank, false, at);
@@ -272,15 +289,15 @@ static const byoc_op_attribute_t unpool_attributes[] = {
 #define SCATTER(op_name, version, function)                                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = function##_attributes, .infer = infer_scatter,           \
-    .loops = loops_scatter_##function                                                                                  \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = function##_attributes,                  \
+    .infer = infer_scatter, .loops = loops_scatter_##function                                                          \
   }
 #define UNPOOL(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = unpool_attributes, .infer = infer_unpool,                \
-    .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2,                  \
-    .shape = shape_unpool                                                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = unpool_attributes,                      \
+    .infer = infer_unpool, .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2,                \
+    .by_shape = 1u << 2, .shape = shape_unpool                                                                         \
   }
 
 const byoc_op_t byoc_ops_scatter[] = {

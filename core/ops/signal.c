@@ -425,8 +425,8 @@ static const byoc_op_attribute_t stft_attributes[] = {
 #define ROW(op_name, version, least, most, mask, function, ...)                                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = function##_attributes, .infer = infer_##function, __VA_ARGS__,   \
-    .shape_operands = mask, .shape_elements = mask, .shape = shape_##function                                          \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = function##_attributes,                 \
+    .infer = infer_##function, __VA_ARGS__, .shape_operands = mask, .shape_elements = mask, .shape = shape_##function  \
   }
 
 const byoc_op_t byoc_ops_signal[] = {

@@ -188,6 +188,10 @@ byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, in
   return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(least, NULL), byoc_side_of(infer, index, d));
 }
 
+byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index, int32_t d, int64_t number) {
+  return byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, index, d), byoc_side_number(number));
+}
+
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim) {
   char name[48];
   snprintf(name, sizeof(name), "dimension %d of the result", (int)d);

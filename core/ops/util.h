@@ -62,6 +62,8 @@ byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t inde
 byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count);
 // Operand `index` must not be empty in its dimension d unless `wanted` is 0.
 byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted);
+// Dimension d of operand `index` must be a multiple of a number that is at least 1.
+byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index, int32_t d, int64_t number);
 // Dimension d of a result is `dim`, which must not be negative; an open one is checked at run time.
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim);
 // Operand `index`, if it is given, must be a list of `count` integers.

@@ -329,7 +329,7 @@ static const byoc_op_attribute_t unsqueeze_attributes[] = {
 #define VIEW(op_name, version, least, most, shape_mask, function, shape_function)                                      \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES | BYOC_OP_LIMITS,                                   \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES | BYOC_OP_LIMITS,                  \
     .attributes = function##_attributes, .infer = infer_##function, .is_view = true, .shape_operands = shape_mask,     \
     .shape_elements = shape_mask, .shape = shape_function                                                              \
   }

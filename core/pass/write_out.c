@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // write-out: operators that stand for several of ai.onnx (the trait FUSED) are written as those before any backend sees
 // them, so that backends take them as what they are.
-#include "core/ir/attribute_names.h"
-#include "core/kernel/require.h"
 #include "core/ops/expand.h"
 #include "core/ops/symbolic.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 
 // The operators that replace the node may ask less of its operands than it does: what only the run can tell stays as a
-// Require in front of them, and as a CheckRange behind them.
+// Require in front of them.
 static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);
   if (status == BYOC_OK) status = byoc_require_kept(first, node, &relations, diag);
-  if (status == BYOC_OK) status = byoc_require_limits(node, &relations, NULL, diag);
   byoc_relations_deinit(&relations);
   return status;
-}
-
-// Their own limits are left to the node's.
-static bool mark_written(byoc_node_t *first, const byoc_node_t *node) {
-  bool ok = true;
-  for (byoc_node_t *written = first; written != node && ok; written = written->next) {
-    if (!byoc_node_has_trait(written, BYOC_OP_LIMITS)) continue;
-    ok = byoc_attributes_set_int(&written->attributes, BYOC_ATTRIBUTE_WRITTEN, 1);
-  }
-  return ok;
 }
 
 static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
@@ -37,7 +24,7 @@ static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag,
   BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
   if (!expanded) return BYOC_OK;
   byoc_node_t *first = before ? before->next : node->block->first;
-  if (!mark_written(first, node)) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(byoc_pass_keep_limits(node, first, diag));
   BYOC_RETURN_IF_ERROR(keep_relations(node, first, diag));
   byoc_node_erase(node);
   *changes += 1;
