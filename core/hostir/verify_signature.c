@@ -216,12 +216,12 @@ byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host
 
 // One word for each operand, ">", one for each result. A word is the element type (s: string, b: bool, i: i64, u: u64,
 // f: f32, d: f64, k: an integer of 8 to 64 bits, *: any) and the number of elements: n: the same in all words with n,
-// -: any, +: at least one, 1, 2, 3, 4.
+// -: any, +: at least one, 1, 2, 3, 5.
 static const struct {
   const char *symbol, *words;
 } known[] = {
     {BYOC_CHECK_DIMS, "in in sn >"},
-    {BYOC_CHECK_RANGE, "k- i+ i4 s+ >"},
+    {BYOC_CHECK_RANGE, "k- i+ i5 s+ >"},
     {BYOC_CHECK_FAIL, "s1 >"},
     {BYOC_CHECK_DEVICES, "> b1"},
     {BYOC_CHECK_THREADS, "i1 > b1"},
@@ -277,7 +277,7 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
   case '1':
   case '2':
   case '3':
-  case '4':
+  case '5':
     return byoc_dim_is_constant(count) && count.constant == letter - '0';
   default:
     return true;

@@ -23,7 +23,7 @@ static byoc_status_t infer_cumulate(byoc_infer_t *infer) {
       (axis.count != 1 || !byoc_normalize_axis(axis.values[0], x->rank, &normal))) {
     return byoc_infer_error(infer, "operand 1: expected an axis in [%d, %d]", -x->rank, x->rank - 1);
   }
-  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank));
+  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, false));
   return byoc_infer_same(infer);
 }
 

@@ -191,7 +191,6 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     if (known) values[i] = list[0];
   }
   byoc_dtype_t dtype = byoc_operand_type(node, 0)->dtype;
-  if (byoc_dtype_is_integer(dtype)) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 2, "the step"));
   byoc_dim_t length = byoc_dim_constant(0);
   if (all_constant && byoc_dtype_is_float(dtype)) {
     double delta = numbers[2], count = ceil((numbers[1] - numbers[0]) / delta);
@@ -207,6 +206,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     bool plain = !byoc_dim_is_constant(length) && byoc_dim_equal(length, values[1]);
     if (!plain) length = byoc_infer_dim(infer, BYOC_DIM_MAX, length, byoc_dim_constant(0), &failed);
   } else {
+    if (byoc_dtype_is_integer(dtype)) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 2, "the step"));
     length = byoc_infer_unknown_dim(infer, &failed);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));

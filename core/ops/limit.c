@@ -89,8 +89,14 @@ byoc_status_t byoc_infer_need_index(const byoc_infer_t *infer, uint32_t index, c
   return byoc_infer_limit(infer, &limit);
 }
 
-byoc_status_t byoc_infer_need_axes(const byoc_infer_t *infer, uint32_t index, int32_t rank) {
-  return byoc_infer_need_index(infer, index, "the axes", byoc_side_number(rank));
+byoc_status_t byoc_infer_need_axes(const byoc_infer_t *infer, uint32_t index, int32_t rank, bool is_distinct) {
+  const byoc_limit_t limit = {.operand = index,
+                              .name = "the axes",
+                              .kind = BYOC_RANGE_INDEX,
+                              .count = 1,
+                              .extents = {byoc_side_number(rank)},
+                              .is_distinct = is_distinct};
+  return byoc_infer_limit(infer, &limit);
 }
 
 byoc_status_t byoc_infer_need_not_zero(const byoc_infer_t *infer, uint32_t index, const char *name) {
@@ -179,7 +185,8 @@ byoc_status_t byoc_check_limit(byoc_node_t *place, byoc_value_t *value, byoc_val
   const int64_t rules[BYOC_RANGE_RULES] = {[BYOC_RANGE_KIND] = limit->kind,
                                            [BYOC_RANGE_LESS] = limit->less,
                                            [BYOC_RANGE_IGNORES] = limit->ignores,
-                                           [BYOC_RANGE_IGNORED] = limit->ignored};
+                                           [BYOC_RANGE_IGNORED] = limit->ignored,
+                                           [BYOC_RANGE_DISTINCT] = limit->is_distinct};
   const char *name =
       byoc_arena_format(&place->function->module->arena, "%s: operand %u, %s", where, limit->operand, limit->name);
   if (!name) return byoc_diag_out_of_memory(diag);

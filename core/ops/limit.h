@@ -16,8 +16,9 @@ byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, 
 byoc_status_t byoc_infer_need_indices(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t count);
 // They are indices, of which negative ones count from the end: in [-extent, extent - 1].
 byoc_status_t byoc_infer_need_index(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t extent);
-// They are axes of a tensor of this rank.
-byoc_status_t byoc_infer_need_axes(const byoc_infer_t *infer, uint32_t index, int32_t rank);
+// They are axes of a tensor of this rank. With `is_distinct`, no two are the same; operators that know them refuse that
+// of constants themselves.
+byoc_status_t byoc_infer_need_axes(const byoc_infer_t *infer, uint32_t index, int32_t rank, bool is_distinct);
 // They must not be 0.
 byoc_status_t byoc_infer_need_not_zero(const byoc_infer_t *infer, uint32_t index, const char *name);
 // They must be at least 1.

@@ -232,7 +232,7 @@ static bool ends_inside(finder_t *f, const range_t *range, const byoc_limit_t *l
 
 bool byoc_limit_always_holds(const byoc_value_t *value, const byoc_limit_t *limit, byoc_arena_t *arena, bool *failed) {
   finder_t f = {.arena = arena};
-  if (limit->is_of_data) return false;
+  if (limit->is_of_data || limit->is_distinct) return false;
   const range_t range = range_of(&f, value, 0);
   bool holds = range.has_low || range.has_end;
   const bool has_extents = limit->kind == BYOC_RANGE_COUNT || limit->kind == BYOC_RANGE_INDEX;

@@ -78,8 +78,10 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t place[BYOC_MAX_RANK], count = 0;
   byoc_ints_t axes;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank));
-  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) return set_made(infer);
+  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank, false));
+    return set_made(infer);
+  }
   if (!padded_axes(node, x->rank, place, &count)) {
     return byoc_infer_error(infer, "operand 3 'axes': expected constants in [%d, %d]", -x->rank, x->rank - 1);
   }

@@ -130,7 +130,7 @@ static byoc_status_t infer_reduce(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   bool over[BYOC_MAX_RANK], valid = true;
-  if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank));
+  if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, false));
   if (read_over(node, x->rank, over, &valid) == BYOC_KNOWN_NO) {
     // An empty list needs no values.
     if (byoc_type_element_count(byoc_operand_type(node, 1)) == 0) {

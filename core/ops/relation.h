@@ -34,6 +34,7 @@ typedef struct byoc_limit_t {
   uint32_t count;                     // of extents; element i has the one at i % count
   byoc_side_t extents[BYOC_MAX_RANK]; // dimensions, or BYOC_RANGE_FREE
   bool is_of_data;                    // the extent is element 0 of operand extents[0].operand instead
+  bool is_distinct;                   // of BYOC_RANGE_INDEX: no two elements are the same
   bool ignores;                       // elements that equal the next number may be anything
   int64_t ignored;
 } byoc_limit_t;

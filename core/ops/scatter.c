@@ -187,6 +187,24 @@ static byoc_status_t need_places(const byoc_infer_t *infer) {
   return byoc_infer_need_indices(infer, 1, "the indices", byoc_side(count, "the elements that were pooled"));
 }
 
+// A result of given size has room for all that was pooled.
+static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *sizes, bool is_made) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  if (!read_pooled(infer->node, infer->arena, dims, &failed)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  for (int32_t d = 0; d < x->rank; ++d) {
+    char names[2][64];
+    snprintf(names[0], sizeof names[0], "what was pooled in dimension %d", (int)d);
+    snprintf(names[1], sizeof names[1], "dimension %d of the result", (int)d);
+    const byoc_side_t pooled = byoc_side(dims[d], names[0]), size = byoc_side(sizes[d], names[1]);
+    BYOC_RETURN_IF_ERROR(is_made ? byoc_infer_relate_made(infer, BYOC_RELATION_AT_MOST, pooled, size)
+                                 : byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, pooled, size));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
@@ -205,12 +223,14 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
       for (int32_t d = 0; d < x->rank; ++d) {
         BYOC_RETURN_IF_ERROR(need_elements(infer, node->results[0]->type->dims, d));
       }
-      return BYOC_OK;
+      const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
+      return made && made->rank == x->rank ? need_room(infer, made->dims, true) : BYOC_OK;
     }
     if (count != x->rank)
       return byoc_infer_error(infer, "operand 2: expected %d size%s, got %d", x->rank, byoc_plural((uint64_t)x->rank),
                               count);
     for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
+    BYOC_RETURN_IF_ERROR(need_room(infer, dims, false));
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;

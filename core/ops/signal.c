@@ -173,7 +173,7 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_numbers(infer));
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
-  if (axis < 0) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 2, x->rank));
+  if (axis < 0) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 2, x->rank, false));
   if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK], one = byoc_dim_constant(1), two = byoc_dim_constant(2);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];

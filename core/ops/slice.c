@@ -143,7 +143,7 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   }
   slice_t slice;
   BYOC_RETURN_IF_ERROR(read_slice(infer, x, &slice));
-  if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank));
+  if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank, true));
   if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 4, "the steps"));
   if (slice.dynamic) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK];

@@ -194,7 +194,7 @@ static byoc_status_t infer_check_range(byoc_infer_t *infer) {
     int64_t count;
     const char *what;
   } rest[] = {{BYOC_DTYPE_I64, -1, "the extents, a list of i64"},
-              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "what to ask, four numbers of i64"},
+              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "what to ask, five numbers of i64"},
               {BYOC_DTYPE_STRING, 1, "one text"}};
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "integers"));
   for (uint32_t i = 1; i < 4; ++i) {

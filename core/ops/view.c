@@ -178,7 +178,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   if (known == BYOC_KNOWN_ABSENT) return infer_squeeze_all(infer, x);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, true));
     if (count < 0 || count > x->rank) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
   }
@@ -209,7 +209,7 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
     if (count < 0 || count > BYOC_MAX_RANK - x->rank) {
       return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_ADD, 1);
     }
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank + (int32_t)count));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank + (int32_t)count, true));
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank + (int32_t)count);
   }
   int64_t rank = x->rank + (int64_t)axes.count;

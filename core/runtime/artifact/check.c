@@ -147,6 +147,30 @@ static bool set_limits(range_t *range, const element_t *element) {
   return range->low <= range->high;
 }
 
+// The first index that is the same as one before, for up to 64 places; the number of indices if there is none.
+static int64_t find_repeated(const byoc_call_t *call, const range_t *range, const element_t *element, int64_t count) {
+  const int64_t extent = range->extents[0], *rules = call->tensors[2].data;
+  uint64_t seen = 0;
+  if (rules[BYOC_RANGE_DISTINCT] == 0 || range->kind != BYOC_RANGE_INDEX || extent > 64) return count;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = element->at(range->data, i);
+    const uint64_t bit = UINT64_C(1) << (value < 0 ? value + extent : value);
+    if ((seen & bit) != 0) return i;
+    seen |= bit;
+  }
+  return count;
+}
+
+static int32_t refuse_repeated(const byoc_call_t *call, const range_t *range, int64_t i, int64_t value) {
+  const char *const *name = call->tensors[3].data;
+  const int64_t index = value < 0 ? value + range->extents[0] : value;
+  char text[480];
+  (void)snprintf(text, sizeof(text), "%s: element %lld names %lld a second time", name[0], (long long)i,
+                 (long long)index);
+  call->runtime->set_error(call->runtime->self, text);
+  return BYOC_INVALID_ARGUMENT;
+}
+
 static int32_t refuse_element(const byoc_call_t *call, const range_t *range, int64_t i, int64_t value) {
   const char *const *name = call->tensors[3].data;
   const long long extent = (long long)range->extents[i % range->count];
@@ -191,7 +215,9 @@ int32_t byoc_check_range(const byoc_call_t *call) {
     call->runtime->parallel_for(call->runtime->self, scan_share, &scan, count, SHARE);
     if (!atomic_load(&found)) return BYOC_OK;
   } else if (all_inside(&scan, 0, count)) {
-    return BYOC_OK;
+    const int64_t repeated = find_repeated(call, &range, element, count);
+    if (repeated == count) return BYOC_OK;
+    return refuse_repeated(call, &range, repeated, element->at(values->data, repeated));
   }
   int64_t i = 0;
   while (i < count && is_inside(&range, element->at(values->data, i), i)) ++i;

@@ -28,6 +28,7 @@ enum {
   BYOC_RANGE_LESS,
   BYOC_RANGE_IGNORES, // 1: elements that equal the next number are not asked for anything
   BYOC_RANGE_IGNORED,
+  BYOC_RANGE_DISTINCT, // 1, of indices: no two are the same
   BYOC_RANGE_RULES
 };
 // An extent that stands for no limit at all.
