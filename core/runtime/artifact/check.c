@@ -53,20 +53,35 @@ static bool is_inside(const range_t *range, int64_t value, int64_t i) {
   return value >= least_of(range, extent) && value <= most_of(range, extent);
 }
 
-// One extent for all elements is the usual case: its loop has no branch, and compilers make vectors of it.
+// One extent for all elements is the usual case. Its loop has no branch: the sign of a difference says whether an
+// element is outside, and signs are collected in as many places as vectors have. Differences that wrap may say so of
+// elements that are inside; whoever is told looks again, one by one.
+enum { PLACES = 8 };
+
 #define ELEMENTS(name, type, wide)                                                                                     \
   static bool inside_##name(const range_t *range, int64_t begin, int64_t end) {                                        \
     const type *values = range->data;                                                                                  \
-    const wide low = (wide)range->low, width = (wide)range->high - low;                                                \
-    unsigned outside = 0;                                                                                              \
-    for (int64_t i = begin; i < end; ++i) outside |= (wide)values[i] - low > width;                                    \
-    return outside == 0;                                                                                               \
+    const wide low = (wide)range->low, high = (wide)range->high;                                                       \
+    wide outside[PLACES] = {0}, any = 0;                                                                               \
+    int64_t i = begin;                                                                                                 \
+    for (; i + PLACES <= end; i += PLACES) {                                                                           \
+      for (int k = 0; k < PLACES; ++k) outside[k] |= ((wide)values[i + k] - low) | (high - (wide)values[i + k]);       \
+    }                                                                                                                  \
+    for (; i < end; ++i) any |= ((wide)values[i] - low) | (high - (wide)values[i]);                                    \
+    for (int k = 0; k < PLACES; ++k) any |= outside[k];                                                                \
+    return any >> (8 * sizeof(wide) - 1) == 0;                                                                         \
   }                                                                                                                    \
   static bool divides_##name(const range_t *range, int64_t begin, int64_t end) {                                       \
     const type *values = range->data;                                                                                  \
-    unsigned zero = 0;                                                                                                 \
-    for (int64_t i = begin; i < end; ++i) zero |= values[i] == 0;                                                      \
-    return zero == 0;                                                                                                  \
+    wide signs[PLACES], all = (wide)-1;                                                                                \
+    int64_t i = begin;                                                                                                 \
+    for (int k = 0; k < PLACES; ++k) signs[k] = (wide)-1;                                                              \
+    for (; i + PLACES <= end; i += PLACES) {                                                                           \
+      for (int k = 0; k < PLACES; ++k) signs[k] &= (wide)values[i + k] | (0 - (wide)values[i + k]);                    \
+    }                                                                                                                  \
+    for (; i < end; ++i) all &= (wide)values[i] | (0 - (wide)values[i]);                                               \
+    for (int k = 0; k < PLACES; ++k) all &= signs[k];                                                                  \
+    return all >> (8 * sizeof(wide) - 1) != 0;                                                                         \
   }
 ELEMENTS(i8, int8_t, uint32_t)
 ELEMENTS(u8, uint8_t, uint32_t)

@@ -210,13 +210,12 @@ static void indices_made_in_the_model_are_checked(void **state) {
                      "    %j = Add@14(%i, @one) : i64[2]\n    %g = Gather@13 \"pick\" (%x, %j) : f32[2]\n"
                      "    %y = Neg@13(%g) : f32[2]\n    return %y"),
                  good, bad, said);
-  check_computed("module {\n  constant @one : i64[] = [1]\n  constant @turns : i64[] = [2]\n"
-                 "  constant @yes : bool[] = [true]\n" MAIN_OF(
-                     "(%x : f32[3], %i : i64[2]) -> (%y : f32[2])",
-                     "    %y = Loop@13(@turns, @yes, %x) {\n      body(%k : i64[], %go : bool[], %s : f32[3]) {\n"
-                     "        %j = Add@14(%i, @one) : i64[2]\n        %g = Gather@13 \"pick\" (%s, %j) : f32[2]\n"
-                     "        %t = Neg@13(%s) : f32[3]\n        return %go, %t, %g\n      }\n    } : f32[3], f32[2,2]\n"
-                     "    return %y"),
+  check_computed("module {\n  constant @one : i64[] = [1]\n  constant @turns : i64[] = [2]\n" MAIN_OF(
+                     "(%x : f32[3], %i : i64[2]) -> (%y : f32[2,2])",
+                     "    %last, %y = Loop@16(@turns, _, %x) [body (%k : i64[], %go : bool[], %s : f32[3]) -> (bool[], "
+                     "f32[3], f32[2]) {\n        %j = Add@14(%i, @one) : i64[2]\n"
+                     "        %g = Gather@13 \"pick\" (%s, %j) : f32[2]\n        %t = Neg@13(%s) : f32[3]\n"
+                     "        return %go, %t, %g\n      }] : f32[3], f32[2,2]\n    return %y"),
                  good, bad, said);
 }
 
