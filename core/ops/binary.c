@@ -214,7 +214,13 @@ static byoc_status_t infer_equal(byoc_infer_t *infer) {
 static byoc_status_t need_divisors(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_dtype_is_integer(x->dtype) || byoc_type_element_count(x) == 0) return BYOC_OK;
-  return byoc_infer_need_not_zero(infer, 1, "the divisor");
+  byoc_limit_t limit = {.operand = 1, .name = "the divisor", .kind = BYOC_RANGE_NOT_ZERO, .count = 1};
+  limit.extents[0] = byoc_side_number(1);
+  if (byoc_is_ranked(x) && !byoc_type_is_static(x)) {
+    for (int32_t d = 0; d < x->rank; ++d) limit.extents[d] = byoc_side_of(infer, 0, d);
+    limit.count = (uint32_t)x->rank;
+  }
+  return byoc_infer_limit(infer, &limit);
 }
 static byoc_status_t infer_quotient(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(infer_number(infer));

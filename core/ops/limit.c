@@ -101,13 +101,13 @@ byoc_status_t byoc_infer_need_axes(const byoc_infer_t *infer, uint32_t index, in
 
 byoc_status_t byoc_infer_need_not_zero(const byoc_infer_t *infer, uint32_t index, const char *name) {
   const byoc_limit_t limit = {
-      .operand = index, .name = name, .kind = BYOC_RANGE_NOT_ZERO, .count = 1, .extents = {byoc_side_number(0)}};
+      .operand = index, .name = name, .kind = BYOC_RANGE_NOT_ZERO, .count = 1, .extents = {byoc_side_number(1)}};
   return byoc_infer_limit(infer, &limit);
 }
 
 byoc_status_t byoc_infer_need_positive(const byoc_infer_t *infer, uint32_t index, const char *name) {
   const byoc_limit_t limit = {
-      .operand = index, .name = name, .kind = BYOC_RANGE_POSITIVE, .count = 1, .extents = {byoc_side_number(0)}};
+      .operand = index, .name = name, .kind = BYOC_RANGE_POSITIVE, .count = 1, .extents = {byoc_side_number(1)}};
   return byoc_infer_limit(infer, &limit);
 }
 

@@ -223,6 +223,7 @@ int32_t byoc_check_range(const byoc_call_t *call) {
                    .found = &found};
   int64_t count = 1;
   for (int32_t d = 0; d < values->ndim; ++d) count *= values->shape[d];
+  for (int64_t k = 0; range.kind == BYOC_RANGE_NOT_ZERO && k < range.count; ++k) count *= range.extents[k] != 0;
   if (element == NULL || range.count < 1 || count == 0) return BYOC_OK;
   scan_t scan = {&range, element, range.count == 1 && !range.ignores && range.extents[0] != BYOC_RANGE_FREE};
   if (scan.is_plain && range.kind != BYOC_RANGE_NOT_ZERO) scan.is_plain = set_limits(&range, element);

@@ -288,6 +288,22 @@ static void other_integers_keep_their_values(void **state) {
   close_model(&m);
 }
 
+// Where there is nothing to divide, no divisor is used.
+static void nothing_is_divided_by_zero(void **state) {
+  (void)state;
+  static const int64_t none[2] = {0, 2}, one[2] = {1, 2}, dims[1] = {2}, a[2] = {4, 6}, d[2] = {2, 0};
+  byoc_argument_t results[MAX_RESULTS];
+  model_t m;
+  open_model(MAIN("(%a : i64[N,2], %d : i64[2]) -> (%q : i64[N,2])",
+                  "    %q = Div@14 \"part\" (%a, %d) : i64[N,2]\n    return %q"),
+             &m);
+  const byoc_argument_t empty[] = {tensor(I64, 2, none, a), tensor(I64, 1, dims, d)};
+  const byoc_argument_t row[] = {tensor(I64, 2, one, a), tensor(I64, 1, dims, d)};
+  run(&m, empty, results);
+  run_fails(&m, row, BYOC_INVALID_ARGUMENT, "Div 'part' (ai.onnx 14): operand 1, the divisor: element 1 is 0");
+  close_model(&m);
+}
+
 // ---- sizes that are data ----
 
 static void grids_need_a_matrix_each(void **state) {
@@ -338,6 +354,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_outside_is_not_checked),
       cmocka_unit_test(clamped_indices_take_the_nearest_element),
       cmocka_unit_test(other_integers_keep_their_values),
+      cmocka_unit_test(nothing_is_divided_by_zero),
       cmocka_unit_test(grids_need_a_matrix_each),
       cmocka_unit_test(expansion_to_a_list_of_open_length),
   };
