@@ -12,6 +12,7 @@
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "core/module/runtime_module.h"
+#include "core/ops/limit.h"
 #include "core/target/cpu.h"
 
 // Constants larger than this are elided when a module is printed on the way.
@@ -92,6 +93,10 @@ static byoc_status_t load_domains(const byoc_build_t *build, byoc_diag_t *diag) 
   return domains.status;
 }
 
+static bool clamps_indices(const byoc_build_t *build) {
+  return strcmp(byoc_target_option_string(byoc_target_list_native(build->options.targets), "indices"), "clamp") == 0;
+}
+
 static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_t form,
                                const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   if (options != NULL && options->binding_count + options->shape_count > 0) {
@@ -107,6 +112,9 @@ static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_
   BYOC_RETURN_IF_ERROR(byoc_file_read(path, build->allocator, diag, &text, &size));
   byoc_status_t status = byoc_graph_parse(text, path, build->allocator, diag, &build->module);
   byoc_free(build->allocator, text);
+  if (status == BYOC_OK && clamps_indices(build) && !byoc_indices_set_clamped(build->module)) {
+    return byoc_diag_out_of_memory(diag);
+  }
   return status == BYOC_OK ? load_domains(build, diag) : status;
 }
 
@@ -114,6 +122,7 @@ static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_
 static byoc_onnx_read_options_t complete_read(const byoc_build_t *build, const byoc_onnx_read_options_t *options) {
   byoc_onnx_read_options_t read = options != NULL ? *options : (byoc_onnx_read_options_t){0};
   if (build->options.operators.load != NULL) read.operators = &build->options.operators;
+  read.clamps_indices = clamps_indices(build);
   return read;
 }
 

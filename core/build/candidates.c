@@ -14,6 +14,7 @@
 #include "core/compose/host_c.h"
 #include "core/ir/attribute_names.h"
 #include "core/measure/data.h"
+#include "core/ops/limit.h"
 
 // ---- the module ----
 
@@ -360,6 +361,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   if (setenv("TMPDIR", request->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(make_targets(request, diag, &targets));
   BYOC_RETURN_IF_ERROR(make_module(request, diag, &module));
+  if (!byoc_indices_set_clamped(module)) return byoc_diag_out_of_memory(diag); // made-up data has any indices
   const double weights = weight_bytes(module);
   const byoc_build_options_t options = {.targets = &targets, .thread_count = request->thread_count};
   byoc_build_t build; // not released: the process is short-lived

@@ -8,7 +8,7 @@
 
 static bool count_node(void *self, byoc_node_t *node) {
   if (node->callee != NULL) return byoc_block_walk(node->callee->body, count_node, self);
-  *(size_t *)self += byoc_is_layout_change(node) || byoc_is_requirement(node) ? 0 : 1;
+  *(size_t *)self += byoc_is_layout_change(node) || byoc_is_guard(node) ? 0 : 1;
   return true;
 }
 

@@ -51,7 +51,7 @@ uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module) {
     if (function->kind != BYOC_FUNCTION_GRAPH) continue;
     BYOC_FOR_EACH_NODE(node, function->body) {
       double bytes = 0;
-      if (byoc_is_requirement(node)) continue;
+      if (byoc_is_guard(node)) continue;
       for (uint32_t i = 0; i < node->operand_count; ++i) {
         bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
         if (is_data) bytes += bytes_of(node->operands[i]->type);
@@ -177,7 +177,7 @@ static double constants_bytes(const byoc_function_t *function) {
 static void count_block(counter_t *counter, const byoc_block_t *block);
 
 static void count_node(counter_t *counter, const byoc_node_t *node) {
-  if (byoc_is_requirement(node)) return; // its results hold dimensions, and no memory
+  if (byoc_is_guard(node)) return; // its results hold dimensions, and no memory
   if (node->callee != NULL) {
     if (counter->depth >= BYOC_COMPOSITE_MAX_DEPTH) return;
     counter->depth += 1;

@@ -11,6 +11,7 @@
 #include "core/frontend/onnx_wire.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/verify.h"
+#include "core/ops/limit.h"
 #include "core/ops/op.h"
 
 // Git LFS leaves a text of three lines where a large file was not fetched.
@@ -150,6 +151,9 @@ static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
   BYOC_RETURN_IF_ERROR(byoc_onnx_open_model(reader, &model));
   BYOC_RETURN_IF_ERROR(byoc_onnx_check_operators(reader, model));
   BYOC_RETURN_IF_ERROR(set_module_attributes(reader, model));
+  if (reader->options->clamps_indices && !byoc_indices_set_clamped(reader->module)) {
+    return byoc_diag_out_of_memory(reader->diag);
+  }
   const byoc_onnx_context_t context = {.import_count = model->n_opset_import, .imports = model->opset_import};
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_main(reader, model->graph, &context));
   BYOC_RETURN_IF_ERROR(byoc_onnx_check_options(reader));

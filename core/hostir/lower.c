@@ -16,6 +16,10 @@
 // "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'". A kernel may serve several nodes, so the name is that of
 // the call. Which variant of the model it is in follows: "[sequence=128]".
 static void describe(const byoc_node_t *node, byoc_string_t *out) {
+  if (byoc_node_is(node, "byoc", "CheckRange")) {
+    byoc_string_append(out, "checking values"); // the message names the operator
+    return;
+  }
   if (node->callee != NULL && node->callee->kernel != NULL) {
     byoc_string_append(out, node->callee->kernel->description);
   } else if (node->callee != NULL) {

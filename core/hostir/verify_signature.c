@@ -4,6 +4,7 @@
 
 #include "core/hostir/verify_internal.h"
 #include "core/ir/loop.h"
+#include "core/ops/util.h"
 #include "core/runtime/artifact/check.h"
 #include "core/runtime/artifact/text.h"
 
@@ -214,13 +215,13 @@ byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host
 // ---- functions of the artifact ----
 
 // One word for each operand, ">", one for each result. A word is the element type (s: string, b: bool, i: i64, u: u64,
-// f: f32, d: f64, j: i32 or i64, *: any) and the number of elements: n: the same in all words with n, -: any, +: at
-// least one, 1, 2, 3.
+// f: f32, d: f64, k: an integer of 8 to 64 bits, *: any) and the number of elements: n: the same in all words with n,
+// -: any, +: at least one, 1, 2, 3, 5.
 static const struct {
   const char *symbol, *words;
 } known[] = {
     {BYOC_CHECK_DIMS, "in in sn >"},
-    {BYOC_CHECK_RANGE, "j- i1 i1 s+ >"},
+    {BYOC_CHECK_RANGE, "k- i+ i5 s+ >"},
     {BYOC_CHECK_FAIL, "s1 >"},
     {BYOC_CHECK_DEVICES, "> b1"},
     {BYOC_CHECK_THREADS, "i1 > b1"},
@@ -258,8 +259,8 @@ static bool is_of(char letter, byoc_dtype_t dtype) {
     return dtype == BYOC_DTYPE_F32;
   case 'd':
     return dtype == BYOC_DTYPE_F64;
-  case 'j':
-    return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+  case 'k':
+    return byoc_dtype_is_integer(dtype);
   default:
     return true;
   }
@@ -276,6 +277,7 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
   case '1':
   case '2':
   case '3':
+  case '5':
     return byoc_dim_is_constant(count) && count.constant == letter - '0';
   default:
     return true;
@@ -287,7 +289,7 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
 static bool fits_otherwise(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   if (i->operands.count == 0) return true;
   const byoc_type_t *x = i->operands.data[0]->type;
-  if (i->results.count == 0) return x->rank == 1;
+  if (i->results.count == 0) return x->rank == 1 || strcmp(i->symbol, BYOC_CHECK_RANGE) == 0;
   const byoc_type_t *y = i->results.data[0]->type;
   if (strcmp(i->symbol, "byoc_text_split") == 0 || strcmp(i->symbol, "byoc_text_tokens") == 0) {
     return y->rank > 0 && byoc_host_verify_same_count(v, x->dims, x->rank, y->dims, y->rank - 1);

@@ -41,6 +41,9 @@
 // (core/ir/dim_names.h).
 #define BYOC_ATTRIBUTE_RESULT_DIMENSIONS "result_dimensions"
 
+// String, "clamp": indices out of range are brought into it, and integers divided by 0 give a number; without it, both
+// are errors. Set by the build, before anything is inferred, where the target "c" has the option -indices=clamp.
+#define BYOC_ATTRIBUTE_INDICES "indices"
 // Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
 // (core/build/variants.h).
 #define BYOC_ATTRIBUTE_VARIANTS "variants"
@@ -71,6 +74,9 @@
 #define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
 // Ints: indices in the target list of the backends that took the node and gave it back. Set by the build.
 #define BYOC_ATTRIBUTE_GIVEN_BACK_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
+// Int, a flag: the node was written in the place of another one, which states the limits of its own operands
+// (core/ops/limit.h). Set by write-out.
+#define BYOC_ATTRIBUTE_WRITTEN BYOC_ATTRIBUTE_RESERVED "written"
 // String, on byoc::CallC: the text of the target whose library the symbol is looked up in; none where only one module
 // listed the symbol when the call was made. Set when a backend creates the call.
 #define BYOC_ATTRIBUTE_OF_TARGET BYOC_ATTRIBUTE_RESERVED "target"

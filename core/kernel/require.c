@@ -38,8 +38,7 @@ static byoc_status_t check_requirement(byoc_node_t *node, byoc_diag_t *diag) {
 
 // ---- bodies of extern functions ----
 
-static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
-  const byoc_node_t *call = self;
+bool byoc_call_gives_dim(const byoc_node_t *call, byoc_dim_t leaf, byoc_dim_t *out) {
   for (uint32_t i = 0; i < call->operand_count; ++i) {
     const byoc_type_t *type = call->callee->body->parameters.data[i]->type, *given = byoc_operand_type(call, i);
     if (!byoc_is_ranked(type) || !byoc_is_ranked(given) || type->rank != given->rank) continue;
@@ -51,9 +50,13 @@ static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   return false;
 }
 
+static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
+  return byoc_call_gives_dim(self, leaf, out);
+}
+
 // Adds what the nodes of a body rely on, in the dimensions of the call: one Require per node in front of `place`.
 static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *calls, size_t depth,
-                                  byoc_diag_t *diag) {
+                                  byoc_limits_known_t *known, byoc_diag_t *diag) {
   enum { DEEPEST = 16 };
   const byoc_function_t *callee = calls[depth - 1]->callee;
   if (byoc_function_is_opaque(callee) || depth == DEEPEST) return BYOC_OK;
@@ -61,12 +64,12 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
   byoc_status_t status = BYOC_OK;
   for (byoc_node_t *node = callee->body->first; node && status == BYOC_OK; node = node->next) {
     const bool is_early = byoc_is_requirement(node);
-    if (!is_early && !byoc_node_is_open(node)) continue;
+    if (!is_early && !node->callee && !byoc_node_is_open(node) && !byoc_node_has_trait(node, BYOC_OP_LIMITS)) continue;
     if (node->callee) {
       const byoc_node_t *deeper[DEEPEST];
       memcpy(deeper, calls, depth * sizeof(*calls));
       deeper[depth] = node;
-      status = require_body(place, deeper, depth + 1, diag);
+      status = require_body(place, deeper, depth + 1, known, diag);
       continue;
     }
     byoc_relations_t relations = {.allocator = place->function->module->allocator};
@@ -88,6 +91,9 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
       status = byoc_require(place, is_early ? byoc_required_by(node) : where, relations.items.data,
                             relations.items.count, diag);
     }
+    if (status == BYOC_OK) {
+      status = byoc_require_limits_of_body(place, calls, depth, node, &relations, known, diag);
+    }
     byoc_relations_deinit(&relations);
   }
   return status;
@@ -95,29 +101,45 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
 
 // ---- with the names of the model ----
 
-static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
+static byoc_status_t require_node(byoc_node_t *node, byoc_limits_known_t *known, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);
-  char where[256];
-  byoc_node_describe(node, where, sizeof where);
   if (status == BYOC_OK) status = byoc_require_given(node, &relations, diag);
-  for (size_t i = 0; i < relations.limits.count && status == BYOC_OK; ++i) {
-    status = byoc_check_limit(node, where, &relations.limits.data[i], diag);
-  }
+  if (status == BYOC_OK) status = byoc_require_limits(node, &relations, known, diag);
   byoc_relations_deinit(&relations);
   return status;
 }
 
-byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
-  BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_early(node->blocks[b], diag));
-    bool is_asked = byoc_node_is_open(node) || byoc_node_has_trait(node, BYOC_OP_LIMITS);
-    if (!is_asked || byoc_is_requirement(node)) continue;
+// A CheckRange that a pass left and inference found to hold for constants.
+static bool is_decided(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "CheckRange") && byoc_value_is_constant(node->operands[0]) &&
+         byoc_value_is_constant(node->operands[1]);
+}
+
+static byoc_status_t require_block(byoc_block_t *block, byoc_limits_known_t *known, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(require_block(node->blocks[b], known, diag));
+    }
+    if (is_decided(node)) {
+      byoc_node_erase(node);
+      continue;
+    }
     bool is_extern = node->callee && node->callee->kind == BYOC_FUNCTION_EXTERN;
-    if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, diag));
-    if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, diag));
+    bool is_asked = is_extern || byoc_node_is_open(node) || byoc_node_has_trait(node, BYOC_OP_LIMITS);
+    if (!is_asked || byoc_is_guard(node)) continue;
+    if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, known, diag));
+    if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, known, diag));
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
+  byoc_limits_known_t known;
+  byoc_text_map_init(&known, block->function->module->allocator);
+  byoc_status_t status = require_block(block, &known, diag);
+  byoc_map_deinit(&known);
+  return status;
 }
 
 byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag) {
@@ -141,7 +163,7 @@ void byoc_requirer_deinit(byoc_requirer_t *r) {
   byoc_map_deinit(&r->known);
 }
 
-static bool is_within(const byoc_block_t *block, const byoc_block_t *outer) {
+bool byoc_block_is_within(const byoc_block_t *block, const byoc_block_t *outer) {
   for (; block && block != outer; block = block->owner ? block->owner->block : NULL) continue;
   return block != NULL;
 }
@@ -157,7 +179,7 @@ static bool is_new(byoc_requirer_t *r, const byoc_relation_t *relation, const by
   byoc_string_append(&key, " ");
   byoc_dim_print(swapped ? relation->left : relation->right, &key);
   const byoc_block_t *known = key.failed ? NULL : byoc_text_map_get(&r->known, key.data);
-  bool is_known = known && is_within(block, known);
+  bool is_known = known && byoc_block_is_within(block, known);
   if (key.failed || (!is_known && !byoc_text_map_put(&r->known, key.data, (void *)(uintptr_t)block))) *failed = true;
   byoc_string_deinit(&key);
   return !is_known;

@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators rely on relations between dimensions that are known only at run time. They become part of the graph as
 // byoc::Require nodes in front of the operators (core/ops/symbolic.h), which the host program checks when the
-// dimensions are known. Limits of elements become byoc::CheckRange nodes. Internal to core/kernel.
+// dimensions are known. Limits of elements become byoc::CheckRange nodes.
 #ifndef BYOC_CORE_KERNEL_REQUIRE_H_
 #define BYOC_CORE_KERNEL_REQUIRE_H_
 
 #include "core/ir/graph.h"
+#include "core/ops/relation.h"
 
 // Does the node have an operand or a result that is not static?
 bool byoc_node_is_open(const byoc_node_t *node);
 
 // Adds Requires and CheckRanges in front of each node of a block, nested ones included, for what the node relies on. It
 // runs while operators are still those of the model, so that messages use their names. A call of an extern function
-// relies on what the nodes of its retained body rely on; elements are for the backend that took it to check. Dimensions
-// that a node makes itself are left to byoc_require_rest.
+// relies on what the nodes of its retained body rely on; elements that the body makes itself are computed a second time
+// for their check, where that takes a few operators and no heavy one, and are for the backend to check otherwise.
+// Dimensions that a node makes itself are left to byoc_require_rest. A CheckRange that a pass left and whose elements
+// are constants is decided here.
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
+
+// Where limits are known to hold: text map of a value and a limit → the block in which it was checked.
+typedef byoc_map_t byoc_limits_known_t;
+
+// Adds CheckRanges in front of a node for its `relations`, which are about `node`. With `known`, which may be NULL,
+// each is added once where it is known to hold from then on.
+byoc_status_t byoc_require_limits(byoc_node_t *node, const byoc_relations_t *relations, byoc_limits_known_t *known,
+                                  byoc_diag_t *diag);
+// The same in front of `place` for a node in the body of the last of `calls`, the first of which is `place`.
+byoc_status_t byoc_require_limits_of_body(byoc_node_t *place, const byoc_node_t *const *calls, size_t depth,
+                                          const byoc_node_t *node, const byoc_relations_t *relations,
+                                          byoc_limits_known_t *known, byoc_diag_t *diag);
+// The dimension of the call's operands that stands for a symbol of its callee's parameters; false if there is none.
+bool byoc_call_gives_dim(const byoc_node_t *call, byoc_dim_t leaf, byoc_dim_t *out);
+// Is `outer` the block itself or one around it?
+bool byoc_block_is_within(const byoc_block_t *block, const byoc_block_t *outer);
 
 // Gives the Requires that passes left in a block, nested ones included, the dimensions that their operands have now,
 // and drops these operands. Types do not change any more.

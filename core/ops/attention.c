@@ -59,7 +59,10 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
   if (!byoc_is_ranked(byoc_operand_type(infer->node, lengths))) {
     return byoc_infer_unsupported(infer, "operand %u: its rank must be known", lengths);
   }
-  return byoc_infer_need_dims(infer, lengths, 1, scores);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, lengths, 1, scores));
+  if (byoc_node_is(infer->node, "byoc", "AttentionBias")) return BYOC_OK; // Attention asked already
+  return byoc_infer_need_within(infer, lengths, "the lengths of the sequences",
+                                byoc_side(scores[3], "the number of keys"));
 }
 
 // Checks queries, keys and values: their ranks, and that their heads divide the hidden sizes.
@@ -325,8 +328,9 @@ static const byoc_op_attribute_t bias_attributes[] = {
 #define ATTENTION(version, inputs)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = "Attention", .since_version = version, .min_inputs = 3, .max_inputs = inputs,                \
-    .min_outputs = 1, .max_outputs = 4, .work = BYOC_WORK_ATTENTION, .attributes = attention_attributes,               \
-    .infer = infer_attention, .expand = expand_attention, .axes = byoc_axes_attention                                  \
+    .min_outputs = 1, .max_outputs = 4, .traits = BYOC_OP_LIMITS, .work = BYOC_WORK_ATTENTION,                         \
+    .attributes = attention_attributes, .infer = infer_attention, .expand = expand_attention,                          \
+    .axes = byoc_axes_attention                                                                                        \
   }
 
 const byoc_op_t byoc_ops_attention[] = {

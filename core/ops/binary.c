@@ -218,8 +218,21 @@ static byoc_status_t infer_order(byoc_infer_t *infer) {
 static byoc_status_t infer_equal(byoc_infer_t *infer) {
   return infer_two(infer, is_comparable, "a tensor of numbers, bools or texts", true);
 }
-static byoc_status_t infer_mod(byoc_infer_t *infer) {
-  return infer_number(infer);
+// Integers must not be divided by 0; where operand 0 has no elements, nothing is divided.
+static byoc_status_t need_divisors(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_dtype_is_integer(x->dtype) || byoc_type_element_count(x) == 0) return BYOC_OK;
+  byoc_limit_t limit = {.operand = 1, .name = "the divisor", .kind = BYOC_RANGE_NOT_ZERO, .count = 1};
+  limit.extents[0] = byoc_side_number(1);
+  if (byoc_is_ranked(x) && !byoc_type_is_static(x)) {
+    for (int32_t d = 0; d < x->rank; ++d) limit.extents[d] = byoc_side_of(infer, 0, d);
+    limit.count = (uint32_t)x->rank;
+  }
+  return byoc_infer_limit(infer, &limit);
+}
+static byoc_status_t infer_quotient(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(infer_number(infer));
+  return need_divisors(infer);
 }
 static byoc_status_t infer_pow(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
@@ -327,17 +340,17 @@ const byoc_op_t byoc_ops_binary[] = {
     COMMUTES(Mul, 7, number, mul),
     COMMUTES(Mul, 13, number, mul),
     COMMUTES(Mul, 14, number, mul),
-    TWO(Div, 6, number, div),
-    TWO(Div, 7, number, div),
-    TWO(Div, 13, number, div),
-    TWO(Div, 14, number, div),
+    ROW(old_broadcast_attributes, Div, 6, 2, 2, BYOC_OP_LIMITS, quotient, div),
+    ROW(old_broadcast_attributes, Div, 7, 2, 2, BYOC_OP_LIMITS, quotient, div),
+    ROW(old_broadcast_attributes, Div, 13, 2, 2, BYOC_OP_LIMITS, quotient, div),
+    ROW(old_broadcast_attributes, Div, 14, 2, 2, BYOC_OP_LIMITS, quotient, div),
     POW(1),
     POW(7),
     POW(12),
     POW(13),
     POW(15),
-    ROW(mod_attributes, Mod, 10, 2, 2, 0, mod, mod),
-    ROW(mod_attributes, Mod, 13, 2, 2, 0, mod, mod),
+    ROW(mod_attributes, Mod, 10, 2, 2, BYOC_OP_LIMITS, quotient, mod),
+    ROW(mod_attributes, Mod, 13, 2, 2, BYOC_OP_LIMITS, quotient, mod),
     TWO(And, 1, logical, and),
     COMMUTES(And, 7, logical, and),
     TWO(Or, 1, logical, or),

@@ -52,7 +52,8 @@ static byoc_status_t infer_permute(byoc_infer_t *infer) {
 static byoc_status_t check_shares(const byoc_infer_t *infer, const byoc_type_t *x) {
   const int64_t members = byoc_node_int(infer->node, "members");
   if (x->rank == 0) return byoc_infer_error(infer, "operand 0: has no dimension for the blocks");
-  if (!byoc_dim_is_constant(x->dims[0]) || x->dims[0].constant % members == 0) return BYOC_OK;
+  if (!byoc_dim_is_constant(x->dims[0])) return byoc_infer_need_multiple(infer, 0, 0, members);
+  if (x->dims[0].constant % members == 0) return BYOC_OK;
   return byoc_infer_error(infer, "operand 0: %lld rows cannot be shared by %lld ranks", (long long)x->dims[0].constant,
                           (long long)members);
 }

@@ -107,6 +107,7 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   if (group < 1 || (byoc_dim_is_constant(x->dims[1]) && x->dims[1].constant % group != 0)) {
     return byoc_infer_error(infer, "attribute 'group': %lld does not divide the channels", (long long)group);
   }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_multiple(infer, 0, 1, group));
   byoc_dim_t dims[BYOC_MAX_SPATIAL + 2] = {x->dims[0]};
   bool failed = false;
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_MUL, w->dims[1], byoc_dim_constant(group), &failed);

@@ -23,6 +23,7 @@ static byoc_status_t infer_cumulate(byoc_infer_t *infer) {
       (axis.count != 1 || !byoc_normalize_axis(axis.values[0], x->rank, &normal))) {
     return byoc_infer_error(infer, "operand 1: expected an axis in [%d, %d]", -x->rank, x->rank - 1);
   }
+  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, false));
   return byoc_infer_same(infer);
 }
 
@@ -79,7 +80,11 @@ static byoc_status_t infer_reverse(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "attributes 'time_axis' and 'batch_axis': expected 0 and 1 or 1 and 0");
   }
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[batch]));
+  if (byoc_is_ranked(x)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[batch]));
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_need_within(infer, 1, "the lengths of the sequences", byoc_side_of(infer, 0, (int32_t)time)));
+  }
   return byoc_infer_same(infer);
 }
 
@@ -112,8 +117,8 @@ static const byoc_op_attribute_t reverse_attributes[] = {
 #define CUMULATE(op_name, version)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,      \
-    .max_outputs = 1, .attributes = cumulate_attributes, .infer = infer_cumulate, .loops = loops_cumulate,             \
-    .shape_operands = 1u << 1, .axes = byoc_axes_cumulate                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = cumulate_attributes, .infer = infer_cumulate,            \
+    .loops = loops_cumulate, .shape_operands = 1u << 1, .axes = byoc_axes_cumulate                                     \
   }
 
 const byoc_op_t byoc_ops_cumulate[] = {
@@ -127,7 +132,7 @@ const byoc_op_t byoc_ops_cumulate[] = {
      .max_inputs = 2,
      .min_outputs = 1,
      .max_outputs = 1,
-     .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,
+     .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES | BYOC_OP_LIMITS,
      .attributes = reverse_attributes,
      .infer = infer_reverse,
      .point = point_reverse},

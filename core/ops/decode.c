@@ -11,6 +11,7 @@ static bool is_i64(byoc_dtype_t dtype) {
 // ---- TensorScatter ----
 
 enum { CACHE, UPDATE, WRITE_INDICES };
+enum { LINEAR, CIRCULAR }; // as in scatter_attributes
 
 static byoc_status_t infer_tensor_scatter(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, CACHE, NULL, "a tensor"));
@@ -41,11 +42,18 @@ static byoc_status_t infer_tensor_scatter(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "operand 1: %lld places do not fit into the %lld of operand 0",
                             (long long)length.constant, (long long)room.constant);
   }
+  if (byoc_node_choice(infer->node, "mode") != CIRCULAR) {
+    bool failed = false;
+    const byoc_dim_t last = byoc_infer_dim(infer, BYOC_DIM_SUB, room, length, &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_within(infer, WRITE_INDICES, "where each sequence is written",
+                                                byoc_side(last, "the last place")));
+  }
   return byoc_infer_same(infer);
 }
 
-// The cache is copied, then the update is written into it. A place beyond the end is clamped: the model is wrong then,
-// but nothing outside of the result is written.
+// The cache is copied, then the update is written into it. A place beyond the end is refused, and clamped here,
+// so that nothing outside of the result is ever written.
 static byoc_status_t loops_tensor_scatter(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[0]->type, *update = node->operands[UPDATE]->type;
@@ -61,7 +69,7 @@ static byoc_status_t loops_tensor_scatter(byoc_lower_t *lower, const byoc_node_t
   for (int32_t d = 0; d < type->rank; ++d) to[d] = at[d];
   if (byoc_has_operand(node, WRITE_INDICES)) {
     to[axis] = BYOC_LADD(b, byoc_lower_load(lower, node, WRITE_INDICES, at), at[axis]);
-    const bool is_circular = byoc_node_choice(node, "mode") == 1;
+    const bool is_circular = byoc_node_choice(node, "mode") == CIRCULAR;
     to[axis] = is_circular ? BYOC_LMOD(b, to[axis], room)
                            : BYOC_LMAX(b, zero, BYOC_LMIN(b, to[axis], BYOC_LSUB(b, room, byoc_loop_int(b, 1))));
   }
@@ -189,7 +197,7 @@ const byoc_op_t byoc_ops_decode[] = {
      .max_inputs = 3,
      .min_outputs = 1,
      .max_outputs = 1,
-     .traits = BYOC_OP_OPAQUE,
+     .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS,
      .attributes = scatter_attributes,
      .infer = infer_tensor_scatter,
      .loops = loops_tensor_scatter},

@@ -46,6 +46,7 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "%lld results do not divide into %lld groups", (long long)w->dims[0].constant,
                             (long long)group);
   }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_multiple(infer, IN_W, 0, group));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 1, w->dims));
   for (uint32_t i = IN_OFFSET; i <= IN_MASK; ++i) {
     if (i == IN_B) continue;

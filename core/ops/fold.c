@@ -284,6 +284,12 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   if (is_empty && byoc_type_element_count(x) != 0)
     return byoc_infer_error(infer, "operand 1: there is no angle for the elements of operand 0");
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 3, 2, places));
+  if (rank == 2) {
+    const byoc_dim_t wanted = byoc_infer_dim(infer, BYOC_DIM_MUL, places[0], places[1], &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 1, 0, wanted));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_indices(infer, 3, "the positions", byoc_side_of(infer, 1, 0)));
   return byoc_infer_same(infer);
 }
 
@@ -387,6 +393,7 @@ const byoc_op_t byoc_ops_fold[] = {
      .max_inputs = 4,
      .min_outputs = 1,
      .max_outputs = 1,
+     .traits = BYOC_OP_LIMITS,
      .attributes = rotary_attributes,
      .infer = infer_rotary,
      .point = point_rotary},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves data by indices that are data themselves. Negative indices count from the end. Indices beyond the operand are
-// clamped: the model is wrong then, but nothing outside of the operand is read.
+// Moves data by indices that are data themselves. Negative indices count from the end. Those beyond the operand are
+// refused, and loops clamp them, so that nothing outside of the operand is ever read.
 #include <string.h>
 
 #include "core/ops/axes.h"
@@ -36,6 +36,7 @@ static byoc_status_t infer_gather(byoc_infer_t *infer) {
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, 1, "the indices", byoc_side_of(infer, 0, axis)));
   byoc_dim_t dims[2 * BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < axis; ++d) dims[rank++] = x->dims[d];
@@ -67,6 +68,7 @@ static byoc_status_t infer_gather_elements(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, 1, "the indices", byoc_side_of(infer, 0, axis)));
     for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
       bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
       if (d != axis && both && at->dims[d].constant > x->dims[d].constant) {
@@ -115,9 +117,12 @@ static byoc_status_t infer_gather_nd(byoc_infer_t *infer) {
                             (long long)(x->rank - batch), (long long)length.constant);
   }
   for (int32_t d = 0; d < batch; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, x->dims[d]));
+  byoc_limit_t limit = {.operand = 1, .name = "the indices", .kind = BYOC_RANGE_INDEX};
   for (int32_t d = 0; d < length.constant; ++d) {
     BYOC_RETURN_IF_ERROR(need_elements(infer, (int32_t)batch + d));
+    limit.extents[limit.count++] = byoc_side_of(infer, 0, (int32_t)batch + d);
   }
+  BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &limit));
   byoc_dim_t dims[2 * BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d + 1 < at->rank; ++d) dims[rank++] = at->dims[d];
@@ -169,6 +174,8 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
       dims[d] = byoc_dim_constant((int64_t)classes);
     } else {
       dims[d] = byoc_infer_unknown_dim(infer, &failed);
+      const byoc_side_t made = byoc_side(dims[d], "the depth");
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(1), made));
     }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -218,7 +225,7 @@ static const byoc_op_attribute_t one_hot_attributes[] = {
 #define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES,                                     \
+    .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES | BYOC_OP_LIMITS,                    \
     .attributes = function##_attributes, .infer = infer_##function, .point = point_##function, .shape_operands = mask, \
     .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL, .axes = function##_axes     \
   }

@@ -206,6 +206,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     bool plain = !byoc_dim_is_constant(length) && byoc_dim_equal(length, values[1]);
     if (!plain) length = byoc_infer_dim(infer, BYOC_DIM_MAX, length, byoc_dim_constant(0), &failed);
   } else {
+    if (byoc_dtype_is_integer(dtype)) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 2, "the step"));
     length = byoc_infer_unknown_dim(infer, &failed);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -324,8 +325,10 @@ const byoc_op_t byoc_ops_generate[] = {
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
     ROW(ConstantOfShape, 21, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
         BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(Range, 11, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
-    ROW(Range, 27, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(Range, 11, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range),
+        .by_shape = 2),
+    ROW(Range, 27, 3, range, .traits = BYOC_OP_LIMITS, .attributes = range_attributes, BY_DATA(7u, range),
+        .by_shape = 2),
     ROW(EyeLike, 9, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
     ROW(EyeLike, 22, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
 };

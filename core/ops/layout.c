@@ -56,6 +56,16 @@ static const byoc_loop_expr_t *point_transpose(byoc_lower_t *lower, const byoc_n
 }
 
 // ---- Expand ----
+// Where the number of sizes is open, each dimension still is 1 or what comes out.
+static byoc_status_t need_expandable(const byoc_infer_t *infer, const byoc_type_t *x) {
+  const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
+  for (int32_t d = 0; made && d < x->rank && made->rank >= x->rank; ++d) {
+    const byoc_side_t size = byoc_side(made->dims[made->rank - x->rank + d], "the size that is asked for");
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate_made(infer, BYOC_RELATION_ONE_OR, byoc_side_of(infer, 0, d), size));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_expand(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -66,6 +76,7 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
   int32_t count = 0;
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (!byoc_infer_shape_value(infer, node->operands[1], &count, want, is_data)) {
+    BYOC_RETURN_IF_ERROR(need_expandable(infer, x));
     return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_MAX, 1);
   }
   int32_t rank = x->rank > count ? x->rank : count;

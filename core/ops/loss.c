@@ -32,6 +32,16 @@ static byoc_status_t infer_loss(byoc_infer_t *infer) {
     byoc_dim_t count = byoc_is_ranked(labels) ? byoc_infer_count(infer, labels, &failed) : byoc_dim_constant(1);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, 1, count));
+    const byoc_attribute_t *ignored = byoc_node_given(node, "ignore_index");
+    const byoc_limit_t limit = {.operand = 1,
+                                .name = "the labels",
+                                .kind = BYOC_RANGE_COUNT,
+                                .less = 1,
+                                .count = 1,
+                                .extents = {byoc_side_of(infer, 0, 1)},
+                                .ignores = ignored != NULL,
+                                .ignored = ignored ? ignored->i : 0};
+    BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &limit));
     if (byoc_has_operand(node, 2)) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, x->dims[1]));
@@ -51,7 +61,7 @@ static void emit_loss(byoc_lower_t *lower, const byoc_node_t *node, const byoc_l
   const byoc_loop_expr_t *zero = byoc_loop_const(b, dtype, 0.0);
   const byoc_loop_expr_t *label = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 1, at));
   label = byoc_loop_let(b, "label", label);
-  // A label beyond the classes is a mistake of the model; nothing outside of the scores is read.
+  // A label beyond the classes is refused; in no case is anything outside of the scores read.
   const byoc_loop_expr_t *last = BYOC_LSUB(b, byoc_emit_dim(b, x, 1), byoc_loop_int(b, 1));
   const byoc_loop_expr_t *class = byoc_loop_let(b, "c", BYOC_LMAX(b, byoc_loop_int(b, 0), BYOC_LMIN(b, label, last)));
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {at[0], class};
@@ -120,12 +130,13 @@ static const byoc_op_attribute_t loss_attributes[] = {
 #define NLL(version)                                                                                                   \
   {                                                                                                                    \
     .domain = "", .name = "NegativeLogLikelihoodLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,     \
-    .min_outputs = 1, .max_outputs = 1, .attributes = loss_attributes, .infer = infer_loss, .loops = loops_nll         \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss,  \
+    .loops = loops_nll                                                                                                 \
   }
 #define SOFTMAX_LOSS(version)                                                                                          \
   {                                                                                                                    \
     .domain = "", .name = "SoftmaxCrossEntropyLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,       \
-    .min_outputs = 1, .max_outputs = 2, .attributes = loss_attributes, .infer = infer_loss,                            \
+    .min_outputs = 1, .max_outputs = 2, .traits = BYOC_OP_LIMITS, .attributes = loss_attributes, .infer = infer_loss,  \
     .expand = expand_softmax_loss                                                                                      \
   }
 

@@ -11,7 +11,7 @@
 #define BYOC_FUSED_ROW(in_domain, Name, least, most, results, schema, function)                                        \
   {                                                                                                                    \
     .domain = in_domain, .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = results, .traits = BYOC_OP_FUSED, .attributes = schema, .infer = infer_##function,                  \
+    .max_outputs = results, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS, .attributes = schema, .infer = infer_##function, \
     .expand = expand_##function                                                                                        \
   }
 #define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \

@@ -51,6 +51,9 @@ static byoc_status_t infer_gather_nd(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "operand 1: indices of %lld numbers do not fit rank %d", (long long)depth.constant,
                             (int)data->rank);
   }
+  byoc_limit_t limit = {.operand = 1, .name = "the indices", .kind = BYOC_RANGE_INDEX};
+  for (int32_t d = 0; d < depth.constant; ++d) limit.extents[limit.count++] = byoc_side_of(infer, 0, d);
+  BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &limit));
   for (int32_t d = 0; d < places->rank - 1; ++d) dims[rank++] = places->dims[d];
   for (int32_t d = (int32_t)depth.constant; d < data->rank; ++d) dims[rank++] = data->dims[d];
   if (rank > BYOC_MAX_RANK) return byoc_infer_unsupported(infer, "the result has rank %d", (int)rank);

@@ -49,6 +49,10 @@ static byoc_status_t need_masks(const byoc_infer_t *infer, uint32_t mask, uint32
                                     mask);
     }
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, mask, type->rank, wanted));
+    if (type->rank == 1) {
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_within(infer, mask, "the lengths of the sequences",
+                                                  byoc_side(scores[3], "the number of keys")));
+    }
   }
   if (!byoc_has_operand(infer->node, bias)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, bias, 4, 4));

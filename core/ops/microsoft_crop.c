@@ -87,7 +87,8 @@ static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t
   const byoc_type_t *x = node->operands[X]->type;
   const byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
   const bool is_nearest = byoc_node_choice(node, "mode") == NEAREST;
-  const byoc_loop_expr_t *image = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, IMAGES, indices));
+  const byoc_loop_expr_t *image =
+      byoc_emit_index(b, byoc_lower_load(lower, node, IMAGES, indices), byoc_emit_dim(b, x, 0));
   const byoc_loop_expr_t *inside = NULL, *pixels[2][2], *f[2];
   for (int32_t d = 0; d < 2; ++d) {
     const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, 2 + d);

@@ -3,7 +3,7 @@
 // language models write embeddings. The table stays as it is: only what is looked up becomes numbers.
 //
 // Elements of u4, i4 and of 8 bits are those of the table. Bytes with `bits` below 8 hold 8 / bits elements, lowest
-// first, along the last dimension, and so do the bytes of their zero points. An index beyond the table gives zeros.
+// first, along the last dimension, and so do the bytes of their zero points.
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -108,6 +108,7 @@ static byoc_status_t infer_look_up(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(check_blocks(infer, ZEROS, l.slots));
   }
   if (!byoc_is_ranked(picks)) return byoc_infer_set_unranked(infer, 0, dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, INDICES, "the indices", byoc_side_of(infer, TABLE, l.along)));
   if (table->dims[l.along].constant == 0) {
     return byoc_infer_error(infer, "operand %d: there is nothing to gather from dimension %d", TABLE, l.along);
   }
@@ -172,8 +173,6 @@ static const byoc_loop_expr_t *point_look_up(byoc_lower_t *lower, const byoc_nod
   }
   if (!number) return NULL;
   number = BYOC_LMUL(b, byoc_emit_as(b, BYOC_DTYPE_F32, number), byoc_emit_as(b, BYOC_DTYPE_F32, scale));
-  const byoc_loop_expr_t *is_inside = BIN(AND, BIN(LE, zero, BYOC_LADD(b, pick, extent)), BIN(LT, pick, extent));
-  number = byoc_loop_select(b, is_inside, number, byoc_loop_const(b, BYOC_DTYPE_F32, 0.0));
   return byoc_emit_as(b, node->results[result]->type->dtype, number);
 }
 
@@ -193,6 +192,7 @@ const byoc_op_t byoc_ops_microsoft_gather[] = {
      .max_inputs = 4,
      .min_outputs = 1,
      .max_outputs = 1,
+     .traits = BYOC_OP_LIMITS,
      .attributes = look_up_attributes,
      .infer = infer_look_up,
      .point = point_look_up},

@@ -199,6 +199,31 @@ static byoc_status_t need_norms(const byoc_infer_t *infer, const sizes_t *sizes)
   return BYOC_OK;
 }
 
+// The last position of each sequence is one of all. They come from the past or are new, and have angles.
+static byoc_status_t need_places(const byoc_infer_t *infer, const sizes_t *sizes) {
+  const byoc_limit_t last = {.operand = GQA_LENGTHS,
+                             .name = "the last positions of the sequences",
+                             .kind = BYOC_RANGE_COUNT,
+                             .less = 1,
+                             .count = 1,
+                             .extents = {{.operand = GQA_TOTAL}},
+                             .is_of_data = true};
+  BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &last));
+  if (byoc_has_operand(infer->node, GQA_PAST_KEY) && !byoc_group_query_is_windowed(infer->node)) {
+    bool failed = false;
+    const byoc_dim_t all = byoc_infer_dim(infer, BYOC_DIM_ADD, sizes->past, sizes->length, &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_need_within(infer, GQA_TOTAL, "the number of positions", byoc_side(all, "those of both")));
+  }
+  if (!byoc_node_flag(infer->node, "do_rotary")) return BYOC_OK;
+  const byoc_side_t angles = byoc_side_of(infer, GQA_COSINES, 0);
+  if (byoc_has_operand(infer->node, GQA_PLACES)) {
+    return byoc_infer_need_indices(infer, GQA_PLACES, "the positions", angles);
+  }
+  return byoc_infer_need_within(infer, GQA_TOTAL, "the number of positions", angles);
+}
+
 static byoc_status_t infer_group_query(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   sizes_t sizes = {0};
@@ -220,6 +245,7 @@ static byoc_status_t infer_group_query(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_angles(infer, &sizes));
   BYOC_RETURN_IF_ERROR(need_limits(infer, &sizes));
   BYOC_RETURN_IF_ERROR(need_norms(infer, &sizes));
+  BYOC_RETURN_IF_ERROR(need_places(infer, &sizes));
   for (int side = 0; side < 2; ++side) {
     byoc_dim_t present[4];
     const byoc_dtype_t dtype = byoc_group_query_bits(node, side) == 0
@@ -261,7 +287,7 @@ const byoc_op_t byoc_ops_microsoft_group_query[] = {
      .max_inputs = 17,
      .min_outputs = 1,
      .max_outputs = 4,
-     .traits = BYOC_OP_FUSED,
+     .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS,
      .attributes = group_query_attributes,
      .infer = infer_group_query,
      .expand = byoc_group_query_expand},

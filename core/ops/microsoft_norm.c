@@ -144,6 +144,25 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
+// Words, segments and places are rows of their tables. Without places, words have those from 0 on.
+static byoc_status_t need_rows(const byoc_infer_t *infer) {
+  static const struct {
+    uint32_t indices, table;
+    const char *name;
+  } pairs[] = {
+      {WORDS, WORD_TABLE, "the words"}, {SEGMENTS, SEGMENT_TABLE, "the segments"}, {PLACES, PLACE_TABLE, "the places"}};
+  for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
+    if (!byoc_has_operand(infer->node, pairs[i].indices)) continue;
+    if (!byoc_is_ranked(byoc_operand_type(infer->node, pairs[i].table))) continue;
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_need_indices(infer, pairs[i].indices, pairs[i].name, byoc_side_of(infer, pairs[i].table, 0)));
+  }
+  if (byoc_has_operand(infer->node, PLACES) || !byoc_is_ranked(byoc_operand_type(infer->node, PLACE_TABLE)))
+    return BYOC_OK;
+  return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_of(infer, WORDS, 1),
+                           byoc_side_of(infer, PLACE_TABLE, 0));
+}
+
 static byoc_status_t infer_embed(byoc_infer_t *infer) {
   static const uint32_t indices[] = {WORDS, SEGMENTS, MASK, PLACES};
   const byoc_node_t *node = infer->node;
@@ -177,6 +196,7 @@ static byoc_status_t infer_embed(byoc_infer_t *infer) {
     if (is_table) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, i, 0, words->dims[1]));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, WORD_TABLE, 0, words->dims[1]));
+  BYOC_RETURN_IF_ERROR(need_rows(infer));
   const byoc_dim_t dims[3] = {words->dims[0], words->dims[1], table->dims[1]};
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, BYOC_DTYPE_I32, 1, dims));
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 2, table->dtype, 3, dims));

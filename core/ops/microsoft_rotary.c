@@ -19,7 +19,18 @@ static int64_t rotary_heads(const byoc_node_t *node) {
   return x->dims[2].constant / (2 * angles->dims[1].constant);
 }
 
-// Everything but the positions.
+// Each element has a position or, where there is one for all, that of the first element of every sequence.
+static byoc_status_t need_positions(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *places = byoc_operand_type(infer->node, 1);
+  const byoc_side_t angles = byoc_side_of(infer, 2, 0);
+  if (!byoc_is_ranked(places) || places->rank != 1) return byoc_infer_need_indices(infer, 1, "the positions", angles);
+  bool failed = false;
+  const byoc_dim_t last = byoc_infer_dim(infer, BYOC_DIM_SUB, angles.dim, x->dims[x->rank - 2], &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_need_within(infer, 1, "the first position", byoc_side(last, "the last one that fits"));
+}
+
+// Everything but the shape of the positions.
 static byoc_status_t need_rotary(const byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_ranked(infer, 0, 3, 4));
@@ -46,6 +57,7 @@ static byoc_status_t need_rotary(const byoc_infer_t *infer) {
     return byoc_infer_error(infer, "%lld elements of a head cannot be rotated", (long long)part);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 1, byoc_dim_constant(part / 2)));
+  BYOC_RETURN_IF_ERROR(need_positions(infer));
   return byoc_infer_need_some(infer, 2, 0, x->dims[x->rank - 2]);
 }
 

@@ -340,18 +340,15 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
 
 // A run ends in an error where an element is none of the categories.
 static void write_check(byoc_writer_t *w, byoc_value_t *index, int64_t count) {
-  const int64_t flat = -1, least = 0, most = count - 1;
+  const byoc_limit_t limit = {.name = "an element is none of its categories, and 'zeros' is 0: the category",
+                              .kind = BYOC_RANGE_COUNT,
+                              .less = 1,
+                              .count = 1,
+                              .extents = {byoc_side_number(count)}};
   char where[256];
+  if (w->failed) return;
   byoc_node_describe(w->node, where, sizeof(where));
-  const char *name =
-      byoc_arena_format(&w->node->function->module->arena,
-                        "%s: an element is none of its categories, and 'zeros' is 0: the category", where);
-  byoc_value_t *operands[] = {byoc_write_reshape(w, index, &flat, 1),
-                              byoc_write_vector(w, "least", BYOC_DTYPE_I64, 1, &least),
-                              byoc_write_vector(w, "most", BYOC_DTYPE_I64, 1, &most),
-                              name != NULL ? byoc_write_vector(w, "name", BYOC_DTYPE_STRING, 1, &name) : NULL};
-  if (name == NULL) w->failed = true;
-  if (!w->failed) byoc_write_many(w, "byoc", "CheckRange", operands, 4, 0, NULL, 0);
+  if (byoc_check_limit(w->node, index, NULL, where, &limit, w->diag) != BYOC_OK) w->failed = true;
 }
 
 // → 1 where the place among the categories is the place in the new last dimension, else 0

@@ -172,6 +172,7 @@ static byoc_status_t infer_extractor(byoc_infer_t *infer) {
     return byoc_infer_unsupported(infer, "the ranks of the operands must be known");
   }
   if (x->rank == 0) return byoc_infer_error(infer, "operand 0 is a scalar");
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, 1, "the positions", byoc_side_of(infer, 0, x->rank - 1)));
   bool failed = false;
   byoc_dim_t dims[BYOC_MAX_RANK] = {byoc_dim_constant(1)};
   const int32_t rank = x->rank == 1 ? 2 : x->rank;
@@ -322,8 +323,8 @@ static const byoc_op_attribute_t classifier_attributes[] = {{BYOC_ATTR_REQUIRED(
 #define ROW(Name, inputs, outputs, schema, infer_function, expand_function)                                            \
   {                                                                                                                    \
     .domain = BYOC_ML_DOMAIN, .name = Name, .since_version = 1, .min_inputs = inputs < 0 ? 1 : inputs,                 \
-    .max_inputs = inputs, .min_outputs = 1, .max_outputs = outputs, .traits = BYOC_OP_FUSED, .attributes = schema,     \
-    .infer = infer_function, .expand = expand_function                                                                 \
+    .max_inputs = inputs, .min_outputs = 1, .max_outputs = outputs, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS,          \
+    .attributes = schema, .infer = infer_function, .expand = expand_function                                           \
   }
 
 const byoc_op_t byoc_ops_ml_linear[] = {

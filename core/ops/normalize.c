@@ -445,6 +445,7 @@ static byoc_status_t infer_group(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "%lld channels do not divide into %lld groups", (long long)x->dims[1].constant,
                             (long long)groups);
   }
+  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_multiple(infer, 0, 1, groups));
   BYOC_RETURN_IF_ERROR(need_per_channel(infer, infer->opset < 21 ? groups : 0));
   return byoc_infer_same(infer);
 }

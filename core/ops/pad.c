@@ -90,7 +90,10 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t place[BYOC_MAX_RANK], count = 0;
   byoc_ints_t axes;
-  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) return set_made(infer);
+  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank, false));
+    return set_made(infer);
+  }
   if (!padded_axes(node, x->rank, place, &count)) {
     return byoc_infer_error(infer, "operand 3 'axes': expected constants in [%d, %d]", -x->rank, x->rank - 1);
   }
@@ -260,7 +263,7 @@ static const byoc_op_attribute_t pad_attributes[] = {
 #define PAD(version, least, most, mask)                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = 0, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,               \
+    .max_outputs = 1, .traits = BYOC_OP_LIMITS, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,  \
     .runs = runs_pad, .shape_operands = mask, .shape_elements = mask, .shape = shape_pad, .axes = byoc_axes_pad        \
   }
 #define PADS (1u << 1)

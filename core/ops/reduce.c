@@ -130,6 +130,7 @@ static byoc_status_t infer_reduce(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   bool over[BYOC_MAX_RANK], valid = true;
+  if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, false));
   if (read_over(node, x->rank, over, &valid) == BYOC_KNOWN_NO) {
     // An empty list needs no values.
     if (byoc_type_element_count(byoc_operand_type(node, 1)) == 0) {
@@ -434,8 +435,8 @@ static const byoc_op_attribute_t arg_attributes[] = {
 #define ROW(table, op_name, version, most, mask, function)                                                             \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .attributes = table, .infer = infer_##function,                       \
-    .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,                                         \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES | ((mask) != 0 ? BYOC_OP_LIMITS : 0), .attributes = table,             \
+    .infer = infer_##function, .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,              \
     .shape = (mask) != 0 ? shape_reduce : NULL, .axes = byoc_axes_##function                                           \
   }
 #define BY_ATTRIBUTE(name, version) ROW(reduce_attributes, name, version, 1, 0, reduce)

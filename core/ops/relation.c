@@ -76,6 +76,15 @@ byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t 
   return byoc_diag_error(infer->diag, BYOC_INVALID_DATA, "%s", text);
 }
 
+byoc_status_t byoc_infer_relate_made(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
+                                     byoc_side_t right) {
+  if (!infer->relations) return BYOC_OK;
+  const size_t before = infer->relations->items.count;
+  BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, kind, left, right));
+  for (size_t i = before; i < infer->relations->items.count; ++i) infer->relations->items.data[i].is_of_result = true;
+  return BYOC_OK;
+}
+
 // ---- what a node's types say beyond inference ----
 
 // Dimensions that are made only at run time, and the dimensions that stand for them in the types of the results.
@@ -104,7 +113,7 @@ static byoc_status_t settle(made_t *made, byoc_relations_t *relations, size_t fi
     byoc_relation_t *relation = &relations->items.data[i];
     byoc_dim_t left = byoc_dim_replace(relation->left, stands_for, made, made->infer->arena, &failed);
     byoc_dim_t right = byoc_dim_replace(relation->right, stands_for, made, made->infer->arena, &failed);
-    relation->is_of_result = !byoc_dim_equal(left, relation->left) || !byoc_dim_equal(right, relation->right);
+    relation->is_of_result |= !byoc_dim_equal(left, relation->left) || !byoc_dim_equal(right, relation->right);
     relation->left = left, relation->right = right;
   }
   return byoc_infer_memory(made->infer, failed);
@@ -167,6 +176,7 @@ byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_re
   }
   size_t first = relations->items.count;
   relations->has_rank = false;
+  relations->made = node->result_count > 0 && byoc_is_ranked(has[0]) ? has[0] : NULL;
   byoc_status_t status = op->infer(&infer);
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *follows = node->results[r]->type;

@@ -8,6 +8,7 @@
 
 #include "core/base/vector.h"
 #include "core/ops/op.h"
+#include "core/runtime/artifact/check.h"
 #include "core/runtime/artifact/relation.h"
 
 typedef struct byoc_relation_t {
@@ -24,12 +25,18 @@ typedef struct byoc_side_t {
   int64_t operand, axis;
 } byoc_side_t;
 
-// Elements of an operand, integers, that must lie in [0, most - less].
+// What the elements of an operand must satisfy (core/ops/limit.h).
 typedef struct byoc_limit_t {
   uint32_t operand;
   const char *name; // what the elements are; a literal
-  byoc_side_t most; // a dimension of an operand
-  int64_t less;
+  byoc_range_kind_t kind;
+  int64_t less;                       // of BYOC_RANGE_COUNT
+  uint32_t count;                     // of extents; element i has the one at i % count
+  byoc_side_t extents[BYOC_MAX_RANK]; // dimensions, or BYOC_RANGE_FREE
+  bool is_of_data;                    // the extent is element 0 of operand extents[0].operand instead
+  bool is_distinct;                   // of BYOC_RANGE_INDEX: no two elements are the same
+  bool ignores;                       // elements that equal the next number may be anything
+  int64_t ignored;
 } byoc_limit_t;
 
 struct byoc_relations_t {
@@ -37,6 +44,7 @@ struct byoc_relations_t {
   BYOC_VECTOR(byoc_limit_t) limits;
   byoc_dim_t rank; // of result 0, if has_rank: the run makes it, and inference does not decide it
   bool has_rank;
+  const byoc_type_t *made;    // the type of result 0, for where inference leaves its rank to the run; else NULL
   byoc_allocator_t allocator; // of the list; the names are in the module's arena
 };
 void byoc_relations_deinit(byoc_relations_t *relations);
@@ -53,6 +61,10 @@ static inline byoc_side_t byoc_side_number(int64_t number) {
 // The relation must hold: returns an error if it cannot, and notes it if only the run can tell.
 byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
                                 byoc_side_t right);
+
+// The same of a side that is a dimension of `relations->made`: it is checked where the run has made it.
+byoc_status_t byoc_infer_relate_made(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
+                                     byoc_side_t right);
 
 // The relations and limits that the node needs, including those of its types: dimensions of its results that do not
 // follow from its operands. The node does not change. Unknown dimensions that are made only at run time stand for

@@ -165,6 +165,14 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
 }
 
 // ---- AffineGrid ----
+// There is one matrix for each grid, also where only the run knows how many grids there are.
+static byoc_status_t need_matrices(const byoc_infer_t *infer) {
+  const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
+  if (!made || made->rank < 1 || !byoc_is_ranked(byoc_operand_type(infer->node, 0))) return BYOC_OK;
+  return byoc_infer_relate_made(infer, BYOC_RELATION_EQUAL, byoc_side_of(infer, 0, 0),
+                                byoc_side(made->dims[0], "the number of grids"));
+}
+
 // The number of sizes is known only when the program runs.
 static byoc_status_t set_open_grid(const byoc_infer_t *infer, const byoc_type_t *theta) {
   const byoc_type_t *sizes = byoc_operand_type(infer->node, 1);
@@ -192,9 +200,11 @@ static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
         BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 1, byoc_dim_constant(rank - 2)));
         BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(rank - 1)));
       }
-      return byoc_infer_set_unknown(infer, 0, theta->dtype, (int32_t)rank);
+      BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, theta->dtype, (int32_t)rank));
+      return need_matrices(infer);
     }
-    return set_open_grid(infer, theta);
+    BYOC_RETURN_IF_ERROR(set_open_grid(infer, theta));
+    return need_matrices(infer);
   }
   if (count != 4 && count != 5) return byoc_infer_error(infer, "operand 1: expected 4 or 5 sizes, got %d", count);
   const byoc_dim_t matrices[] = {sizes[0], byoc_dim_constant(count - 2), byoc_dim_constant(count - 1)};
@@ -240,6 +250,18 @@ static const byoc_loop_expr_t *point_affine_grid(byoc_lower_t *lower, const byoc
 }
 
 // ---- RoiAlign, MaxRoiPool ----
+// The images that regions are in: operand 2, or the first of the five numbers of a region.
+static byoc_status_t need_images(const byoc_infer_t *infer, bool is_first) {
+  enum { NUMBERS = 5 };
+  const byoc_side_t images = byoc_side_of(infer, 0, 0);
+  byoc_limit_t limit = {.operand = 1, .name = "regions, an image and its corners", .kind = BYOC_RANGE_COUNT, .less = 1};
+  if (!is_first) return byoc_infer_need_indices(infer, 2, "the images of the regions", images);
+  for (limit.count = 0; limit.count < NUMBERS; ++limit.count) {
+    limit.extents[limit.count] = limit.count == 0 ? images : byoc_side_number(BYOC_RANGE_FREE);
+  }
+  return byoc_infer_limit(infer, &limit);
+}
+
 static byoc_status_t infer_roi(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   bool pool = strcmp(node->op, "MaxRoiPool") == 0;
@@ -255,6 +277,7 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
     if (byoc_is_ranked(rois)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 2, 1, rois->dims));
   }
+  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(need_images(infer, pool));
   if (!byoc_is_ranked(x) || !byoc_is_ranked(rois)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
   for (int32_t d = 0; d < 4; ++d) {
     bool is_empty = d != 1 && byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant == 0;
@@ -518,10 +541,15 @@ const byoc_op_t byoc_ops_sample[] = {
     ROW(GridSample, 22, 2, 0, grid_sample, .attributes = grid_sample_attributes, .loops = loops_grid_sample),
     ROW(AffineGrid, 20, 2, 1u << 1, affine_grid, .attributes = affine_grid_attributes, .point = point_affine_grid,
         .shape = shape_affine_grid, .shape_elements = 1u << 1, .by_shape = 1u << 1),
-    ROW(RoiAlign, 10, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
-    ROW(RoiAlign, 16, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
-    ROW(RoiAlign, 22, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
-    ROW(MaxRoiPool, 1, 2, 0, roi, .attributes = max_roi_pool_attributes, .loops = loops_max_roi_pool),
-    ROW(MaxRoiPool, 22, 2, 0, roi, .attributes = max_roi_pool_attributes, .loops = loops_max_roi_pool),
+    ROW(RoiAlign, 10, 3, 0, roi, .traits = BYOC_OP_LIMITS, .attributes = roi_align_attributes,
+        .loops = loops_roi_align),
+    ROW(RoiAlign, 16, 3, 0, roi, .traits = BYOC_OP_LIMITS, .attributes = roi_align_attributes,
+        .loops = loops_roi_align),
+    ROW(RoiAlign, 22, 3, 0, roi, .traits = BYOC_OP_LIMITS, .attributes = roi_align_attributes,
+        .loops = loops_roi_align),
+    ROW(MaxRoiPool, 1, 2, 0, roi, .traits = BYOC_OP_LIMITS, .attributes = max_roi_pool_attributes,
+        .loops = loops_max_roi_pool),
+    ROW(MaxRoiPool, 22, 2, 0, roi, .traits = BYOC_OP_LIMITS, .attributes = max_roi_pool_attributes,
+        .loops = loops_max_roi_pool),
 };
 const size_t byoc_ops_sample_count = sizeof byoc_ops_sample / sizeof *byoc_ops_sample;

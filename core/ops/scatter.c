@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes to places that are data: ScatterElements (called Scatter before), ScatterND, MaxUnpool. Places beyond the
-// operand are clamped: the model is wrong then, but nothing outside of the result is written.
+// operand are refused, and loops clamp them, so that nothing outside of the result is ever written.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -40,6 +40,7 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_index(infer, 1, "the indices", byoc_side_of(infer, 0, axis)));
     for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
       bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
@@ -60,7 +61,12 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %d, got %lld", x->rank,
                               (long long)length.constant);
     }
-    for (int32_t d = 0; d < length.constant; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, d));
+    byoc_limit_t limit = {.operand = 1, .name = "the indices", .kind = BYOC_RANGE_INDEX};
+    for (int32_t d = 0; d < length.constant; ++d) {
+      BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, d));
+      limit.extents[limit.count++] = byoc_side_of(infer, 0, d);
+    }
+    BYOC_RETURN_IF_ERROR(byoc_infer_limit(infer, &limit));
     int32_t rank = at->rank - 1 + x->rank - (int32_t)length.constant;
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, rank, rank));
     for (int32_t d = 0; d + 1 < at->rank; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
@@ -150,6 +156,55 @@ static byoc_status_t loops_scatter_nd(byoc_lower_t *lower, const byoc_node_t *no
 }
 
 // ---- MaxUnpool ----
+// The shape from which pooling would have made operand 0; indices refer to it. False if attributes do not fit.
+static bool read_pooled(const byoc_node_t *node, byoc_arena_t *arena, byoc_dim_t *dims, bool *failed) {
+  const byoc_type_t *x = node->operands[0]->type;
+  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
+  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
+  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    size_t i = (size_t)d - 2;
+    if (d < 2) continue;
+    if (i >= kernel_count) return false;
+    byoc_dim_t stride = byoc_dim_constant(strides && i < stride_count ? strides[i] : 1);
+    int64_t more = kernel[i] - stride.constant;
+    if (pads && pad_count == 2 * spatial) more -= pads[i] + pads[spatial + i];
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_MUL, dims[d], stride, failed);
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_ADD, dims[d], byoc_dim_constant(more), failed);
+  }
+  return true;
+}
+
+static byoc_status_t need_places(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t dims[BYOC_MAX_RANK], count = byoc_dim_constant(1);
+  bool failed = false;
+  if (!read_pooled(infer->node, infer->arena, dims, &failed)) return BYOC_OK;
+  for (int32_t d = 0; d < x->rank; ++d) count = byoc_infer_dim(infer, BYOC_DIM_MUL, count, dims[d], &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_need_indices(infer, 1, "the indices", byoc_side(count, "the elements that were pooled"));
+}
+
+// A result of given size has room for all that was pooled.
+static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *sizes, bool is_made) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  if (!read_pooled(infer->node, infer->arena, dims, &failed)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  for (int32_t d = 0; d < x->rank; ++d) {
+    char names[2][64];
+    snprintf(names[0], sizeof names[0], "what was pooled in dimension %d", (int)d);
+    snprintf(names[1], sizeof names[1], "dimension %d of the result", (int)d);
+    const byoc_side_t pooled = byoc_side(dims[d], names[0]), size = byoc_side(sizes[d], names[1]);
+    BYOC_RETURN_IF_ERROR(is_made ? byoc_infer_relate_made(infer, BYOC_RELATION_AT_MOST, pooled, size)
+                                 : byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, pooled, size));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
@@ -158,6 +213,7 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 1, x->rank, x->dims));
+  BYOC_RETURN_IF_ERROR(need_places(infer));
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t count = 0;
   if (byoc_has_operand(node, 2)) {
@@ -167,12 +223,14 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
       for (int32_t d = 0; d < x->rank; ++d) {
         BYOC_RETURN_IF_ERROR(need_elements(infer, node->results[0]->type->dims, d));
       }
-      return BYOC_OK;
+      const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
+      return made && made->rank == x->rank ? need_room(infer, made->dims, true) : BYOC_OK;
     }
     if (count != x->rank)
       return byoc_infer_error(infer, "operand 2: expected %d size%s, got %d", x->rank, byoc_plural((uint64_t)x->rank),
                               count);
     for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
+    BYOC_RETURN_IF_ERROR(need_room(infer, dims, false));
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
@@ -210,22 +268,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   byoc_arena_t *arena = &node->function->module->arena;
   bool failed = false;
   byoc_dim_t dims[BYOC_MAX_RANK];
-  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
-  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
-  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
-  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
-  for (int32_t d = 0; d < x->rank; ++d) {
-    dims[d] = x->dims[d];
-    size_t i = (size_t)d - 2;
-    if (d < 2) continue;
-    if (i >= kernel_count) return BYOC_UNSUPPORTED;
-    byoc_dim_t stride = byoc_dim_constant(strides && i < stride_count ? strides[i] : 1);
-    int64_t more = kernel[i] - stride.constant;
-    if (pads && pad_count == 2 * spatial) more -= pads[i] + pads[spatial + i];
-    dims[d] = byoc_dim_binary(arena, BYOC_DIM_MUL, dims[d], stride, &failed);
-    dims[d] = byoc_dim_binary(arena, BYOC_DIM_ADD, dims[d], byoc_dim_constant(more), &failed);
-  }
-  if (failed) return BYOC_UNSUPPORTED;
+  if (!read_pooled(node, arena, dims, &failed) || failed) return BYOC_UNSUPPORTED;
   pooled.dims = dims;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK], *total = byoc_emit_extent(b, &pooled, 0, y->rank);
   int32_t opened = byoc_emit_open(b, x, 0, x->rank, false, at);
@@ -266,15 +309,15 @@ static const byoc_op_attribute_t unpool_attributes[] = {
 #define SCATTER(op_name, version, function)                                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = function##_attributes, .infer = infer_scatter,           \
-    .loops = loops_scatter_##function                                                                                  \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = function##_attributes,                  \
+    .infer = infer_scatter, .loops = loops_scatter_##function                                                          \
   }
 #define UNPOOL(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = unpool_attributes, .infer = infer_unpool,                \
-    .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2,                  \
-    .shape = shape_unpool                                                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .attributes = unpool_attributes,                      \
+    .infer = infer_unpool, .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2,                \
+    .by_shape = 1u << 2, .shape = shape_unpool                                                                         \
   }
 
 const byoc_op_t byoc_ops_scatter[] = {

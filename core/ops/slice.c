@@ -148,6 +148,8 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   }
   slice_t slice;
   BYOC_RETURN_IF_ERROR(read_slice(infer, x, &slice));
+  if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 3, x->rank, true));
+  if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_not_zero(infer, 4, "the steps"));
   if (slice.dynamic) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK];
   bool failed = false;
@@ -263,9 +265,9 @@ static const byoc_op_attribute_t slice_attributes[] = {
 #define SLICE(version, least, most, mask)                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "Slice", .since_version = version, .min_inputs = least, .max_inputs = most,                  \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = slice_attributes,   \
-    .infer = infer_slice, .point = point_slice, .shape_operands = mask, .shape_elements = mask,                        \
-    .shape = (mask) != 0 ? shape_slice : NULL, .axes = byoc_axes_slice                                                 \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES | BYOC_OP_LIMITS,                  \
+    .attributes = slice_attributes, .infer = infer_slice, .point = point_slice, .shape_operands = mask,                \
+    .shape_elements = mask, .shape = (mask) != 0 ? shape_slice : NULL, .axes = byoc_axes_slice                         \
   }
 #define FROM_1_TO_4 (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4)
 

@@ -75,6 +75,7 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_numbers(infer));
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
+  if (axis < 0) BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 2, x->rank, false));
   if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK], one = byoc_dim_constant(1), two = byoc_dim_constant(2);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
@@ -326,6 +327,7 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float signal"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a frame step"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_positive(infer, 1, "the frame step"));
   if (byoc_has_operand(node, 3)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_integer, "a frame length"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 3));
@@ -465,9 +467,10 @@ static const byoc_op_attribute_t stft_attributes[] = {
 #define STFT_OPERANDS (1u << 1 | 1u << 3)
 
 const byoc_op_t byoc_ops_spectrum[] = {
-    {HEAD("", DFT, 17, 1, 2, 1, 1u << 1, dft), .infer = infer_dft, .expand = expand_dft},
-    {HEAD("", DFT, 20, 1, 3, 1, DFT_OPERANDS, dft), .infer = infer_dft, .expand = expand_dft},
-    {HEAD("", STFT, 17, 2, 4, 1, STFT_OPERANDS, stft), .infer = infer_stft, .expand = expand_stft},
+    {HEAD("", DFT, 17, 1, 2, 1, 1u << 1, dft), .traits = BYOC_OP_LIMITS, .infer = infer_dft, .expand = expand_dft},
+    {HEAD("", DFT, 20, 1, 3, 1, DFT_OPERANDS, dft), .traits = BYOC_OP_LIMITS, .infer = infer_dft, .expand = expand_dft},
+    {HEAD("", STFT, 17, 2, 4, 1, STFT_OPERANDS, stft), .traits = BYOC_OP_LIMITS, .infer = infer_stft,
+     .expand = expand_stft},
     {HEAD("byoc", DFT, 1, 1, 3, RESULTS, DFT_OPERANDS, dft), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE,
      .infer = infer_dft_scratch, .loops = loops_dft, .scratch_results = 1u << ROOM | 1u << TABLES},
     {HEAD("byoc", STFT, 1, 2, 4, RESULTS, STFT_OPERANDS, stft), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE,

@@ -162,48 +162,49 @@ static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
-static byoc_status_t infer_check_range(byoc_infer_t *infer) {
-  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_I64, BYOC_DTYPE_I64, BYOC_DTYPE_STRING};
-  const byoc_type_t *values = byoc_operand_type(infer->node, 0);
-  bool fits = byoc_is_ranked(values) && values->rank == 1;
-  if (!fits || (values->dtype != BYOC_DTYPE_I32 && values->dtype != BYOC_DTYPE_I64)) {
-    return byoc_infer_error(infer, "operand 0: expected i32[n] or i64[n]");
-  }
-  for (uint32_t i = 1; i < 4; ++i) {
-    const byoc_type_t *type = byoc_operand_type(infer->node, i);
-    fits = byoc_is_ranked(type) && type->dtype == dtypes[i - 1] && type->rank == 1;
-    if (fits && byoc_type_element_count(type) == 1) continue;
-    return byoc_infer_error(infer, "operand %u: expected one %s", i, i < 3 ? "i64" : "text");
-  }
-  return BYOC_OK;
+static void keep_text(void *self, const char *message) {
+  snprintf(self, 512, "%s", message);
 }
 
-byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_limit_t *limit, byoc_diag_t *diag) {
-  byoc_writer_t w = {.node = node, .diag = diag};
-  const char *name =
-      byoc_arena_format(&node->function->module->arena, "%s: operand %u, %s", where, limit->operand, limit->name);
-  if (!name) return byoc_diag_out_of_memory(diag);
-  const int64_t axis = limit->most.axis;
-  const byoc_attribute_t slice[] = {{.name = "start", .kind = BYOC_ATTRIBUTE_INT, .i = axis},
-                                    {.name = "end", .kind = BYOC_ATTRIBUTE_INT, .i = axis + 1}};
-  byoc_value_t *low = byoc_write_vector(&w, "least", BYOC_DTYPE_I64, 1, &(int64_t){0});
-  const int64_t known = limit->most.dim.constant - limit->less;
-  byoc_value_t *high = NULL;
-  if (byoc_dim_is_constant(limit->most.dim)) {
-    high = byoc_write_vector(&w, "most", BYOC_DTYPE_I64, 1, &known);
-  } else {
-    high = byoc_write_node(&w, "", "Shape", node->operands[limit->most.operand], NULL, NULL, slice, 2);
-    if (limit->less != 0) {
-      high = byoc_write_plain(&w, "Sub", high, byoc_write_vector(&w, "less", BYOC_DTYPE_I64, 1, &limit->less));
-    }
+// A check of constants is made now.
+static byoc_status_t check_constants(const byoc_infer_t *infer) {
+  enum { OPERANDS = 4 };
+  DLTensor tensors[OPERANDS];
+  int64_t dims[OPERANDS][BYOC_MAX_RANK];
+  char text[512];
+  for (uint32_t i = 0; i < OPERANDS; ++i) {
+    const byoc_value_t *value = infer->node->operands[i];
+    if (!byoc_value_is_constant(value)) return BYOC_OK;
+    const byoc_type_t *type = value->constant->type;
+    for (int32_t d = 0; d < type->rank; ++d) dims[i][d] = type->dims[d].constant;
+    tensors[i] = (DLTensor){.data = (void *)(uintptr_t)value->constant->data,
+                            .ndim = type->rank,
+                            .dtype = {byoc_dtype_dlpack_code(type->dtype), (uint8_t)byoc_dtype_bits(type->dtype), 1},
+                            .shape = dims[i]};
   }
-  byoc_value_t *operands[] = {node->operands[limit->operand], low, high,
-                              byoc_write_vector(&w, "name", BYOC_DTYPE_STRING, 1, &name)};
-  if (w.failed) return byoc_diag_failure(diag);
-  byoc_node_t *check = byoc_node_create(node->block, node, "byoc", "CheckRange", 1, operands, 4, 0);
-  if (!check) return byoc_diag_out_of_memory(diag);
-  check->name = node->name;
-  return byoc_infer_node(check, diag);
+  const byoc_runtime_t runtime = {.thread_count = 1, .self = text, .set_error = keep_text};
+  const byoc_call_t call = {.input_count = OPERANDS, .tensors = tensors, .runtime = &runtime};
+  if (byoc_check_range(&call) == BYOC_OK) return BYOC_OK;
+  return byoc_diag_error(infer->diag, BYOC_INVALID_DATA, "%s", text);
+}
+
+static byoc_status_t infer_check_range(byoc_infer_t *infer) {
+  static const struct {
+    byoc_dtype_t dtype;
+    int64_t count;
+    const char *what;
+  } rest[] = {{BYOC_DTYPE_I64, -1, "the extents, a list of i64"},
+              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "what to ask, five numbers of i64"},
+              {BYOC_DTYPE_STRING, 1, "one text"}};
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "integers"));
+  for (uint32_t i = 1; i < 4; ++i) {
+    const byoc_type_t *type = byoc_operand_type(infer->node, i);
+    const bool fits = byoc_is_ranked(type) && type->dtype == rest[i - 1].dtype && type->rank == 1;
+    const int64_t count = fits ? byoc_type_element_count(type) : 0;
+    if (fits && (rest[i - 1].count < 0 ? count > 0 : count == rest[i - 1].count)) continue;
+    return byoc_infer_error(infer, "operand %u: expected %s", i, rest[i - 1].what);
+  }
+  return check_constants(infer);
 }
 
 // ---- Require ----

@@ -5,7 +5,8 @@
 //   byoc::ResultShape  i64[k]: dimensions of the results of another operator, from that operator's operands
 //   byoc::BindSymbols  gives symbols the elements of an i64[k] as values, for all that follows in the block
 //   byoc::CheckDims    compares the elements of an i64[k] with those of another; its errors use k texts
-//   byoc::CheckRange   elements of an i32[n] or i64[n] must lie between two i64[1]; its error uses one text
+//   byoc::CheckRange   integers must fit extents, an i64[k], as an i64[5] says; its error uses one text
+//                      (core/runtime/artifact/check.h)
 //   byoc::Require      relations that must hold between dimensions; the type of result i has those of relation i.
 //                      Operands are values whose dimensions passes may still learn more about; the last results have
 //                      the types that they had when the node was made
@@ -37,8 +38,6 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
 // results: the computed dimensions must equal the declared ones.
 byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_dim_t *dims, size_t count,
                                        byoc_diag_t *diag);
-// Puts CheckRange in front of `node` for elements that the operator `where` limits.
-byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_limit_t *limit, byoc_diag_t *diag);
 // Puts Require in front of `node` for the relations (at least one) that the operator `where` needs.
 byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
                            byoc_diag_t *diag);
@@ -49,6 +48,10 @@ byoc_status_t byoc_require_kept(byoc_node_t *place, const byoc_node_t *node, con
                                 byoc_diag_t *diag);
 static inline bool byoc_is_requirement(const byoc_node_t *node) {
   return byoc_node_is(node, "byoc", "Require");
+}
+// Is the node there for what it refuses, and has no result that anything reads?
+static inline bool byoc_is_guard(const byoc_node_t *node) {
+  return byoc_is_requirement(node) || byoc_node_is(node, "byoc", "CheckRange");
 }
 // Appends the relations of a Require node, in the dimensions that its operands have now.
 byoc_status_t byoc_requirement_read(const byoc_node_t *node, byoc_relations_t *relations, byoc_diag_t *diag);

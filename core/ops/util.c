@@ -188,6 +188,10 @@ byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, in
   return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(least, NULL), byoc_side_of(infer, index, d));
 }
 
+byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index, int32_t d, int64_t number) {
+  return byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, index, d), byoc_side_number(number));
+}
+
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim) {
   char name[48];
   snprintf(name, sizeof(name), "dimension %d of the result", (int)d);
@@ -204,34 +208,6 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
   char text[BYOC_TYPE_TEXT_SIZE];
   return byoc_infer_error(infer, "operand %u: expected %lld integer%s, got %s", index, (long long)count,
                           byoc_plural((uint64_t)count), byoc_type_text(type, text));
-}
-
-static byoc_status_t need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most,
-                                 int64_t less) {
-  assert(byoc_node_has_trait(infer->node, BYOC_OP_LIMITS));
-  if (!byoc_has_operand(infer->node, index)) return BYOC_OK;
-  const byoc_value_t *value = infer->node->operands[index];
-  const bool is_constant = byoc_value_is_constant(value), is_known = byoc_dim_is_constant(most.dim);
-  const int64_t limit = is_known ? most.dim.constant - less : INT64_MAX;
-  for (int64_t i = 0; is_constant && i < byoc_type_element_count(value->type); ++i) {
-    const int64_t element = byoc_constant_element_i64(value->constant, i);
-    if (element >= 0 && element <= limit) continue;
-    char expected[64] = "; expected values of at least 0";
-    if (is_known) snprintf(expected, sizeof expected, "; expected values in [0, %lld]", (long long)limit);
-    return byoc_infer_error(infer, "operand %u, %s: element %lld is %lld%s", index, name, (long long)i,
-                            (long long)element, limit < 0 ? ", but there are none" : expected);
-  }
-  if ((is_constant && is_known) || !infer->relations) return BYOC_OK;
-  const byoc_limit_t noted = {.operand = index, .name = name, .most = most, .less = less};
-  return byoc_infer_memory(infer, !byoc_vector_push(&infer->relations->limits, infer->relations->allocator, noted));
-}
-
-byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
-  return need_within(infer, index, name, most, 0);
-}
-
-byoc_status_t byoc_infer_need_indices(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t count) {
-  return need_within(infer, index, name, count, 1);
 }
 
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index) {

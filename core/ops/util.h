@@ -4,6 +4,7 @@
 #ifndef BYOC_CORE_OPS_UTIL_H_
 #define BYOC_CORE_OPS_UTIL_H_
 
+#include "core/ops/limit.h"
 #include "core/ops/op.h"
 #include "core/ops/relation.h"
 
@@ -61,16 +62,12 @@ byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t inde
 byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count);
 // Operand `index` must not be empty in its dimension d unless `wanted` is 0.
 byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted);
+// Dimension d of operand `index` must be a multiple of a number that is at least 1.
+byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index, int32_t d, int64_t number);
 // Dimension d of a result is `dim`, which must not be negative; an open one is checked at run time.
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim);
 // Operand `index`, if it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
-// The elements of operand `index`, if it is given, must lie in [0, most], where `most` is a dimension of an operand.
-// They are lengths or the like, called `name`, in an i32[n] or i64[n]. Elements that are not constant are checked when
-// the program runs. The operator's row has the trait LIMITS.
-byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most);
-// The same of indices, which must be less than `count`, and at least 0.
-byoc_status_t byoc_infer_need_indices(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t count);
 // Operand `index`, if it is given, must hold one number, whatever its rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant
@@ -183,7 +180,8 @@ void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t 
 int32_t byoc_emit_open(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end, bool parallel,
                        const byoc_loop_expr_t **out);
 void byoc_emit_close(byoc_loop_builder_t *b, int32_t count);
-// An index that is data, as i64: negative ones count from the end, and all are clamped to [0, extent).
+// An index that is data, as i64: negative ones count from the end, and all are clamped to [0, extent), so that no load
+// or store leaves its buffer. byoc_infer_need_index has indices that need this refused before.
 const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
                                         const byoc_loop_expr_t *extent);
 // Keys' cubic filter at distance x: (a + 2) x³ - (a + 3) x² + 1 where x is at most 1 (`near`), a x³ - 5 a x² + 8 a x -

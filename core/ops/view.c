@@ -230,6 +230,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   if (known == BYOC_KNOWN_ABSENT) return infer_squeeze_all(infer, x);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank, true));
     if (count < 0) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
     if (count > x->rank) {
       return byoc_infer_error(infer, "'axes': %lld are given for rank %d", (long long)count, x->rank);
@@ -265,6 +266,7 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "the result would have rank %lld; at most %d is supported",
                               (long long)(count + x->rank), BYOC_MAX_RANK);
     }
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_axes(infer, 1, x->rank + (int32_t)count, true));
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank + (int32_t)count);
   }
   int64_t rank = x->rank + (int64_t)axes.count;
@@ -385,7 +387,7 @@ static const byoc_op_attribute_t unsqueeze_attributes[] = {
 #define VIEW(op_name, version, least, most, shape_mask, function, shape_function)                                      \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,                                   \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES | BYOC_OP_LIMITS,                  \
     .attributes = function##_attributes, .infer = infer_##function, .is_view = true, .shape_operands = shape_mask,     \
     .shape_elements = shape_mask, .shape = shape_function                                                              \
   }

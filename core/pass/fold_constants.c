@@ -187,6 +187,7 @@ static byoc_status_t copy_node(batch_t *b, const byoc_node_t *node) {
   if (copy == NULL || !byoc_attributes_copy(&copy->attributes, &node->attributes)) {
     return byoc_diag_out_of_memory(b->folder->diag);
   }
+  copy->name = node->name; // the module that has it outlives the copy
   for (uint32_t r = 0; r < node->result_count; ++r) {
     byoc_value_t *value = node->results[r], *made = copy->results[r];
     made->type = byoc_type_copy(value->type, &b->module->arena);
@@ -238,6 +239,10 @@ static byoc_status_t fold_batch(batch_t *b) {
   return status;
 }
 
+static bool is_refusal(byoc_status_t status) {
+  return status == BYOC_INVALID_DATA || status == BYOC_INVALID_ARGUMENT;
+}
+
 // Folds the foldable nodes of one block; nested blocks may use what was folded outside of them.
 static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
   byoc_allocator_t allocator = f->function->module->allocator;
@@ -247,7 +252,10 @@ static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
   byoc_status_t status = byoc_graph_module_create(allocator, f->diag, &batch.module);
   if (status == BYOC_OK) {
     batch.main = byoc_function_create(batch.module, "main");
-    if (batch.main == NULL) status = byoc_diag_out_of_memory(f->diag);
+    const bool is_clamped = byoc_indices_are_clamped(f->function->module);
+    if (batch.main == NULL || (is_clamped && !byoc_indices_set_clamped(batch.module))) {
+      status = byoc_diag_out_of_memory(f->diag);
+    }
   }
   for (byoc_node_t *node = block->first; node != NULL && status == BYOC_OK; node = node->next) {
     if (is_foldable(f, node) && !byoc_pointer_map_put(&f->foldable, node, node)) {
@@ -258,6 +266,10 @@ static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
     status = copy_node(&batch, f->foldable.entries[i].value);
   }
   if (status == BYOC_OK && batch.wanted.count > 0) status = fold_batch(&batch);
+  if (block->owner != NULL && is_refusal(status)) { // a branch that does not fit together fails when it is run
+    byoc_diag_clear(f->diag);
+    status = BYOC_OK;
+  }
   byoc_vector_deinit(&batch.wanted, allocator);
   byoc_map_deinit(&batch.values);
   byoc_map_deinit(&f->foldable);

@@ -15,6 +15,7 @@
 // f32 that backends prepare for are faster with many rows.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/write.h"
 #include "core/pass/pass.h"
@@ -180,6 +181,13 @@ static bool takes(const byoc_node_t *node, bool *out_is_gemm, bool *out_turned) 
   return x->dtype == BYOC_DTYPE_F32 || x->dtype == BYOC_DTYPE_F16 || x->dtype == BYOC_DTYPE_BF16;
 }
 
+// Messages about indices call the look-up what it is called now, or leave them to the operator that it was written for.
+static bool stand_for(byoc_node_t *made, const byoc_node_t *gather) {
+  const bool is_written = byoc_attributes_int(&gather->attributes, BYOC_ATTRIBUTE_WRITTEN, 0) != 0;
+  made->name = gather->name;
+  return !is_written || byoc_attributes_set_int(&made->attributes, BYOC_ATTRIBUTE_WRITTEN, 1);
+}
+
 // Gather(DequantizeLinear(w, scale, zero point), i) → DequantizeLinear(Gather(w, i), Gather(scale, i), Gather(zero
 // point, i)), where lines are looked up and blocks lie along them
 static byoc_status_t look_up_first(byoc_node_t *gather, byoc_diag_t *diag, size_t *changes) {
@@ -202,6 +210,7 @@ static byoc_status_t look_up_first(byoc_node_t *gather, byoc_diag_t *diag, size_
   for (uint32_t i = 0; i < dequantise->operand_count && i < 3; ++i) {
     if (!dequantise->operands[i]) continue;
     operands[i] = byoc_write_node(&w, "", "Gather", dequantise->operands[i], gather->operands[1], NULL, NULL, 0);
+    if (operands[i] && !stand_for(operands[i]->node, gather)) return byoc_diag_out_of_memory(diag);
     count = i + 1;
   }
   byoc_attribute_t attributes[] = {

@@ -2,7 +2,9 @@
 // Helpers of passes that rewrite nodes.
 #include "core/pass/rewrite.h"
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
+#include "core/kernel/require.h"
 #include "core/ops/symbolic.h"
 
 byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
@@ -69,4 +71,16 @@ bool byoc_pass_is_unused(const byoc_node_t *node) {
     if (node->results[r]->uses.count > 0) return false;
   }
   return true;
+}
+
+byoc_status_t byoc_pass_keep_limits(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
+  for (byoc_node_t *written = first; written != node; written = written->next) {
+    if (!byoc_node_has_trait(written, BYOC_OP_LIMITS)) continue;
+    if (!byoc_attributes_set_int(&written->attributes, BYOC_ATTRIBUTE_WRITTEN, 1)) return byoc_diag_out_of_memory(diag);
+  }
+  byoc_relations_t relations = {.allocator = node->function->module->allocator};
+  byoc_status_t status = byoc_infer_relations(node, diag, &relations);
+  if (status == BYOC_OK) status = byoc_require_limits(node, &relations, NULL, diag);
+  byoc_relations_deinit(&relations);
+  return status;
 }

@@ -30,4 +30,8 @@ byoc_value_t *byoc_pass_constant_like(const byoc_node_t *node, const byoc_value_
 // True if nobody reads the node's results and it has no other effect.
 bool byoc_pass_is_unused(const byoc_node_t *node);
 
+// For a node with the trait LIMITS that was written as the nodes from `first` on, which stand in front of it: its own
+// limits are checked there, by its name, and theirs are not.
+byoc_status_t byoc_pass_keep_limits(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag);
+
 #endif // BYOC_CORE_PASS_REWRITE_H_

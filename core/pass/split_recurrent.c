@@ -20,9 +20,11 @@ static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets)
 static byoc_status_t split(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
   const byoc_pass_arguments_t *arguments = self;
   if (!is_split(node, arguments->targets)) return BYOC_OK;
+  byoc_node_t *before = node->previous;
   bool changed = false;
   BYOC_RETURN_IF_ERROR(byoc_op_of(node)->expand(node, diag, &changed));
   if (!changed) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_pass_keep_limits(node, before ? before->next : node->block->first, diag));
   byoc_node_erase(node);
   *changes += 1;
   return BYOC_OK;

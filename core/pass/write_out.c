@@ -24,7 +24,9 @@ static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *chang
   bool expanded = false;
   BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
   if (!expanded) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(keep_relations(node, before ? before->next : node->block->first, diag));
+  byoc_node_t *first = before ? before->next : node->block->first;
+  BYOC_RETURN_IF_ERROR(byoc_pass_keep_limits(node, first, diag));
+  BYOC_RETURN_IF_ERROR(keep_relations(node, first, diag));
   byoc_node_erase(node);
   *changes += 1;
   return BYOC_OK;

@@ -125,6 +125,13 @@ static const byoc_option_schema_t native_options[] = {
      .type = BYOC_OPTION_BOOL,
      .default_value = "1",
      .help = "compute several operators in one kernel; 0: each result has memory of its own, for byoc run --dump"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "indices",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "check",
+     .choices = "check|clamp",
+     .help = "an index out of range, or an integer divided by 0: check ends the run with an error; clamp takes the "
+             "nearest index, and 0 for the quotient"},
 };
 
 const byoc_target_kind_t *byoc_target_kind_native(void) {

@@ -15,8 +15,27 @@
 // model declares; and k texts, the name of each. BYOC_INVALID_ARGUMENT, naming the first that differs.
 BYOC_PACKED int32_t byoc_check_dims(const byoc_call_t *call);
 
-// A packed function without results. Its operands are i32[n] or i64[n]; i64[1] and i64[1], the least and the largest
-// value that an element may have; and one text, what the elements are. BYOC_INVALID_ARGUMENT, naming the first element
+// What byoc_check_range asks of an element.
+typedef enum byoc_range_kind_t {
+  BYOC_RANGE_COUNT,    // in [0, extent - less]
+  BYOC_RANGE_INDEX,    // in [-extent, extent - 1]
+  BYOC_RANGE_NOT_ZERO, // not 0, unless an extent is 0: those of what is divided
+  BYOC_RANGE_POSITIVE, // at least 1
+} byoc_range_kind_t;
+// The elements of its third operand.
+enum {
+  BYOC_RANGE_KIND,
+  BYOC_RANGE_LESS,
+  BYOC_RANGE_IGNORES, // 1: elements that equal the next number are not asked for anything
+  BYOC_RANGE_IGNORED,
+  BYOC_RANGE_DISTINCT, // 1, of indices: no two are the same
+  BYOC_RANGE_RULES
+};
+// An extent that stands for no limit at all.
+#define BYOC_RANGE_FREE INT64_MAX
+
+// A packed function without results. Its operands are integers; i64[k], the extents, of which element i has the one at
+// i % k; i64[BYOC_RANGE_RULES]; and one text, what the elements are. BYOC_INVALID_ARGUMENT, naming the first element
 // that is outside.
 BYOC_PACKED int32_t byoc_check_range(const byoc_call_t *call);
 

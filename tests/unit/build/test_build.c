@@ -286,6 +286,39 @@ static void numbers_of_threads_rise(void **state) {
   }
 }
 
+// An index that only folding finds out of range is refused by the name of its operator; the option of "c" clamps it.
+static void indices_are_clamped_on_request(void **state) {
+  (void)state;
+  static const char text[] = "module {\n  constant @t : f32[3] = [5.0, 6.0, 7.0]\n  constant @i : i64[1] = [2]\n"
+                             "  func @main(%x : f32[1]) -> (%y : f32[1]) {\n    %j = Add@14(@i, @i) : i64[1]\n"
+                             "    %g = Gather@13 \"look\" (@t, %j) : f32[1]\n    %y = Add@14(%x, %g) : f32[1]\n"
+                             "    return %y\n  }\n}\n";
+  for (int i = 0; i < 2; ++i) {
+    fixture_t fixture;
+    byoc_diag_t diag = {0};
+    open_build(&fixture, i == 0 ? "c" : "c -indices=clamp", (byoc_build_watcher_t){0});
+    byoc_test_ok(byoc_file_write(fixture.model, text, strlen(text), &diag), &diag);
+    byoc_test_ok(byoc_build_read(&fixture.build, fixture.model, NULL, &diag), &diag);
+    const byoc_status_t status = byoc_build_compile(&fixture.build, BYOC_BUILD_ALL, &diag);
+    if (i == 0) {
+      byoc_test_error(status, BYOC_INVALID_DATA, &diag,
+                      "Gather 'look' (ai.onnx 13): operand 1, the indices: element 0");
+    } else {
+      byoc_test_ok(status, &diag);
+      const float x = 1;
+      float y = 0;
+      const void *inputs[] = {&x};
+      void *outputs[] = {&y};
+      byoc_build_evaluation_t evaluation;
+      byoc_test_ok(byoc_build_evaluate(&fixture.build, 1, &diag, &evaluation), &diag);
+      byoc_test_ok(byoc_evaluator_run(evaluation.evaluator, inputs, outputs, &diag), &diag);
+      byoc_build_evaluation_end(&evaluation);
+      assert_true(y == 8);
+    }
+    close_build(&fixture);
+  }
+}
+
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
@@ -299,6 +332,7 @@ int main(void) {
       cmocka_unit_test(test_12_features_are_listed_once),
       cmocka_unit_test(test_features_of_the_program),
       cmocka_unit_test(test_layout_changes_do_not_count),
+      cmocka_unit_test(indices_are_clamped_on_request),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -413,7 +413,7 @@ static void test_verify_what_byoc_itself_offers(void **state) {
       {"a check of dimensions", PROGRAM(TEXTS, DO("packed byoc_check_dims(%i, %i, %s) -> ()")),
        "buffer 'i' is read before it is written"},
       {"a check of texts", PROGRAM(TEXTS, DO("packed byoc_check_range(%s, %j, %j, %p) -> ()")),
-       "the function takes j- i1 i1 s+ >"},
+       "the function takes k- i+ i5 s+ >"},
       {"parts of texts",
        PROGRAM(SPLITTING, "allocate %t packed byoc_text_split(%s, %m, %p, %k) -> (%t) copy %x -> %y free %t"), NULL},
       {"parts of other texts",

@@ -95,6 +95,45 @@ static void requirements_in_bodies_are_asked(void **state) {
                   "part, Sum: 0 N M\n");
 }
 
+// The operators that main computes in front of a call, in order.
+static void expect_written(const char *text, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_block_t *body = byoc_graph_module_main(module)->body;
+  byoc_test_ok(byoc_require_early(body, &diag), &diag);
+  byoc_string_t found;
+  byoc_string_init(&found, byoc_allocator_system());
+  BYOC_FOR_EACH_NODE(node, body) {
+    const char *what = node->callee ? node->callee->name : node->op;
+    byoc_string_appendf(&found, "%s%s", node == body->first ? "" : " ", what);
+    if (byoc_node_is(node, "byoc", "CheckRange")) {
+      byoc_string_appendf(&found, "(%s)", ((const char *const *)node->operands[3]->constant->data)[0]);
+    }
+  }
+  byoc_test_same_text(found.data, expected);
+  byoc_string_deinit(&found);
+  byoc_graph_module_destroy(module);
+}
+
+// What a backend's function looks up is checked where it is called: an operand as it is, and what the body makes of
+// one by a few operators, which are computed for the check. The same indices are checked once.
+static void indices_in_bodies_are_checked(void **state) {
+  (void)state;
+  expect_written("module {\n  constant @one : i64[] = [1]\n"
+                 "  func @main(%x : f32[5,2], %i : i64[3]) -> (%a : ?, %b : ?, %c : ?) {\n"
+                 "    %a = call @plain(%x, %i) : ?\n    %b = call @plain(%x, %i) : ?\n"
+                 "    %c = call @made(%x, %i) : ?\n    return %a, %b, %c\n  }\n"
+                 "  extern func @plain(%p : f32[5,2], %k : i64[3]) -> (%r : f32[3,2]) attributes {Extern = 1} {\n"
+                 "    %r = Gather@13 \"look\" (%p, %k) : f32[3,2]\n    return %r\n  }\n"
+                 "  extern func @made(%p : f32[5,2], %k : i64[3]) -> (%r : f32[3,2]) attributes {Extern = 1} {\n"
+                 "    %j = Add@14(%k, @one) : i64[3]\n"
+                 "    %r = Gather@13 \"up\" (%p, %j) : f32[3,2]\n    return %r\n  }\n}\n",
+                 "CheckRange(Gather 'look' (ai.onnx 13): operand 1, the indices) plain plain Add "
+                 "CheckRange(Gather 'up' (ai.onnx 13): operand 1, the indices) made");
+}
+
 // A text may say anything of a Require: "...@1(operands) {...} : types" of the node, and what main returns.
 static void expect_refused(const char *require, const char *result, const char *expected) {
   byoc_diag_t diag = {0};
@@ -128,6 +167,7 @@ int main(void) {
       cmocka_unit_test(rows_and_columns_are_told_apart),
       cmocka_unit_test(bodies_of_extern_functions_are_asked),
       cmocka_unit_test(requirements_in_bodies_are_asked),
+      cmocka_unit_test(indices_in_bodies_are_checked),
       cmocka_unit_test(damaged_requirements_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

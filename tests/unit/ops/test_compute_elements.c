@@ -316,8 +316,6 @@ static void test_movement(void **state) {
   CHECK("  constant @k : i64[] = [1]", "%y = Trilu@14(%a, @k) : ?", 0, 2, 3, 0, 0, 6);
   CHECK("", "%y = Trilu@14(%a) {upper = 0} : ?", 1, 0, 0, 4, 5, 0);
   CHECK("", "%y = EyeLike@9(%a) {k = 1} : ?", 0, 1, 0, 0, 0, 1);
-  // An index out of range never leaves the operand.
-  CHECK("  constant @i : i64[2] = [7, -9]", "%y = Gather@13(%b, @i) : ?", 30, 10);
 }
 
 static void test_blocks(void **state) {

@@ -3,6 +3,19 @@
 #include "tests/unit/ops/infer_support.h"
 
 static const infer_case_t cases[] = {
+    // Indices and divisors that are constants
+    {"@i : i64[2] = [0, 2]", "%x : f32[2,3]", "Gather@13(%x, @i)", 1,
+     "! operand 1, the indices: element 1 is 2; expected values in [-2, 1]"},
+    {"@i : i64[2] = [-2, 1]", "%x : f32[2,3]", "Gather@13(%x, @i)", 1, "f32[2,3]"},
+    {"@i : i64[2] = [0, 2]", "%x : f32[N,3]", "Gather@13(%x, @i)", 1, "f32[2,3]"},
+    {"@i : i64[1,2] = [0, -4]", "%x : f32[2,3]", "GatherND@13(%x, @i)", 1,
+     "! operand 1, the indices: element 1 is -4; expected values in [-3, 2]"},
+    {"@i : i64[1,2] = [0, 2]", "%x : f32[2,3], %u : f32[1,2]", "ScatterElements@18(%x, @i, %u)", 1,
+     "! operand 1, the indices: element 1 is 2; expected values in [-2, 1]"},
+    {"@d : i32[2] = [3, 0]", "%x : i32[2]", "Div@14(%x, @d)", 1,
+     "! operand 1, the divisor: element 1 is 0; it must not be 0"},
+    {"@d : f32[2] = [3.0, 0.0]", "%x : f32[2]", "Div@14(%x, @d)", 1, "f32[2]"},
+    {"@d : i32[2] = [3, 0]", "%x : i32[0,2]", "Mod@13(%x, @d)", 1, "i32[0,2]"},
     // Attention
     {"", "%q : f32[2,3,4,8], %k : f32[*], %v : f32[2,3,6,5]", "Attention@23(%q, %k, %v)", 1,
      "! operand 1: its rank must be known"},

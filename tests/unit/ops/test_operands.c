@@ -16,6 +16,7 @@
 #include "core/ir/text.h"
 #include "core/kernel/interpret.h"
 #include "core/kernel/lower.h"
+#include "core/ops/limit.h"
 #include "core/ops/op.h"
 #include "fingerprint.h"
 #include "plausible.h"
@@ -355,6 +356,7 @@ static bool try_module(const byoc_op_t *op, progress_t *progress, fingerprint_t 
     return !is_first; // constants that their types do not hold
   }
   bool inferred = false;
+  assert_true(byoc_indices_set_clamped(module)); // made-up operands hold any indices
   status = byoc_infer_module(module, &diag);
   fingerprint_case(print, progress->text, status, byoc_graph_module_main(module)->body);
   if (status == BYOC_OK) {
