@@ -259,54 +259,65 @@ static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) 
   return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
 }
 
-// Tensors for the inputs and outputs of one part, from the given positions on.
-static byoc_status_t prepare_part(const byoc_host_program_t *program, const byoc_block_t *body, size_t input,
-                                  size_t output, void **inputs, void **outputs, byoc_arena_t *arena) {
-  uint64_t random = BYOC_MEASURE_SEED;
-  for (size_t i = input; i < input + body->parameters.count; ++i) {
-    const byoc_host_buffer_t *buffer = program->inputs.data[i];
-    inputs[i] = make_buffer(buffer, arena);
-    if (inputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
-    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
+// Fills the inputs of each part, from its beginning: the same data as runners have (core/measure/runner.h).
+static void fill_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build, bool is_wild,
+                       void *const *inputs) {
+  size_t input = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    uint64_t random = BYOC_MEASURE_SEED;
+    for (size_t i = 0; i < build->functions[p]->body->parameters.count; ++i, ++input) {
+      const byoc_host_buffer_t *buffer = program->inputs.data[input];
+      (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(buffer->type->dtype, inputs[input],
+                                                             (size_t)buffer->size_bytes, &random);
+    }
   }
-  for (size_t i = output; i < output + body->results.count; ++i) {
-    outputs[i] = make_buffer(program->outputs.data[i], arena);
-    if (outputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+}
+
+// Memory for buffers; the arena keeps it.
+static byoc_status_t make_buffers(byoc_host_buffer_t *const *buffers, size_t count, byoc_arena_t *arena,
+                                  byoc_diag_t *diag, void ***out_data) {
+  *out_data = BYOC_ARENA_ARRAY(arena, void *, count);
+  if (*out_data == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    (*out_data)[i] = make_buffer(buffers[i], arena);
+    if ((*out_data)[i] == NULL) return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }
 
-static byoc_status_t write_part(const byoc_host_program_t *program, size_t count, size_t output, void *const *outputs,
-                                const char *path, byoc_arena_t *arena, byoc_diag_t *diag) {
-  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count);
-  if (parts == NULL) return byoc_diag_out_of_memory(diag);
-  for (size_t i = 0; i < count; ++i) {
-    parts[i] = (byoc_bytes_t){outputs[output + i], (size_t)program->outputs.data[output + i]->size_bytes};
+// Writes what each part computed: from ordinary data, and behind it from wild data if there are such results and its
+// operators take it.
+static byoc_status_t write_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                 void *const *outputs, void *const *wild, byoc_arena_t *arena, byoc_diag_t *diag) {
+  size_t output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    const size_t count = build->functions[p]->body->results.count;
+    const bool is_wild = wild != NULL && build->takes_wild[p];
+    byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, 2 * count);
+    if (parts == NULL) return byoc_diag_out_of_memory(diag);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t size = (size_t)program->outputs.data[output + i]->size_bytes;
+      parts[i] = (byoc_bytes_t){outputs[output + i], size};
+      if (is_wild) parts[count + i] = (byoc_bytes_t){wild[output + i], size};
+    }
+    BYOC_RETURN_IF_ERROR(byoc_file_write_parts(build->results[p], parts, is_wild ? 2 * count : count, diag));
+    output += count;
   }
-  return byoc_file_write_parts(path, parts, count, diag);
+  return BYOC_OK;
 }
 
 static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                    byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
-  void **inputs = BYOC_ARENA_ARRAY(arena, void *, program->inputs.count);
-  void **outputs = BYOC_ARENA_ARRAY(arena, void *, program->outputs.count);
-  if (inputs == NULL || outputs == NULL) return byoc_diag_out_of_memory(diag);
-  size_t input = 0, output = 0;
-  for (size_t p = 0; p < build->count; ++p) {
-    const byoc_block_t *body = build->functions[p]->body;
-    byoc_status_t status = prepare_part(program, body, input, output, inputs, outputs, arena);
-    if (status != BYOC_OK) return byoc_diag_out_of_memory(diag);
-    input += body->parameters.count;
-    output += body->results.count;
-  }
+  void **inputs = NULL, **outputs = NULL, **wild = NULL;
+  BYOC_RETURN_IF_ERROR(make_buffers(program->inputs.data, program->inputs.count, arena, diag, &inputs));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &outputs));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &wild));
+  fill_parts(program, build, false, inputs);
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
-  output = 0;
-  for (size_t p = 0; p < build->count; ++p) {
-    size_t count = build->functions[p]->body->results.count;
-    BYOC_RETURN_IF_ERROR(write_part(program, count, output, outputs, build->results[p], arena, diag));
-    output += count;
-  }
-  return BYOC_OK;
+  fill_parts(program, build, true, inputs);
+  byoc_diag_t refusal = {0}; // one that wild data brings about is no failure of the reference
+  if (byoc_evaluator_run(evaluator, (const void *const *)inputs, wild, &refusal) != BYOC_OK) wild = NULL;
+  return write_parts(program, build, outputs, wild, arena, diag);
 }
 
 static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build_t *build, byoc_diag_t *diag) {

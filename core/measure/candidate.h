@@ -27,6 +27,7 @@ typedef struct byoc_cost_build_t {
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
   const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
+  bool takes_wild[BYOC_COST_PARTS_MAX];     // by part: on wild data too (core/measure/wild.h)
 } byoc_cost_build_t;
 
 typedef struct byoc_cost_build_answer_t {

@@ -466,6 +466,7 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       BYOC_SHARD_ROWS(options.session),
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
+      BYOC_CHECK_ROW(options.session),
       {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
        "1). Several numbers make a plan by measured costs for each, and a context takes the one for its threads"},

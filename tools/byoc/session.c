@@ -99,6 +99,10 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .rank = options->rank,
                                              .rank_count = options->rank_count};
   if (options->shows_steps) session->settings.watcher.begin = show_step;
+  if (options->check_budget != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_setup_read_check_budget("--check-budget", options->check_budget, diag,
+                                                      &session->settings.check_budget_s));
+  }
   BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   BYOC_RETURN_IF_ERROR(read_dims(session, &options->dims, diag));
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
@@ -128,6 +132,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"plan", options->plan != NULL},
       {"cost", options->cost != NULL},
       {"cost-budget", options->cost_budget_s > 0},
+      {"check-budget", options->check_budget != NULL},
       {"size-price", options->size_price != NULL},
       {"layout", options->layout != NULL},
       {"print-after", options->print_after != NULL},
