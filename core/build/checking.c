@@ -2,8 +2,6 @@
 // Checking regions and kernels that are new to this machine.
 #include "core/build/checking.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +11,14 @@
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
 #include "core/ir/describe.h"
-#include "core/measure/batch.h"
 #include "core/measure/kernels.h"
-#include "core/measure/reference.h"
+#include "core/measure/regions.h"
 #include "core/measure/verdict.h"
-
-#define MEMORY_LIMIT (UINT64_C(8) << 30)
-// The share of the time that is left which references may take, by what is known of them.
-#define REFERENCE_SHARE 0.5
 
 // What became of the things that one check looked at.
 typedef struct tally_t {
   size_t known, right, wrong, left;
-  int64_t start_ns;
+  int64_t start_ns, made_ns; // the latter: for code that the build makes too
 } tally_t;
 
 static int64_t left_ns(const byoc_checking_t *checking) {
@@ -34,13 +27,13 @@ static int64_t left_ns(const byoc_checking_t *checking) {
 }
 
 static void conclude(byoc_checking_t *checking, const tally_t *tally, const char *what) {
-  const int64_t spent_ns = byoc_now_ns() - tally->start_ns;
+  const int64_t spent_ns = byoc_now_ns() - tally->start_ns - tally->made_ns;
   checking->spent_ns += spent_ns;
   byoc_log(BYOC_LOG_INFO,
-           "checked %s: %zu right, %zu wrong, %zu found right before, %zu not checked; %.2f s, %.1f s of --check-budget "
-           "left",
+           "checked %s: %zu right, %zu wrong, %zu found right before, %zu not checked; %.2f s, and %.2f s to make them; "
+           "%.1f s of --check-budget left",
            what, tally->right, tally->wrong, tally->known, tally->left, (double)spent_ns / 1e9,
-           (double)left_ns(checking) / 1e9);
+           (double)tally->made_ns / 1e9, (double)left_ns(checking) / 1e9);
 }
 
 // ---- regions ----
@@ -52,20 +45,21 @@ typedef struct regions_t {
   byoc_arena_t *arena;
   byoc_diag_t *diag;
   tally_t tally;
-  byoc_cost_task_t *tasks;  // what is to be checked
-  byoc_digest_t *keys;      // parallel to tasks
-  const char **reasons;     // of the caller
-  size_t *places, count;    // among the caller's functions
+  byoc_region_trial_t *trials; // what is to be checked
+  byoc_digest_t *keys;         // parallel to trials
+  const char **reasons;        // of the caller
+  size_t *places, count;       // among the caller's functions
 } regions_t;
 
 static byoc_status_t add_region(regions_t *r, byoc_function_t *function, size_t place, const char *version,
-                                double *reference_ns) {
+                                double *all_ns) {
+  byoc_digest_t key;
+  const byoc_target_t *native = byoc_target_list_native(r->targets);
+  const double ns = byoc_region_trial_ns(function);
   if (!byoc_cost_can_be_run(function)) {
     r->tally.left += 1;
     return BYOC_OK;
   }
-  byoc_digest_t key;
-  const byoc_target_t *native = byoc_target_list_native(r->targets);
   BYOC_RETURN_IF_ERROR(byoc_verdict_of_region(function, r->target, native, version, r->diag, &key));
   if (byoc_verdict_is_right(&key)) {
     r->tally.known += 1;
@@ -74,71 +68,51 @@ static byoc_status_t add_region(regions_t *r, byoc_function_t *function, size_t 
   for (size_t i = 0; i < r->count; ++i) {
     if (memcmp(&r->keys[i], &key, sizeof(key)) == 0) return BYOC_OK; // the same as another one
   }
-  byoc_cost_task_t task = {
-      .function = function, .target = r->target, .computes = "", .work = byoc_function_work(function)};
-  const double ns = byoc_cost_reference_ns(&task);
-  if (*reference_ns + ns > (double)left_ns(r->checking) * REFERENCE_SHARE) {
+  if (*all_ns + ns > (double)left_ns(r->checking)) {
     r->tally.left += 1;
     return BYOC_OK;
   }
-  *reference_ns += ns;
-  r->tasks[r->count] = task;
+  *all_ns += ns;
+  r->trials[r->count] = (byoc_region_trial_t){.function = function};
   r->keys[r->count] = key;
   r->places[r->count++] = place;
   return BYOC_OK;
 }
 
-static const char *describe(const byoc_cost_task_t *task, byoc_arena_t *arena) {
+static const char *describe(const byoc_function_t *function, byoc_arena_t *arena) {
   byoc_string_t text;
   byoc_string_init(&text, arena->allocator);
-  byoc_function_describe(task->function, &text);
+  byoc_function_describe(function, &text);
   const char *copy = text.failed ? NULL : byoc_arena_copy_string(arena, text.data);
   byoc_string_deinit(&text);
-  return copy != NULL ? copy : task->function->name;
+  return copy != NULL ? copy : function->name;
 }
 
 static byoc_status_t take_verdict(regions_t *r, size_t i) {
-  const byoc_cost_task_t *task = &r->tasks[i];
-  const bool is_refused = task->is_wrong || (!isfinite(task->cost_ns) && task->is_lasting && !task->is_given_back);
-  if (!is_refused) {
-    const bool is_right = isfinite(task->cost_ns) && task->is_compared;
-    if (is_right) byoc_verdict_note_right(&r->keys[i]);
-    r->tally.right += is_right;
-    r->tally.left += !is_right;
-    return BYOC_OK;
-  }
-  r->tally.wrong += 1;
-  byoc_log(BYOC_LOG_WARNING, "the code of %s for %s is not used: %s", task->target->kind->name,
-           describe(task, r->arena), task->reason);
-  r->reasons[r->places[i]] = byoc_arena_copy_string(r->arena, task->reason);
+  const byoc_region_trial_t *trial = &r->trials[i];
+  r->tally.right += trial->is_right;
+  r->tally.wrong += trial->is_wrong;
+  r->tally.left += !trial->is_right && !trial->is_wrong;
+  if (trial->is_right) byoc_verdict_note_right(&r->keys[i]);
+  if (!trial->is_wrong) return BYOC_OK;
+  byoc_log(BYOC_LOG_WARNING, "the code of %s for %s is not used: %s", r->target->kind->name,
+           describe(trial->function, r->arena), trial->message);
+  r->reasons[r->places[i]] = byoc_arena_copy_string(r->arena, trial->message);
   return r->reasons[r->places[i]] != NULL ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
 }
 
 static byoc_status_t run_regions(regions_t *r) {
-  byoc_cost_task_t *batch[BYOC_COST_PARTS_MAX];
-  const uint32_t timeout_ms = (uint32_t)(left_ns(r->checking) / 1000000) + 1000;
-  byoc_cost_bench_t bench = {.allocator = r->arena->allocator,
-                             .build = byoc_build_candidates,
-                             .native = byoc_target_list_native(r->targets),
-                             .thread_count = 1,
-                             .build_timeout_ms = timeout_ms,
-                             .run_timeout_ms = timeout_ms,
-                             .memory_limit_bytes = MEMORY_LIMIT,
-                             .checks_only = true,
-                             .deadline_ns = byoc_now_ns() + left_ns(r->checking)};
-  byoc_status_t status = byoc_cost_bench_init(&bench, r->diag);
-  if (status == BYOC_OK) {
-    bench.code_mib = BYOC_ARENA_ARRAY(&bench.arena, double, r->targets->targets.count);
-    if (bench.code_mib == NULL) status = byoc_diag_out_of_memory(r->diag);
-  }
-  for (size_t first = 0; first < r->count && status == BYOC_OK; first += BYOC_COST_PARTS_MAX) {
-    const size_t rest = r->count - first, count = rest < BYOC_COST_PARTS_MAX ? rest : BYOC_COST_PARTS_MAX;
-    for (size_t i = 0; i < count; ++i) batch[i] = &r->tasks[first + i];
-    status = byoc_cost_batch_measure(&bench, batch, count, r->arena, r->diag);
-  }
-  byoc_cost_bench_deinit(&bench);
-  for (size_t i = 0; i < r->count && status == BYOC_OK; ++i) status = take_verdict(r, i);
-  return status;
+  int64_t spent_ns = 0;
+  const byoc_region_trials_t trials = {.trials = r->trials,
+                                       .count = r->count,
+                                       .target = r->target,
+                                       .native = byoc_target_list_native(r->targets),
+                                       .build = byoc_build_candidates,
+                                       .budget_ns = left_ns(r->checking)};
+  BYOC_RETURN_IF_ERROR(byoc_regions_try(&trials, r->arena->allocator, r->diag, &spent_ns));
+  r->tally.made_ns = byoc_now_ns() - r->tally.start_ns - spent_ns;
+  for (size_t i = 0; i < r->count; ++i) BYOC_RETURN_IF_ERROR(take_verdict(r, i));
+  return BYOC_OK;
 }
 
 // Equal ones have one verdict.
@@ -175,12 +149,12 @@ static byoc_status_t check_regions(void *self, const byoc_target_list_t *targets
   byoc_diag_t why = {0};
   // Without a compiler there is no artifact to check.
   if (byoc_c_compiler_version(byoc_native_compiler(targets), &why, &version) != BYOC_OK) return BYOC_OK;
-  r.tasks = BYOC_ARENA_ARRAY(arena, byoc_cost_task_t, count);
+  r.trials = BYOC_ARENA_ARRAY(arena, byoc_region_trial_t, count);
   r.keys = BYOC_ARENA_ARRAY(arena, byoc_digest_t, count);
   r.places = BYOC_ARENA_ARRAY(arena, size_t, count);
-  if (r.tasks == NULL || r.keys == NULL || r.places == NULL) return byoc_diag_out_of_memory(diag);
-  double reference_ns = 0;
-  for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(add_region(&r, functions[i], i, version, &reference_ns));
+  if (r.trials == NULL || r.keys == NULL || r.places == NULL) return byoc_diag_out_of_memory(diag);
+  double all_ns = 0;
+  for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(add_region(&r, functions[i], i, version, &all_ns));
   byoc_status_t status = r.count > 0 ? run_regions(&r) : BYOC_OK;
   if (status == BYOC_OK) status = spread_reasons(&r, functions, count, version);
   byoc_string_t what;

@@ -119,10 +119,7 @@ static byoc_status_t take_times(const batch_t *batch, byoc_cost_task_t *const *t
     if (artifact->parts[i].is_left_out) continue;
     outcome->message[sizeof(outcome->message) - 1] = '\0';
     tasks[i]->is_wrong = tasks[i]->is_wrong || outcome->status == BYOC_MISMATCH;
-    if (outcome->status == BYOC_OK && batch->bench->checks_only) {
-      tasks[i]->cost_ns = 0;
-      tasks[i]->is_lasting = true;
-    } else if (outcome->status != BYOC_OK) {
+    if (outcome->status != BYOC_OK) {
       BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], cause_of(outcome->status), "", outcome->message));
     } else if (!is_time(outcome->median_ns)) {
       BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_ITSELF, "", "it came back without a time"));
@@ -163,8 +160,8 @@ static byoc_status_t run_artifact(const batch_t *batch, byoc_cost_task_t *const 
                                   byoc_cost_artifact_t *artifact) {
   byoc_cost_bench_t *bench = batch->bench;
   byoc_diag_t why = {0};
-  byoc_cost_parts_t parts = {.artifacts = {artifact}, .artifact_count = 1, .once = bench->checks_only};
-  int lock = bench->checks_only ? -1 : byoc_cost_lock(bench->allocator);
+  byoc_cost_parts_t parts = {.artifacts = {artifact}, .artifact_count = 1};
+  int lock = byoc_cost_lock(bench->allocator);
   byoc_status_t status = byoc_cost_bench_run(bench, &parts, tasks, count, &why);
   int32_t culprit = bench->board->part;
   if (status != BYOC_OK) {
@@ -177,12 +174,8 @@ static byoc_status_t run_artifact(const batch_t *batch, byoc_cost_task_t *const 
                       : try_apart(batch, tasks, count, artifact, culprit);
   }
   status = take_times(batch, tasks, count, artifact);
-  if (status == BYOC_OK && !bench->checks_only) status = compare(batch, tasks, count, artifact);
+  if (status == BYOC_OK) status = compare(batch, tasks, count, artifact);
   byoc_cost_unlock(lock);
-  if (bench->checks_only) {
-    (void)unlink(artifact->path);
-    return status;
-  }
   return status == BYOC_OK ? keep_artifact(batch, tasks, count, artifact) : status;
 }
 

@@ -58,20 +58,6 @@ const char *byoc_cost_bench_path(byoc_cost_bench_t *bench, const char *ending) {
   return byoc_arena_format(&bench->arena, "%s/%llu%s", bench->folder, (unsigned long long)bench->file_count++, ending);
 }
 
-// The time that a child is given; 0 if the bench's is over.
-static uint32_t limit_to_deadline(const byoc_cost_bench_t *bench, uint32_t timeout_ms) {
-  if (bench->deadline_ns == 0) return timeout_ms;
-  const int64_t left_ms = (bench->deadline_ns - byoc_now_ns()) / 1000000;
-  if (left_ms <= 0) return 0;
-  return left_ms < timeout_ms ? (uint32_t)left_ms : timeout_ms;
-}
-
-// What ended at the deadline did not fail by itself.
-static byoc_status_t excuse_lateness(const byoc_cost_bench_t *bench, byoc_status_t status) {
-  const bool is_over = bench->deadline_ns != 0 && byoc_now_ns() >= bench->deadline_ns;
-  return status == BYOC_TOOL && is_over ? BYOC_CANCELLED : status;
-}
-
 void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building) {
   byoc_cost_build_t *build = &building->build;
   build->folder = byoc_cost_bench_path(bench, ".build");
@@ -80,14 +66,9 @@ void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *build
   building->start_ns = byoc_now_ns();
   building->status = build->folder != NULL ? byoc_make_directories(build->folder, &building->why)
                                            : byoc_diag_out_of_memory(&building->why);
-  const uint32_t timeout_ms = limit_to_deadline(bench, bench->build_timeout_ms);
-  if (building->status == BYOC_OK && timeout_ms == 0) {
-    building->status = byoc_diag_error(&building->why, BYOC_CANCELLED, "the time for checking was over");
-  }
   if (building->status != BYOC_OK) return;
-  building->deadline_ns = bench->deadline_ns;
   const byoc_child_limits_t limits = {
-      .timeout_ms = timeout_ms, .memory_bytes = bench->memory_limit_bytes, .contains_foreign = true};
+      .timeout_ms = bench->build_timeout_ms, .memory_bytes = bench->memory_limit_bytes, .contains_foreign = true};
   building->status = byoc_child_start(&limits, bench->build, build, &building->answer, sizeof(building->answer),
                                       &building->why, &building->child);
 }
@@ -97,8 +78,7 @@ byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building) {
   const byoc_cost_build_t *build = &building->build;
   byoc_cost_build_answer_t *answer = &building->answer;
   building->status = byoc_child_wait(&building->child, &building->why);
-  const bool is_over = building->deadline_ns != 0 && byoc_now_ns() >= building->deadline_ns;
-  building->failed_by_itself = building->status == BYOC_TOOL && !is_over;
+  building->failed_by_itself = building->status == BYOC_TOOL;
   (void)byoc_remove_tree(build->folder, NULL);
   answer->message[sizeof(answer->message) - 1] = '\0';
   for (size_t i = 0; i < BYOC_COST_PARTS_MAX; ++i) answer->parts[i].reason[sizeof(answer->parts[i].reason) - 1] = '\0';
@@ -124,8 +104,6 @@ byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *p
   double timeout_ms = 0;
   for (size_t i = 0; i < count; ++i) timeout_ms += run_timeout_ms(bench, tasks[i]);
   if (timeout_ms > TIMEOUT_MS_MAX) timeout_ms = TIMEOUT_MS_MAX;
-  timeout_ms = limit_to_deadline(bench, (uint32_t)timeout_ms);
-  if (timeout_ms <= 0) return byoc_diag_error(why, BYOC_CANCELLED, "the time for checking was over");
   memset(bench->board, 0, sizeof(*bench->board));
   bench->board->artifact = bench->board->part = -1;
   parts->thread_count = bench->thread_count;
@@ -139,7 +117,6 @@ byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *p
   byoc_log(BYOC_LOG_DEBUG, "ran %zu artifacts of %zu functions in %.2f s", parts->artifact_count, count,
            (double)(byoc_now_ns() - start_ns) / 1e9);
   answer.message[sizeof(answer.message) - 1] = '\0';
-  status = excuse_lateness(bench, status);
   if (status == BYOC_OK && answer.status != BYOC_OK) status = byoc_diag_error(why, answer.status, "%s", answer.message);
   return status;
 }
@@ -161,7 +138,7 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
     artifact->parts[i] = (byoc_cost_part_t){.input_count = (uint32_t)body->parameters.count,
                                             .output_count = (uint32_t)body->results.count,
                                             .bytes = bytes_touched(tasks[i]),
-                                            .takes_wild = byoc_measure_takes_wild(tasks[i]->function),
+                                            .wild = byoc_measure_wild(tasks[i]->function, tasks[i]->target),
                                             .relative_error = byoc_target_relative_error(tasks[i]->target),
                                             .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
                                             .is_left_out = answer->parts[i].is_given_back};

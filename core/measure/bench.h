@@ -24,8 +24,6 @@ typedef struct byoc_cost_bench_t {
   double *code_mib;         // by target: the least of its artifacts, weights apart; 0: none was built
   byoc_cost_board_t *board; // shared with children
   bool is_confined;         // this process has limits (ulimit) at which sound code fails too
-  bool checks_only;         // results are compared, but nothing is timed: what works costs 0
-  int64_t deadline_ns;      // no child works longer than this; 0: none
 } byoc_cost_bench_t;
 
 // The caller fills in the settings first.
@@ -56,7 +54,7 @@ typedef struct byoc_cost_building_t {
   byoc_status_t status;
   bool failed_by_itself; // it crashed, hung or exited; returning a status does not count
   byoc_diag_t why;       // why it could not be built
-  int64_t start_ns, deadline_ns;
+  int64_t start_ns;
 } byoc_cost_building_t;
 // Whatever was started must be finished; the status is that of the build.
 void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building);

@@ -6,70 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/collage/estimate.h"
 #include "core/hostir/dim_value.h"
 #include "core/kernel/interpret.h"
 #include "core/measure/check.h"
 #include "core/measure/data.h"
 #include "core/measure/wild.h"
+#include "core/measure/window.h"
 
-// Of the interpreter, for one operation of arithmetic and for one byte that is moved.
-#define FLOP_NS 4.0
-#define BYTE_NS 2.0
 // More memory than this is not made up for a trial.
 #define MOST_BYTES (UINT64_C(1) << 30)
 // More elements than this are not made up for sizes that are made up.
 #define MOST_OPEN_BYTES (UINT64_C(8) << 20)
 // What differs must differ on so many sets of data.
-enum { SEEDS = 3, WINDOWS = 3, MOST_PARAMETERS = 64 };
-
-// ---- how much of it ----
-
-double byoc_kernel_whole_ns(const byoc_host_instruction_t *call) {
-  if (call->function == NULL) return 0;
-  const byoc_work_t work = byoc_function_work(call->function);
-  return (work.product_flops + work.other_flops) * FLOP_NS + work.bytes * BYTE_NS;
-}
-
-// The last statement of the body, if it is a loop whose iterations do not depend on each other.
-const byoc_loop_stmt_t *byoc_kernel_shared_loop(const byoc_loop_kernel_t *kernel, int64_t *out_begin,
-                                                int64_t *out_end) {
-  const byoc_loop_stmt_t *body = kernel->body;
-  const size_t count = body->block.statements.count;
-  const byoc_loop_stmt_t *last = count > 0 ? body->block.statements.data[count - 1] : NULL;
-  if (last == NULL || last->kind != BYOC_LOOP_FOR) return NULL;
-  const bool is_shared = last->loop.kind == BYOC_LOOP_PARALLEL || last->loop.kind == BYOC_LOOP_VECTOR;
-  return is_shared && byoc_loop_is_int(last->loop.begin, out_begin) && byoc_loop_is_int(last->loop.end, out_end) ? last
-                                                                                                               : NULL;
-}
-
-// The same kernel for the iterations [begin, end) of that loop.
-static byoc_loop_kernel_t *take_window(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *loop, int64_t begin,
-                                       int64_t end, byoc_arena_t *arena) {
-  byoc_loop_kernel_t *part = byoc_arena_copy(arena, kernel, sizeof(*kernel));
-  byoc_loop_stmt_t *body = byoc_arena_copy(arena, kernel->body, sizeof(*kernel->body));
-  byoc_loop_stmt_t *window = byoc_arena_copy(arena, loop, sizeof(*loop));
-  byoc_loop_expr_t *first = byoc_arena_copy(arena, loop->loop.begin, sizeof(*loop->loop.begin));
-  byoc_loop_expr_t *last = byoc_arena_copy(arena, loop->loop.end, sizeof(*loop->loop.end));
-  if (!part || !body || !window || !first || !last) return NULL;
-  const size_t count = kernel->body->block.statements.count;
-  byoc_loop_stmt_t **statements =
-      byoc_arena_copy(arena, kernel->body->block.statements.data, count * sizeof(*statements));
-  if (statements == NULL) return NULL;
-  first->number.i = begin;
-  last->number.i = end;
-  window->loop.begin = first;
-  window->loop.end = last;
-  statements[count - 1] = window;
-  body->block.statements.data = statements;
-  part->body = body;
-  return part;
-}
+enum { SEEDS = 3, MOST_PARAMETERS = 64 };
 
 // ---- data ----
 
 typedef struct trial_t {
   const byoc_kernel_trial_t *trial;
+  const byoc_loop_kernel_t *part; // what is interpreted of a long kernel; NULL: all of it
   byoc_arena_t arena;
   byoc_runtime_t runtime;
   uint64_t seed;
@@ -158,7 +113,7 @@ static bool make_tensors(trial_t *t) {
 
 static const byoc_host_buffer_t *constant_of(const trial_t *t, uint32_t input) {
   const byoc_host_instruction_t *call = t->trial->call;
-  if (call == NULL || input >= call->operands.count) return NULL;
+  if (input >= call->operands.count) return NULL;
   const byoc_host_buffer_t *buffer = call->operands.data[input];
   return buffer != NULL && buffer->kind == BYOC_HOST_BUFFER_CONSTANT ? buffer : NULL;
 }
@@ -206,32 +161,14 @@ static bool interpret(const trial_t *t, const byoc_loop_kernel_t *kernel) {
   return status == BYOC_OK;
 }
 
-// Fills results so that they cannot look right by chance.
+// Fills results so that they cannot look right by chance. A kernel may leave some as they were: those past a count.
 static void spoil(const trial_t *t) {
   const byoc_loop_kernel_t *kernel = t->trial->kernel;
   for (uint32_t i = 0; i < kernel->output_count; ++i) {
     const uint32_t at = byoc_loop_tensor_index(kernel, kernel->input_count + i);
     memset(t->tensors[at].data, 0xA5, t->sizes[at]);
-    memset(t->expected[i], 0x5A, t->sizes[at]);
+    memset(t->expected[i], 0xA5, t->sizes[at]);
   }
-}
-
-// Interprets some iterations over what the compiled kernel made, which stays where they write nothing.
-static bool interpret_some(trial_t *t, const byoc_loop_stmt_t *loop, int64_t begin, int64_t end) {
-  const byoc_loop_kernel_t *kernel = t->trial->kernel;
-  const double share = BYOC_KERNEL_WHOLE_NS / byoc_kernel_whole_ns(t->trial->call);
-  int64_t width = (int64_t)((double)(end - begin) * share / WINDOWS);
-  if (width < 1) width = 1;
-  for (uint32_t i = 0; i < kernel->output_count; ++i) {
-    const uint32_t at = byoc_loop_tensor_index(kernel, kernel->input_count + i);
-    memcpy(t->expected[i], t->tensors[at].data, t->sizes[at]);
-  }
-  const int64_t firsts[WINDOWS] = {begin, begin + (end - begin) / 2, end - width};
-  for (int w = 0; w < WINDOWS; ++w) {
-    const int64_t first = firsts[w] > begin ? firsts[w] : begin, last = first + width < end ? first + width : end;
-    if (!interpret(t, take_window(kernel, loop, first, last, &t->arena))) return false;
-  }
-  return true;
 }
 
 static byoc_status_t compare(const trial_t *t, bool is_wild, byoc_diag_t *why) {
@@ -248,19 +185,19 @@ static byoc_status_t compare(const trial_t *t, bool is_wild, byoc_diag_t *why) {
 
 // BYOC_MISMATCH if they differ, BYOC_UNSUPPORTED if the interpreter cannot run it so.
 static byoc_status_t try_data(trial_t *t, byoc_packed_function_t function, bool is_wild, byoc_diag_t *why) {
-  int64_t begin = 0, end = 0;
-  const byoc_loop_stmt_t *loop = byoc_kernel_shared_loop(t->trial->kernel, &begin, &end);
-  const bool is_whole = loop == NULL || end - begin <= WINDOWS || t->trial->kernel->symbols.count > 0 ||
-                        byoc_kernel_whole_ns(t->trial->call) <= BYOC_KERNEL_WHOLE_NS;
+  const byoc_loop_kernel_t *kernel = t->trial->kernel, *part = t->part;
   fill(t, is_wild);
   spoil(t);
-  if (is_whole && !interpret(t, t->trial->kernel)) return BYOC_UNSUPPORTED;
+  if (part == NULL && !interpret(t, kernel)) return BYOC_UNSUPPORTED;
   const byoc_call_t call = make_call(t, t->tensors);
   const int32_t status = function(&call);
-  if (status != BYOC_OK) {
-    return is_whole ? byoc_diag_error(why, BYOC_MISMATCH, "it fails (%s)", byoc_status_name(status)) : BYOC_UNSUPPORTED;
+  if (status != BYOC_OK && part != NULL) return BYOC_UNSUPPORTED;
+  if (status != BYOC_OK) return byoc_diag_error(why, BYOC_MISMATCH, "it fails (%s)", byoc_status_name(status));
+  for (uint32_t i = 0; i < kernel->output_count && part != NULL; ++i) {
+    const uint32_t at = byoc_loop_tensor_index(kernel, kernel->input_count + i);
+    memcpy(t->expected[i], t->tensors[at].data, t->sizes[at]); // some iterations write over it
   }
-  if (!is_whole && !interpret_some(t, loop, begin, end)) return BYOC_UNSUPPORTED;
+  if (part != NULL && !interpret(t, part)) return BYOC_UNSUPPORTED;
   return compare(t, is_wild, why);
 }
 
@@ -277,10 +214,11 @@ static byoc_kernel_verdict_t try_seeds(trial_t *t, byoc_packed_function_t functi
 static byoc_kernel_verdict_t try_sizes(trial_t *t, byoc_packed_function_t function, byoc_diag_t *why) {
   t->bytes = 0;
   byoc_arena_init(&t->arena, byoc_allocator_system());
+  t->part = byoc_kernel_take_windows(t->trial->kernel, t->trial->call->function, &t->arena);
   byoc_kernel_verdict_t verdict =
       make_tensors(t) ? try_seeds(t, function, false, why) : (byoc_kernel_verdict_t)BYOC_KERNEL_UNCHECKED;
   const byoc_host_instruction_t *call = t->trial->call;
-  const bool takes_wild = call != NULL && call->function != NULL && byoc_measure_takes_wild(call->function);
+  const bool takes_wild = call->function != NULL && byoc_measure_takes_wild(call->function);
   if (verdict == BYOC_KERNEL_RIGHT && takes_wild && try_seeds(t, function, true, why) == BYOC_KERNEL_WRONG) {
     verdict = BYOC_KERNEL_WRONG;
   }

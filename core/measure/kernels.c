@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/compose/addresses.h"
 #include "core/measure/kernel_trial.h"
+#include "core/measure/window.h"
 
 // Compiled code takes at most this share of the interpreter's time.
 #define COMPILED_SHARE 16
@@ -37,13 +38,8 @@ typedef struct work_t {
 } work_t;
 
 double byoc_kernel_trial_ns(const byoc_kernel_trial_t *trial) {
-  int64_t begin = 0, end = 0;
-  const double whole_ns = byoc_kernel_whole_ns(trial->call), compiled_ns = whole_ns / COMPILED_SHARE;
-  if (whole_ns <= BYOC_KERNEL_WHOLE_NS || trial->kernel->symbols.count > 0) return whole_ns + compiled_ns;
-  const byoc_loop_stmt_t *loop = byoc_kernel_shared_loop(trial->kernel, &begin, &end);
-  if (loop == NULL || end - begin < 3) return whole_ns + compiled_ns;
-  const double three_ns = whole_ns * 3 / (double)(end - begin);
-  return (three_ns > BYOC_KERNEL_WHOLE_NS ? three_ns : BYOC_KERNEL_WHOLE_NS) + compiled_ns;
+  const byoc_function_t *function = trial->call->function;
+  return byoc_interpreting_windows_ns(trial->kernel, function) + byoc_interpreting_ns(function) / COMPILED_SHARE;
 }
 
 // ---- in the child ----

@@ -158,8 +158,9 @@ static void check_part(const work_t *work, uint32_t index, uint32_t p, bool is_w
   byoc_cost_outcome_t *outcome = &work->job->board->outcomes[index][p];
   byoc_diag_t why = {0};
   if (part->expect == NULL || outcome->status != BYOC_OK) return;
-  outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count, is_wild,
-                                           part->relative_error, part->expect, &why);
+  outcome->status =
+      byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
+                             is_wild ? part->wild : BYOC_WILD_NONE, part->relative_error, part->expect, &why);
   if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
 }
 
@@ -169,11 +170,11 @@ static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p,
   const runner_t *runner = work->runners[index];
   const byoc_cost_part_t *part = &runner->artifact->parts[p];
   const uint32_t first = runner->first_output[p], count = part->output_count;
-  if (part->is_left_out || (is_wild && !part->takes_wild)) return BYOC_OK;
+  if (part->is_left_out || (is_wild && part->wild == BYOC_WILD_NONE)) return BYOC_OK;
   check_part(work, index, p, is_wild);
   if (part->record == NULL) return BYOC_OK;
   if (is_wild) return byoc_cost_runner_write(&runner->base, first, count, kept, part->record, arena, diag);
-  if (part->takes_wild) BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
+  if (part->wild != BYOC_WILD_NONE) BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
   return byoc_cost_runner_write(&runner->base, first, count, NULL, part->record, arena, diag);
 }
 
@@ -181,7 +182,7 @@ static void fill(const work_t *work, uint32_t index, bool is_wild) {
   const runner_t *runner = work->runners[index];
   for (size_t p = 0; p < runner->artifact->part_count; ++p) {
     const byoc_cost_part_t *part = &runner->artifact->parts[p];
-    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count, is_wild && part->takes_wild);
+    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count, is_wild && part->wild != BYOC_WILD_NONE);
   }
 }
 
@@ -193,7 +194,7 @@ static byoc_status_t settle(work_t *work, uint32_t index, byoc_arena_t *arena, b
   for (uint32_t p = 0; p < artifact->part_count; ++p) {
     const byoc_cost_part_t *part = &artifact->parts[p];
     BYOC_RETURN_IF_ERROR(settle_part(work, index, p, false, &kept[p], arena, diag));
-    is_wild = is_wild || (part->takes_wild && (part->expect != NULL || part->record != NULL));
+    is_wild = is_wild || (part->wild != BYOC_WILD_NONE && (part->expect != NULL || part->record != NULL));
   }
   if (!is_wild) return BYOC_OK;
   fill(work, index, true);

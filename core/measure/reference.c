@@ -28,14 +28,6 @@ static kind_t kind_of(const byoc_cost_task_t *task) {
   return flops <= HASTY_FLOPS ? KIND_HASTY : KIND_COMPILED;
 }
 
-double byoc_cost_reference_ns(const byoc_cost_task_t *task) {
-  // An operation by the evaluator, by hasty code and by optimised code; a compiler's start.
-  static const double flop_ns[KIND_COUNT] = {5, 1.5, 0.3}, start_ns[KIND_COUNT] = {1e6, 1.5e8, 4e8};
-  const kind_t kind = kind_of(task);
-  const double flops = task->work.product_flops + task->work.other_flops;
-  return start_ns[kind] + 2 * flops * flop_ns[kind]; // on ordinary data and on wild data
-}
-
 // Tasks of one kind.
 typedef struct wanted_t {
   byoc_cost_task_t *tasks[BYOC_COST_PARTS_MAX];
@@ -62,7 +54,7 @@ static bool start(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size
   for (size_t i = 0; i < count; ++i) {
     building->build.functions[i] = tasks[i]->function;
     building->build.results[i] = paths[i];
-    building->build.takes_wild[i] = byoc_measure_takes_wild(tasks[i]->function);
+    building->build.wild[i] = byoc_measure_wild(tasks[i]->function, tasks[i]->target);
   }
   if (path != NULL) byoc_cost_bench_start(bench, building);
   return path != NULL;

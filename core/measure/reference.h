@@ -11,8 +11,6 @@
 typedef struct byoc_cost_references_t byoc_cost_references_t;
 byoc_status_t byoc_cost_references_begin(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                                          byoc_arena_t *scratch, byoc_diag_t *diag, byoc_cost_references_t **out_begun);
-// Roughly how long that takes for one task.
-double byoc_cost_reference_ns(const byoc_cost_task_t *task);
 byoc_status_t byoc_cost_references_end(byoc_cost_bench_t *bench, byoc_cost_references_t *begun, byoc_diag_t *diag,
                                        const char **out_paths);
 

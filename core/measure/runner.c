@@ -95,11 +95,12 @@ static size_t bytes_of(const byoc_cost_runner_t *runner, uint32_t first, uint32_
   return size;
 }
 
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild,
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   byoc_status_t status = BYOC_OK;
+  const bool is_wild = wild != BYOC_WILD_NONE;
   size_t offset = is_wild ? bytes_of(runner, first, count) : 0;
   if (is_wild && view.size_bytes <= offset) count = 0; // the reference has none
   for (uint32_t i = 0; i < count && status == BYOC_OK; ++i) {
@@ -111,8 +112,8 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
     } else {
       char name[64];
       snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_wild ? " on NaN and infinities" : "");
-      status = byoc_cost_check_within(relative_error, info->dtype, view.data + offset, runner->outputs[first + i],
-                                      elements, name, diag);
+      status = (wild == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
+          relative_error, info->dtype, view.data + offset, runner->outputs[first + i], elements, name, diag);
     }
     offset += size;
   }

@@ -6,6 +6,7 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 #include "core/base/file.h"
+#include "core/measure/wild.h"
 #include "core/runtime/loader.h"
 
 typedef struct byoc_cost_runner_t {
@@ -34,8 +35,8 @@ byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t 
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag);
 
 // Compares the data of these outputs, one after the other, with a file (byoc_cost_check_within). The file has results
-// for ordinary inputs and, unless the reference failed on them, for wild ones behind those: `is_wild` takes the latter.
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild,
+// for ordinary inputs and, unless the reference failed on them, for wild ones behind those: `wild` asks for the latter.
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag);
 // Writes such a file: what was kept of the run on ordinary inputs, and these outputs behind it. `kept` NULL: only these.
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,

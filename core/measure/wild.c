@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/ops/op.h"
+
 // A conversion makes integers of floats; an order has no place for NaN; a sample between elements may count those whose
 // share is 0, and 0 times infinity is NaN; so may sums over what is masked.
 static bool is_undefined(const byoc_node_t *node) {
@@ -30,4 +32,15 @@ static bool is_defined(void *self, byoc_node_t *node) {
 
 bool byoc_measure_takes_wild(const byoc_function_t *function) {
   return byoc_block_walk(function->body, is_defined, NULL);
+}
+
+static bool is_light(void *self, byoc_node_t *node) {
+  if (node->callee != NULL) return byoc_block_walk(node->callee->body, is_light, self);
+  return !byoc_node_has_trait(node, BYOC_OP_HEAVY);
+}
+
+byoc_wild_t byoc_measure_wild(const byoc_function_t *function, const byoc_target_t *target) {
+  if (byoc_target_relative_error(target) > 0 || !byoc_measure_takes_wild(function)) return BYOC_WILD_NONE;
+  const bool is_exact = target->kind->backend == NULL || byoc_block_walk(function->body, is_light, NULL);
+  return is_exact ? BYOC_WILD_EXACT : BYOC_WILD_SPREADS;
 }

@@ -78,7 +78,7 @@ typedef struct byoc_session_options_t {
   {                                                                                                                    \
     "check-budget", 0, BYOC_OPT_TEXT, &(options).check_budget, "SECONDS",                                              \
         "time for checking code that is new to this machine against the evaluator; 0: none (default: "                 \
-        "$BYOC_CHECK_BUDGET, or 5)"                                                                                    \
+        "$BYOC_CHECK_BUDGET, or 2)"                                                                                    \
   }
 #define BYOC_FALLBACK_ROW(options)                                                                                     \
   {                                                                                                                    \
