@@ -15,13 +15,14 @@
 #include "explain.h"
 #include "session.h"
 #include "tools/common/print.h"
+#include "verify.h"
 #include "weights_take.h"
 
 typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require, *weights, *threads;
-  bool profile, huge_pages, constants;
+  bool profile, huge_pages, constants, verify;
   byoc_text_items_t entries; // instead of the model
   byoc_text_items_t words;   // of the options
   const byoc_build_replacing_t *replacing;
@@ -218,6 +219,9 @@ static byoc_status_t check_options(const build_options_t *options, const entry_o
   }
   BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--name", options->name, sizeof(((build_names_t *)0)->model), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  if (options->verify) {
+    BYOC_RETURN_IF_ERROR(byoc_verify_check(&options->session, options->output, options->emit, diag));
+  }
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
   }
@@ -251,12 +255,53 @@ static byoc_status_t compile(byoc_session_t *session, const build_options_t *opt
   return byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag);
 }
 
+// ---- verifying ----
+
+// The artifact under another name, in a folder that is removed: code and data are those of the one to come.
+typedef struct trial_t {
+  char *folder, *path;
+} trial_t;
+
+static byoc_status_t open_trial(const byoc_compose_options_t *compose, byoc_diag_t *diag, trial_t *trial,
+                                byoc_compose_options_t *out_compose) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  *out_compose = *compose;
+  *trial = (trial_t){0};
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-verify", allocator, diag, &trial->folder));
+  trial->path = byoc_path_join(allocator, trial->folder, "model.so");
+  if (trial->path == NULL) return byoc_diag_out_of_memory(diag);
+  out_compose->output = trial->path;
+  out_compose->keep_header = false;
+  out_compose->files = NULL;
+  out_compose->weights = BYOC_COMPOSE_WEIGHTS_AUTO;
+  out_compose->weights_path = NULL;
+  return BYOC_OK;
+}
+
+static void close_trial(trial_t *trial) {
+  if (trial->folder != NULL) (void)byoc_remove_tree(trial->folder, NULL);
+  byoc_free(byoc_allocator_system(), trial->path);
+  byoc_free(byoc_allocator_system(), trial->folder);
+}
+
+static byoc_status_t verify_model(const byoc_session_t *session, const build_options_t *options,
+                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  trial_t trial;
+  byoc_compose_options_t output;
+  byoc_status_t status = open_trial(compose, diag, &trial, &output);
+  if (status == BYOC_OK) status = byoc_build_compose(&session->setup.build, &output, diag);
+  if (status == BYOC_OK) status = byoc_verify_artifact(&options->session, options->model, trial.path, NULL, diag);
+  close_trial(&trial);
+  return status;
+}
+
 static byoc_status_t build_model(byoc_session_t *session, const build_options_t *options,
                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   bool is_host = false;
   BYOC_RETURN_IF_ERROR(compile(session, options, options->model, &is_host, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
+  if (options->verify) BYOC_RETURN_IF_ERROR(verify_model(session, options, compose, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
   if (options->replacing != NULL) return print_replaced(options);
   return print_summary(session, is_host, compose->output, diag);
@@ -367,6 +412,24 @@ static byoc_status_t compile_program(const programs_t *programs, size_t k, const
   return status;
 }
 
+// Each model of the artifact, on the level that this processor takes.
+static byoc_status_t verify_programs(const programs_t *programs, const byoc_build_t *const *builds,
+                                     const char *const *names, const build_options_t *options,
+                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  trial_t trial;
+  byoc_compose_options_t output;
+  byoc_status_t status = open_trial(compose, diag, &trial, &output);
+  if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, &output, diag);
+  for (size_t k = 0; k < programs->model_count && status == BYOC_OK; ++k) {
+    const bool is_entry = programs->entry_count > 0;
+    status = byoc_verify_artifact(&options->session, is_entry ? programs->entries[k].model : options->model, trial.path,
+                                  is_entry ? programs->entries[k].name : NULL, diag);
+    if (status != BYOC_OK && is_entry) byoc_diag_context(diag, status, "the entry '%s'", programs->entries[k].name);
+  }
+  close_trial(&trial);
+  return status;
+}
+
 static byoc_status_t build_programs(programs_t *programs, const build_options_t *options,
                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
@@ -377,6 +440,9 @@ static byoc_status_t build_programs(programs_t *programs, const build_options_t 
   for (size_t k = 0; k < programs->count && status == BYOC_OK; ++k) {
     status = compile_program(programs, k, options, diag);
     builds[k] = &programs->sessions[k].setup.build;
+  }
+  if (status == BYOC_OK && options->verify) {
+    status = verify_programs(programs, builds, names, options, compose, diag);
   }
   if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, compose, diag);
   byoc_progress_wipe();
@@ -470,6 +536,9 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
        "1). Several numbers make a plan by measured costs for each, and a context takes the one for its threads"},
+      {"verify", 0, BYOC_OPT_FLAG, &options.verify, "",
+       "hold the artifact against the evaluator: random inputs, zeros, NaN, several sizes; without agreement there is "
+       "none"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "with --emit: print all data, so that the text reads back; a host program's goes into FILE.data beside -o FILE"},
