@@ -19,7 +19,7 @@ static const byoc_rule_t rule = {
 static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
                                          .name = "fault",
                                          .type = BYOC_OPTION_CHOICE,
-                                         .choices = "none|slow|wrong|one|nan|crash|once|twice|odd|hang|exit|status|"
+                                         .choices = "none|slow|wrong|one|nan|loses_nan|crash|once|twice|odd|hang|exit|status|"
                                                     "memory|source|decline|generate_crash|generate_hang",
                                          .default_value = "none",
                                          .help = "what goes wrong"},
@@ -40,6 +40,7 @@ static const fault_t faults[] = {
     {"wrong", "", "+ 0.5f"},
     {"one", "", "+ (i == 3 ? 0.25f : 0)"},
     {"nan", "", "/ 0.0f * 0.0f"},
+    {"loses_nan", "", "+ 0; if (y[i] != y[i]) y[i] = 1"},
     {"crash", "*(volatile int *)8 = 1;", ""},
     {"once", "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"wx\"); if (f) *(volatile int *)8 = 1;", ""},
     {"twice",
@@ -79,7 +80,7 @@ static int32_t generate_one(byoc_codegen_t *codegen, byoc_function_t *function, 
            "  return BYOC_OK;\n"
            "}\n",
            symbol, fault->first, (long long)host->graph->value_element_count(host->graph->parameter(function, 0)),
-           is_relu ? "x[i] > 0 ? x[i] : 0" : "-x[i]", fault->element);
+           is_relu ? "x[i] < 0 ? 0 : x[i]" : "-x[i]", fault->element);
   static const char *const flags[] = {"-O1"};
   const byoc_c_source_t module = {.header = BYOC_HEADER(byoc_c_source_t, 1),
                                   .name = "faulty",
