@@ -40,7 +40,7 @@ static const fault_t faults[] = {
     {"wrong", "", "+ 0.5f"},
     {"one", "", "+ (i == 3 ? 0.25f : 0)"},
     {"nan", "", "/ 0.0f * 0.0f"},
-    {"loses_nan", "", "+ 0; if (y[i] != y[i]) y[i] = 1"},
+    {"loses_nan", "", ", y[i] = y[i] != y[i] ? 1 : y[i]"},
     {"crash", "*(volatile int *)8 = 1;", ""},
     {"once", "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"wx\"); if (f) *(volatile int *)8 = 1;", ""},
     {"twice",
