@@ -254,6 +254,7 @@ def build(
     plan: Union[str, "os.PathLike[str]", None] = None,
     cost: Optional[str] = None,
     cost_budget: float = 0.0,
+    check_budget: Optional[float] = None,
     size_price: Optional[float] = None,
     layout: Optional[str] = None,
     threads: Union[int, Sequence[int]] = 0,
@@ -276,7 +277,7 @@ def build(
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
     order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu".
     `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
-    may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
+    may be written over inputs. `check_budget`: seconds for checking new code, 0 for none. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
     percent of a plan's time that a MiB of the artifact is worth. `threads`: of a context by default; several numbers
     make a plan by measured costs for each, and a context takes the one for its threads. `progress` is called as the
     build goes on, on another thread; if it returns False or raises, the build ends. The other options are those of
@@ -297,6 +298,8 @@ def build(
     request.disabled_passes, request.disabled_pass_count = _texts(disable_passes)
     request.plan, request.cost, request.layout = _text(plan), _text(cost), _text(layout)
     request.cost_budget_s, request.queue_count = cost_budget, queues
+    if check_budget is not None:
+        request.check_budget_s = check_budget if check_budget > 0 else -1.0
     if isinstance(threads, int):
         request.thread_count = threads
     else:

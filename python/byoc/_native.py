@@ -232,6 +232,7 @@ class byoc_compiler_build_t(Structure):
         ("entry_count", c_uint64),
         ("plan_threads", POINTER(c_int32)),
         ("plan_thread_count", c_uint64),
+        ("check_budget_s", c_double),
     ]
 
 
