@@ -208,8 +208,8 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
   if (build->options.trace) {
     BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));
   }
-  BYOC_RETURN_IF_ERROR(blame_code(
-      build, byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result), diag));
+  BYOC_RETURN_IF_ERROR(
+      blame_code(build, byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result), diag));
   if (build->lineage == NULL || build->result.program == NULL) return BYOC_OK;
   return byoc_lineage_follow(build->lineage, build->result.program, diag, &build->fused, &build->fused_count);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/build/build.h"
@@ -398,11 +399,13 @@ static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build
   if (request->compares) take_windows(build->result.program, &arena);
   byoc_status_t status = byoc_build_evaluate(build, 1, diag, &evaluation);
   out->was_built = status == BYOC_OK;
+  if (request->run_limit_s > 0) (void)alarm(request->run_limit_s);
   if (status == BYOC_OK && request->compares) {
     status = compare_part(build->result.program, request, evaluation.evaluator, &arena, diag, out);
   } else if (status == BYOC_OK) {
     status = evaluate_into(build->result.program, request, evaluation.evaluator, &arena, diag);
   }
+  (void)alarm(0);
   byoc_build_evaluation_end(&evaluation);
   byoc_arena_deinit(&arena);
   return status;

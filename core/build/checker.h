@@ -9,8 +9,8 @@
 
 typedef struct byoc_checker_t {
   void *self;
-  // Looks at regions of one target, before its hook makes their code: out_reasons[i] says what is wrong with the code of
-  // functions[i], and lives in `arena`; NULL: nothing, as far as it was looked at. NULL: there is no checker.
+  // Looks at regions of one target, before its hook makes their code: out_reasons[i] says what is wrong with the code
+  // of functions[i], and lives in `arena`; NULL: nothing, as far as it was looked at. NULL: there is no checker.
   byoc_status_t (*check_regions)(void *self, const byoc_target_list_t *targets, const byoc_target_t *target,
                                  byoc_function_t *const *functions, size_t count, byoc_arena_t *arena,
                                  byoc_diag_t *diag, const char **out_reasons);

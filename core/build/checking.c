@@ -29,11 +29,12 @@ static int64_t left_ns(const byoc_checking_t *checking) {
 static void conclude(byoc_checking_t *checking, const tally_t *tally, const char *what) {
   const int64_t spent_ns = byoc_now_ns() - tally->start_ns - tally->made_ns;
   checking->spent_ns += spent_ns;
-  byoc_log(BYOC_LOG_INFO,
-           "checked %s: %zu right, %zu wrong, %zu found right before, %zu not checked; %.2f s, and %.2f s to make them; "
-           "%.1f s of --check-budget left",
-           what, tally->right, tally->wrong, tally->known, tally->left, (double)spent_ns / 1e9,
-           (double)tally->made_ns / 1e9, (double)left_ns(checking) / 1e9);
+  byoc_log(
+      BYOC_LOG_INFO,
+      "checked %s: %zu right, %zu wrong, %zu found right before, %zu not checked; %.2f s, and %.2f s to make them; "
+      "%.1f s of --check-budget left",
+      what, tally->right, tally->wrong, tally->known, tally->left, (double)spent_ns / 1e9, (double)tally->made_ns / 1e9,
+      (double)left_ns(checking) / 1e9);
 }
 
 // ---- regions ----
@@ -237,9 +238,9 @@ static byoc_status_t take_verdicts(kernels_t *k) {
     k->tally.wrong += 1;
     const char *origin = trial->call->origin != NULL ? trial->call->origin : "";
     const bool is_named = origin[0] != '\0';
-    status = byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else of %s%s%s%s: %s",
-                             trial->kernel->description, is_named ? " (" : "", origin, is_named ? ")" : "",
-                             trial->message);
+    status =
+        byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else of %s%s%s%s: %s",
+                        trial->kernel->description, is_named ? " (" : "", origin, is_named ? ")" : "", trial->message);
   }
   return status;
 }
@@ -279,7 +280,6 @@ static byoc_status_t check_kernels(void *self, const byoc_host_program_t *const 
 
 byoc_checker_t byoc_checking_checker(byoc_checking_t *checking) {
   if (!(checking->budget_s > 0)) return (byoc_checker_t){0};
-  return (byoc_checker_t){.self = checking,
-                          .check_regions = check_regions,
-                          .kernels = {.self = checking, .check = check_kernels}};
+  return (byoc_checker_t){
+      .self = checking, .check_regions = check_regions, .kernels = {.self = checking, .check = check_kernels}};
 }

@@ -287,13 +287,12 @@ static void list_units(const byoc_composing_t *composing, size_t job, const byoc
                        size_t count, byoc_compose_kernels_t *units, size_t *unit_count) {
   for (size_t i = 0; i < byoc_kernel_unit_count(count); i++, job++) {
     const size_t first = i * BYOC_KERNELS_A_UNIT, rest = count - first;
-    units[(*unit_count)++] =
-        (byoc_compose_kernels_t){.kernels = kernels + first,
-                                 .count = rest < BYOC_KERNELS_A_UNIT ? rest : BYOC_KERNELS_A_UNIT,
-                                 .object = composing->objects.data[job],
-                                 .compiler = composing->jobs.data[job].compiler,
-                                 .flags = composing->jobs.data[job].flags,
-                                 .flag_count = composing->jobs.data[job].flag_count};
+    units[(*unit_count)++] = (byoc_compose_kernels_t){.kernels = kernels + first,
+                                                      .count = rest < BYOC_KERNELS_A_UNIT ? rest : BYOC_KERNELS_A_UNIT,
+                                                      .object = composing->objects.data[job],
+                                                      .compiler = composing->jobs.data[job].compiler,
+                                                      .flags = composing->jobs.data[job].flags,
+                                                      .flag_count = composing->jobs.data[job].flag_count};
   }
 }
 

@@ -29,13 +29,15 @@ typedef struct byoc_cost_build_t {
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
   const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
   byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how on wild data too
-  bool compares; // the files hold what another target computed: the evaluator computes some of it, and they are compared
+  bool
+      compares; // the files hold what another target computed: the evaluator computes some of it, and they are compared
   double relative_error; // of that target
+  uint32_t run_limit_s;  // what is evaluated ends the process with SIGALRM if it runs longer; 0: never
 } byoc_cost_build_t;
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
-  bool was_built; // what failed is not its making but its run
+  bool was_built;             // what failed is not its making but its run
   byoc_device_costs_t device; // of is_for_device, and what it is
   char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
   double code_mib;     // of the artifact, without the constants of its functions

@@ -133,8 +133,8 @@ static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *fu
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
 }
 
-// The native target takes everything, so it has a cost even if it cannot be measured; only a wrong result is no price on
-// any target.
+// The native target takes everything, so it has a cost even if it cannot be measured; only a wrong result is no price
+// on any target.
 static bool is_native(const byoc_target_t *target) {
   return target->kind->backend == NULL;
 }

@@ -83,11 +83,12 @@ static bool make_tensor(trial_t *t, uint32_t parameter) {
   t->bytes += t->sizes[at];
   if (t->bytes > most) return false;
   void *data = byoc_arena_allocate_aligned(&t->arena, t->sizes[at] + 1, BYOC_BUFFER_ALIGNMENT);
-  t->tensors[at] = (DLTensor){.data = data,
-                              .device = {kDLCPU, 0},
-                              .ndim = buffer->rank,
-                              .dtype = {byoc_dtype_dlpack_code(buffer->dtype), (uint8_t)byoc_dtype_bits(buffer->dtype), 1},
-                              .shape = shape};
+  t->tensors[at] =
+      (DLTensor){.data = data,
+                 .device = {kDLCPU, 0},
+                 .ndim = buffer->rank,
+                 .dtype = {byoc_dtype_dlpack_code(buffer->dtype), (uint8_t)byoc_dtype_bits(buffer->dtype), 1},
+                 .shape = shape};
   if (parameter < t->trial->kernel->input_count) return data != NULL;
   void **expected = &t->expected[parameter - t->trial->kernel->input_count];
   *expected = byoc_arena_allocate_aligned(&t->arena, t->sizes[at] + 1, BYOC_BUFFER_ALIGNMENT);

@@ -16,7 +16,7 @@
 
 // Compiled code takes at most this share of the interpreter's time.
 #define COMPILED_SHARE 16
-#define MEMORY_LIMIT (UINT64_C(4) << 30)
+#define MEMORY_LIMIT   (UINT64_C(4) << 30)
 // A kernel that takes longer than this, apart from the interpreter, is not checked.
 #define ONE_NS INT64_C(2000000000)
 

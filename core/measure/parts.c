@@ -174,7 +174,8 @@ static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p,
   check_part(work, index, p, is_wild);
   if (part->record == NULL) return BYOC_OK;
   if (is_wild) return byoc_cost_runner_write(&runner->base, first, count, kept, part->record, arena, diag);
-  if (part->wild != BYOC_WILD_NONE) BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
+  if (part->wild != BYOC_WILD_NONE)
+    BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
   return byoc_cost_runner_write(&runner->base, first, count, NULL, part->record, arena, diag);
 }
 
@@ -182,7 +183,8 @@ static void fill(const work_t *work, uint32_t index, bool is_wild) {
   const runner_t *runner = work->runners[index];
   for (size_t p = 0; p < runner->artifact->part_count; ++p) {
     const byoc_cost_part_t *part = &runner->artifact->parts[p];
-    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count, is_wild && part->wild != BYOC_WILD_NONE);
+    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count,
+                          is_wild && part->wild != BYOC_WILD_NONE);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/log.h"
 #include "core/measure/bench.h"
@@ -11,7 +12,10 @@
 #include "core/ops/op.h"
 
 #define BUILD_TIMEOUT_MS 300000
-#define MEMORY_LIMIT     (UINT64_C(8) << 30)
+// Of one run of the regions' code, ordinary and wild data together, and more for each billion operations.
+#define RUN_LIMIT_S   10
+#define RUN_S_A_GFLOP 20
+#define MEMORY_LIMIT  (UINT64_C(8) << 30)
 // Of a child that compares: forking, lowering, reading.
 #define START_NS 2e7
 // What comparing takes where the last kernel is cut down.
@@ -63,7 +67,8 @@ static void compare(work_t *w, byoc_region_trial_t *trial, const char *path) {
   const double cut_ns = byoc_region_trial_ns(trial->function);
   const double whole_ns = START_NS + 2 * byoc_interpreting_ns(trial->function), ns = w->is_slow ? whole_ns : cut_ns;
   if (ns > (double)left_ns) return;
-  const int64_t patience_ns = (int64_t)(ns * PATIENCE) + GRACE_NS, limit_ns = patience_ns < left_ns ? patience_ns : left_ns;
+  const int64_t patience_ns = (int64_t)(ns * PATIENCE) + GRACE_NS,
+                limit_ns = patience_ns < left_ns ? patience_ns : left_ns;
   byoc_cost_building_t building = {.build = {.functions = {trial->function},
                                              .count = 1,
                                              .target = trials->native,
@@ -93,7 +98,12 @@ static byoc_status_t try_apart(work_t *w, byoc_region_trial_t *trials, size_t co
   if (count == 1) {
     const bool is_its_fault = building->failed_by_itself || building->answer.was_built;
     const bool is_second = trials->message[0] != '\0';
-    snprintf(trials->message, sizeof(trials->message), "%s", building->why.message);
+    if (strstr(building->why.message, "SIGALRM") != NULL) {
+      snprintf(trials->message, sizeof(trials->message), "it took longer than %u s",
+               (unsigned)building->build.run_limit_s);
+    } else {
+      snprintf(trials->message, sizeof(trials->message), "%s", building->why.message);
+    }
     if (!is_its_fault) return BYOC_OK;
     trials->is_wrong = is_second;
     return is_second ? BYOC_OK : try_all(w, trials, 1);
@@ -107,8 +117,10 @@ static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t coun
   byoc_cost_bench_t *bench = w->bench;
   byoc_cost_building_t *building = BYOC_ARENA_NEW(&bench->arena, byoc_cost_building_t);
   if (building == NULL) return byoc_diag_out_of_memory(w->diag);
-  building->build = (byoc_cost_build_t){.count = count, .target = w->trials->target};
+  building->build = (byoc_cost_build_t){.count = count, .target = w->trials->target, .run_limit_s = RUN_LIMIT_S};
   for (size_t i = 0; i < count; ++i) {
+    const byoc_work_t work = byoc_function_work(trials[i].function);
+    building->build.run_limit_s += (uint32_t)((work.product_flops + work.other_flops) / 1e9 * RUN_S_A_GFLOP);
     building->build.functions[i] = trials[i].function;
     building->build.wild[i] = byoc_measure_wild(trials[i].function, w->trials->target);
     building->build.results[i] = byoc_cost_bench_path(bench, ".results");

@@ -38,7 +38,8 @@ byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t
 // for ordinary inputs and, unless the reference failed on them, for wild ones behind those: `wild` asks for the latter.
 byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag);
-// Writes such a file: what was kept of the run on ordinary inputs, and these outputs behind it. `kept` NULL: only these.
+// Writes such a file: what was kept of the run on ordinary inputs, and these outputs behind it. `kept` NULL: only
+// these.
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
                                      const byoc_bytes_t *kept, const char *path, byoc_arena_t *arena,
                                      byoc_diag_t *diag);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which code this machine has found right: kept with the cache of objects, by content. What was found wrong is not kept,
-// so that the next build looks again.
+// Which code this machine has found right: kept with the cache of objects, by content. What was found wrong is not
+// kept, so that the next build looks again.
 #ifndef BYOC_CORE_MEASURE_VERDICT_H_
 #define BYOC_CORE_MEASURE_VERDICT_H_
 

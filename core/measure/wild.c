@@ -9,14 +9,34 @@
 // A conversion makes integers of floats; an order has no place for NaN; a sample between elements may count those whose
 // share is 0, and 0 times infinity is NaN; so may sums over what is masked.
 static bool is_undefined(const byoc_node_t *node) {
-  static const char *const operators[] = {
-      "Cast",     "CastLike",          "QuantizeLinear", "DynamicQuantizeLinear",
-      "ArgMax",   "ArgMin",            "TopK",           "Unique",
-      "NonZero",  "NonMaxSuppression", "Multinomial",    "Bernoulli",
-      "Mod",      "Resize",            "Upsample",       "GridSample",
-      "RoiAlign", "AffineGrid",        "DeformConv",     "CropAndResize",
-      "Range",    "Attention",         "MaxRoiPool",     "Compress",
-      "DFT",      "STFT",              "Hardmax",        "CenterCropPad"};
+  static const char *const operators[] = {"Cast",
+                                          "CastLike",
+                                          "QuantizeLinear",
+                                          "DynamicQuantizeLinear",
+                                          "ArgMax",
+                                          "ArgMin",
+                                          "TopK",
+                                          "Unique",
+                                          "NonZero",
+                                          "NonMaxSuppression",
+                                          "Multinomial",
+                                          "Bernoulli",
+                                          "Mod",
+                                          "Resize",
+                                          "Upsample",
+                                          "GridSample",
+                                          "RoiAlign",
+                                          "AffineGrid",
+                                          "DeformConv",
+                                          "CropAndResize",
+                                          "Range",
+                                          "Attention",
+                                          "MaxRoiPool",
+                                          "Compress",
+                                          "DFT",
+                                          "STFT",
+                                          "Hardmax",
+                                          "CenterCropPad"};
   // What other makers define says little about NaN, and quantises or masks for the most part.
   if (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && strcmp(node->domain, "byoc") != 0) return true;
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {

@@ -14,7 +14,8 @@ double byoc_interpreting_windows_ns(const byoc_loop_kernel_t *kernel, const byoc
 
 // If interpreting all of it would take long, a copy of the kernel that runs windows of its last loop, whose iterations
 // are independent: the first iterations and the last, and if they are short some in the middle. Results stay as they
-// were where those write nothing. NULL: the kernel is not cut, because it is short or has no such loop, or memory ran out.
+// were where those write nothing. NULL: the kernel is not cut, because it is short or has no such loop, or memory ran
+// out.
 const byoc_loop_kernel_t *byoc_kernel_take_windows(const byoc_loop_kernel_t *kernel, const byoc_function_t *function,
                                                    byoc_arena_t *arena);
 

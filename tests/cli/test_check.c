@@ -96,7 +96,8 @@ static void test_wrong_regions_go_to_another_target(void **state) {
   static const char *const faults[][2] = {{"wrong", "wrong result: element "},
                                           {"one", "wrong result: element 3 of output0"},
                                           {"loses_nan", "on NaN and infinities"},
-                                          {"crash", "crashed in its run: SIGSEGV"}};
+                                          {"crash", "crashed in its run: SIGSEGV"},
+                                          {"status", "the moon is full"}};
   byoc_test_shell(0, "byoc run relu.byoc --target c --random --output-dir expected");
   for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); ++i) {
     byoc_test_shell(0, FAULTY CHECKS "byoc build relu.byoc -o relu.so --plan greedy --target 'faulty -fault=%s; c'",
@@ -111,8 +112,8 @@ static void test_wrong_regions_go_to_another_target(void **state) {
   byoc_test_printed("faulty 1 operator in 1 region");
   // A saved plan is no reason to place what is wrong.
   byoc_test_shell(0, FAULTY "byoc build relu.byoc -o relu.so --plan greedy --target 'faulty; c' --save-plan plan.json");
-  byoc_test_shell(0, FAULTY CHECKS
-                  "byoc build relu.byoc -o relu.so --plan plan.json --target 'faulty -fault=wrong; c'");
+  byoc_test_shell(0,
+                  FAULTY CHECKS "byoc build relu.byoc -o relu.so --plan plan.json --target 'faulty -fault=wrong; c'");
   byoc_test_printed("faulty 0 operators in 0 regions, c 2 operators");
 }
 

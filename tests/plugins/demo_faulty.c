@@ -19,8 +19,9 @@ static const byoc_rule_t rule = {
 static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
                                          .name = "fault",
                                          .type = BYOC_OPTION_CHOICE,
-                                         .choices = "none|slow|wrong|one|nan|loses_nan|crash|once|twice|odd|hang|exit|status|"
-                                                    "memory|source|decline|generate_crash|generate_hang",
+                                         .choices =
+                                             "none|slow|wrong|one|nan|loses_nan|crash|once|twice|odd|hang|exit|status|"
+                                             "memory|source|decline|generate_crash|generate_hang",
                                          .default_value = "none",
                                          .help = "what goes wrong"},
                                         {.header = BYOC_HEADER(byoc_option_t, 1),

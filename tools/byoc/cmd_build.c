@@ -255,53 +255,16 @@ static byoc_status_t compile(byoc_session_t *session, const build_options_t *opt
   return byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag);
 }
 
-// ---- verifying ----
-
-// The artifact under another name, in a folder that is removed: code and data are those of the one to come.
-typedef struct trial_t {
-  char *folder, *path;
-} trial_t;
-
-static byoc_status_t open_trial(const byoc_compose_options_t *compose, byoc_diag_t *diag, trial_t *trial,
-                                byoc_compose_options_t *out_compose) {
-  byoc_allocator_t allocator = byoc_allocator_system();
-  *out_compose = *compose;
-  *trial = (trial_t){0};
-  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-verify", allocator, diag, &trial->folder));
-  trial->path = byoc_path_join(allocator, trial->folder, "model.so");
-  if (trial->path == NULL) return byoc_diag_out_of_memory(diag);
-  out_compose->output = trial->path;
-  out_compose->keep_header = false;
-  out_compose->files = NULL;
-  out_compose->weights = BYOC_COMPOSE_WEIGHTS_AUTO;
-  out_compose->weights_path = NULL;
-  return BYOC_OK;
-}
-
-static void close_trial(trial_t *trial) {
-  if (trial->folder != NULL) (void)byoc_remove_tree(trial->folder, NULL);
-  byoc_free(byoc_allocator_system(), trial->path);
-  byoc_free(byoc_allocator_system(), trial->folder);
-}
-
-static byoc_status_t verify_model(const byoc_session_t *session, const build_options_t *options,
-                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
-  trial_t trial;
-  byoc_compose_options_t output;
-  byoc_status_t status = open_trial(compose, diag, &trial, &output);
-  if (status == BYOC_OK) status = byoc_build_compose(&session->setup.build, &output, diag);
-  if (status == BYOC_OK) status = byoc_verify_artifact(&options->session, options->model, trial.path, NULL, diag);
-  close_trial(&trial);
-  return status;
-}
-
 static byoc_status_t build_model(byoc_session_t *session, const build_options_t *options,
                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   bool is_host = false;
   BYOC_RETURN_IF_ERROR(compile(session, options, options->model, &is_host, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
-  if (options->verify) BYOC_RETURN_IF_ERROR(verify_model(session, options, compose, diag));
+  const byoc_build_t *build = &session->setup.build;
+  if (options->verify) {
+    BYOC_RETURN_IF_ERROR(byoc_verify_builds(&options->session, &build, NULL, &options->model, 0, compose, diag));
+  }
   BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
   if (options->replacing != NULL) return print_replaced(options);
   return print_summary(session, is_host, compose->output, diag);
@@ -412,37 +375,22 @@ static byoc_status_t compile_program(const programs_t *programs, size_t k, const
   return status;
 }
 
-// Each model of the artifact, on the level that this processor takes.
-static byoc_status_t verify_programs(const programs_t *programs, const byoc_build_t *const *builds,
-                                     const char *const *names, const build_options_t *options,
-                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
-  trial_t trial;
-  byoc_compose_options_t output;
-  byoc_status_t status = open_trial(compose, diag, &trial, &output);
-  if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, &output, diag);
-  for (size_t k = 0; k < programs->model_count && status == BYOC_OK; ++k) {
-    const bool is_entry = programs->entry_count > 0;
-    status = byoc_verify_artifact(&options->session, is_entry ? programs->entries[k].model : options->model, trial.path,
-                                  is_entry ? programs->entries[k].name : NULL, diag);
-    if (status != BYOC_OK && is_entry) byoc_diag_context(diag, status, "the entry '%s'", programs->entries[k].name);
-  }
-  close_trial(&trial);
-  return status;
-}
-
 static byoc_status_t build_programs(programs_t *programs, const build_options_t *options,
                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
-  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES], *models[BYOC_COMPOSE_MOST_ENTRIES] = {options->model};
   BYOC_RETURN_IF_ERROR(byoc_setup_check_programs(programs->entry_count, programs->level_count, diag));
-  for (size_t k = 0; k < programs->entry_count; ++k) names[k] = programs->entries[k].name;
+  for (size_t k = 0; k < programs->entry_count; ++k) {
+    names[k] = programs->entries[k].name;
+    models[k] = programs->entries[k].model;
+  }
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < programs->count && status == BYOC_OK; ++k) {
     status = compile_program(programs, k, options, diag);
     builds[k] = &programs->sessions[k].setup.build;
   }
   if (status == BYOC_OK && options->verify) {
-    status = verify_programs(programs, builds, names, options, compose, diag);
+    status = byoc_verify_builds(&options->session, builds, names, models, programs->entry_count, compose, diag);
   }
   if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, compose, diag);
   byoc_progress_wipe();

@@ -100,8 +100,8 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .rank_count = options->rank_count};
   if (options->shows_steps) session->settings.watcher.begin = show_step;
   if (options->check_budget != NULL) {
-    BYOC_RETURN_IF_ERROR(byoc_setup_read_check_budget("--check-budget", options->check_budget, diag,
-                                                      &session->settings.check_budget_s));
+    BYOC_RETURN_IF_ERROR(
+        byoc_setup_read_check_budget("--check-budget", options->check_budget, diag, &session->settings.check_budget_s));
   }
   BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   BYOC_RETURN_IF_ERROR(read_dims(session, &options->dims, diag));

@@ -11,6 +11,7 @@
 #include "artifact.h"
 #include "containers.h"
 #include "core/base/child.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/measure/check.h"
 #include "core/measure/wild.h"
@@ -188,7 +189,8 @@ static byoc_status_t run_both(const verify_t *verify, reference_t *reference, by
       *out_outcome = LEFT_OUT;
     } else {
       status = byoc_artifact_run_once(run, diag);
-      place_t place = {.verify = verify, .relative_error = reference->relative_error, .is_wild = data == BYOC_VERIFY_WILD};
+      place_t place = {
+          .verify = verify, .relative_error = reference->relative_error, .is_wild = data == BYOC_VERIFY_WILD};
       if (status == BYOC_OK) status = compare_outputs(&place, run, out, diag);
       if (status == BYOC_OK) *out_outcome = AGREES;
     }
@@ -211,8 +213,7 @@ static byoc_status_t run_data(const verify_t *verify, reference_t *reference, by
   const byoc_context_options_t context = {.struct_size = sizeof(context),
                                           .thread_count = (int32_t)verify->options->thread_count,
                                           .max_iterations = MOST_TURNS};
-  BYOC_RETURN_IF_ERROR(
-      byoc_artifact_run_open_with(verify->path, verify->entry, verify->model, &context, diag, &run));
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_with(verify->path, verify->entry, verify->model, &context, diag, &run));
   byoc_arena_init(&arena, byoc_allocator_system());
   byoc_string_init(&sizes, byoc_allocator_system());
   byoc_status_t status = BYOC_OK;
@@ -271,8 +272,9 @@ byoc_status_t byoc_verify_check(const byoc_session_options_t *options, const cha
                                 byoc_diag_t *diag) {
   if (emit != NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--verify is for artifacts; --emit makes none");
   if (options->triple != NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--verify runs the artifact, and this machine cannot run code "
-                                                        "for %s: run it there with byoc run --expect",
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "--verify runs the artifact, and this machine cannot run code "
+                           "for %s: run it there with byoc run --expect",
                            options->triple);
   }
   if (options->shard != NULL) {
@@ -302,8 +304,8 @@ static byoc_status_t hint(const verify_t *verify, byoc_status_t status, byoc_dia
   return status;
 }
 
-byoc_status_t byoc_verify_artifact(const byoc_session_options_t *options, const char *model, const char *path,
-                                   const char *entry, byoc_diag_t *diag) {
+static byoc_status_t verify_artifact(const byoc_session_options_t *options, const char *model, const char *path,
+                                     const char *entry, byoc_diag_t *diag) {
   void *shared = mmap(NULL, sizeof(stage_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return byoc_diag_out_of_memory(diag);
   verify_t verify = {.options = options, .model = model, .path = path, .entry = entry, .stage = shared};
@@ -328,5 +330,49 @@ byoc_status_t byoc_verify_artifact(const byoc_session_options_t *options, const 
                answer.is_wild_left_out ? ", NaN and infinities left out, for which an operator is undefined" : "");
   }
   (void)munmap(shared, sizeof(stage_t));
+  return status;
+}
+
+// ---- the artifact under another name ----
+
+// Code and data are those of the one to come; its weights lie where they can be found.
+static byoc_compose_options_t make_trial(const byoc_compose_options_t *compose, const char *path) {
+  byoc_compose_options_t trial = *compose;
+  trial.output = path;
+  trial.keep_header = false;
+  trial.files = NULL;
+  trial.weights = BYOC_COMPOSE_WEIGHTS_AUTO;
+  trial.weights_path = NULL;
+  return trial;
+}
+
+static byoc_status_t verify_at(const byoc_session_options_t *options, const byoc_build_t *const *builds,
+                               const char *const *names, const char *const *models, size_t entry_count,
+                               const byoc_compose_options_t *compose, const char *path, byoc_diag_t *diag) {
+  const byoc_compose_options_t trial = make_trial(compose, path);
+  const bool is_alone = entry_count == 0 && builds[0]->options.targets->levels.count == 0;
+  BYOC_RETURN_IF_ERROR(is_alone ? byoc_build_compose(builds[0], &trial, diag)
+                                : byoc_build_compose_entries(builds, names, entry_count, &trial, diag));
+  if (entry_count == 0) return verify_artifact(options, models[0], path, NULL, diag);
+  for (size_t k = 0; k < entry_count; ++k) {
+    BYOC_RETURN_IF_ERROR_IN(diag, verify_artifact(options, models[k], path, names[k], diag), "the entry '%s'",
+                            names[k]);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_verify_builds(const byoc_session_options_t *options, const byoc_build_t *const *builds,
+                                 const char *const *names, const char *const *models, size_t entry_count,
+                                 const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  const byoc_allocator_t allocator = byoc_allocator_system();
+  char *folder = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-verify", allocator, diag, &folder));
+  char *path = byoc_path_join(allocator, folder, "model.so");
+  const byoc_status_t status = path != NULL
+                                   ? verify_at(options, builds, names, models, entry_count, compose, path, diag)
+                                   : byoc_diag_out_of_memory(diag);
+  (void)byoc_remove_tree(folder, NULL);
+  byoc_free(allocator, path);
+  byoc_free(allocator, folder);
   return status;
 }

@@ -78,8 +78,12 @@ bool byoc_verify_size(byoc_ports_t *inputs, const byoc_text_items_t *given, size
 
 // ---- data ----
 
-static const char *const words[] = {"a", "", "The quick brown fox", "42", "Stra\xc3\x9f"
-                                                                         "e",
+static const char *const words[] = {"a",
+                                    "",
+                                    "The quick brown fox",
+                                    "42",
+                                    "Stra\xc3\x9f"
+                                    "e",
                                     "-1.5e3"};
 
 static void fill_texts(void *data, size_t count, bool is_empty) {

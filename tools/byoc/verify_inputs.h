@@ -9,7 +9,7 @@
 
 // X(NAME, "how messages call them")
 #define BYOC_VERIFY_DATA_LIST(X)                                                                                       \
-  X(RANDOM, "random numbers")       /* those of byoc run --random */                                                   \
+  X(RANDOM, "random numbers")        /* those of byoc run --random */                                                  \
   X(SIGNED, "signed random numbers") /* floats in [-1, 1), bytes of any value */                                       \
   X(ZEROS, "zeros")                                                                                                    \
   X(WILD, "NaN, infinities and subnormal numbers")
