@@ -181,6 +181,7 @@ static byoc_status_t choose_checking(const byoc_setup_options_t *options, byoc_d
     BYOC_RETURN_IF_ERROR(byoc_setup_read_check_budget("BYOC_CHECK_BUDGET", preset, diag, &seconds));
   }
   if (seconds == 0) seconds = BYOC_CHECK_BUDGET_S;
+  if (seconds > CHECK_BUDGET_MOST_S) seconds = CHECK_BUDGET_MOST_S;
   *out_checking = (byoc_checking_t){.budget_s = seconds > 0 ? seconds : 0};
   return BYOC_OK;
 }
