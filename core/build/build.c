@@ -149,6 +149,7 @@ static byoc_status_t read_file(byoc_build_t *build, const char *path, const byoc
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
                               byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
+  build->path = path;
   BYOC_RETURN_IF_ERROR(read_file(build, path, options, diag));
   return note_initializers(build, diag);
 }
@@ -168,6 +169,22 @@ void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_s
 }
 
 // ---- the road ----
+
+// Where no target is left whose code computes what it should, the fault is byoc's or the compiler's.
+static byoc_status_t blame_code(const byoc_build_t *build, byoc_status_t status, byoc_diag_t *diag) {
+  if (status != BYOC_MISMATCH || diag == NULL || diag->status != BYOC_MISMATCH) return status;
+  const byoc_target_list_t *targets = build->options.targets;
+  byoc_string_t text;
+  byoc_string_init(&text, build->allocator);
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    byoc_string_appendf(&text, "%s%s", t > 0 ? "; " : "", targets->targets.data[t]->text);
+  }
+  diag->status = BYOC_INTERNAL;
+  byoc_diag_hint(diag, "byoc debug bisect %s --evaluate --target '%s' isolates it: please report what that prints",
+                 build->path != NULL ? build->path : "MODEL", text.failed ? "c" : text.data);
+  byoc_string_deinit(&text);
+  return byoc_diag_context(diag, BYOC_INTERNAL, "internal error");
+}
 
 byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent, byoc_diag_t *diag) {
   if (build->result.program != NULL && extent != BYOC_BUILD_ALL) {
@@ -194,12 +211,14 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .queue_count = build->options.queue_count,
                                            .variants = build->options.variants,
                                            .variant_count = build->options.variant_count,
-                                           .as_source = build->options.as_source};
+                                           .as_source = build->options.as_source,
+                                           .checker = build->options.checker};
   if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
   if (build->options.trace) {
     BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));
   }
-  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result));
+  BYOC_RETURN_IF_ERROR(
+      blame_code(build, byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result), diag));
   if (build->lineage == NULL || build->result.program == NULL) return BYOC_OK;
   return byoc_lineage_follow(build->lineage, build->result.program, diag, &build->fused, &build->fused_count);
 }
@@ -216,6 +235,8 @@ static byoc_compose_options_t complete(const byoc_build_t *build, const byoc_com
   options.fused_count = build->fused_count;
   options.initializers = build->initializers.data;
   options.initializer_count = build->initializers.count;
+  // What is for another processor cannot be run here.
+  if (byoc_target_list_foreign(build->options.targets) == NULL) options.checker = build->options.checker.kernels;
   return options;
 }
 
@@ -223,7 +244,8 @@ byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_o
   BYOC_RETURN_IF_ERROR(begin(build, "compose", diag));
   const byoc_compose_options_t options = complete(build, output);
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(build->result.program, &options, build->allocator, diag));
+  BYOC_RETURN_IF_ERROR(
+      blame_code(build, byoc_compose_artifact(build->result.program, &options, build->allocator, diag), diag));
   byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", options.output, (double)(byoc_now_ns() - start_ns) / 1e6);
   return BYOC_OK;
 }
@@ -273,7 +295,9 @@ byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, cons
   if (status == BYOC_OK) status = list_entries(builds, &place, output, diag, entries);
   const size_t total = byoc_compose_position_count(&place);
   const int64_t start_ns = byoc_now_ns();
-  if (status == BYOC_OK) status = byoc_compose_entries(entries, total, builds[0]->allocator, diag);
+  if (status == BYOC_OK) {
+    status = blame_code(builds[0], byoc_compose_entries(entries, total, builds[0]->allocator, diag), diag);
+  }
   if (status == BYOC_OK) {
     byoc_log(BYOC_LOG_INFO, "composed %zu program%s into %s in %.0f ms", total, byoc_plural(total), output->output,
              (double)(byoc_now_ns() - start_ns) / 1e6);

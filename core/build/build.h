@@ -47,6 +47,7 @@ typedef struct byoc_build_options_t {
   bool as_source;             // the artifact is to be C source
   bool trace;                 // artifacts get the trace entry, and `fused` below is filled
   byoc_op_source_t operators; // of the domains that models use; load NULL: there is none
+  byoc_checker_t checker;     // looks at the code of regions and kernels (core/build/checking.h); NULL: nobody does
 } byoc_build_options_t;
 
 // Callers may read all of it and write nothing.
@@ -55,6 +56,7 @@ typedef struct byoc_build_t {
   byoc_build_options_t options;
   byoc_graph_module_t *module; // as far along the road as the build went; owned by the build unless it was lent
   bool is_lent, is_simplified;
+  const char *path;                            // of the model; NULL: it was read from memory or lent
   byoc_pipeline_result_t result;               // the placement, the plan, the host program: owned by the build
   BYOC_VECTOR(byoc_constant_t *) initializers; // the constants of the model as it was read
   byoc_lineage_t *lineage;                     // of the model as it was read, if the build is traced

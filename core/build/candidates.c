@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/build/build.h"
@@ -13,7 +14,9 @@
 #include "core/collage/outline_regions.h"
 #include "core/compose/host_c.h"
 #include "core/ir/attribute_names.h"
+#include "core/measure/check.h"
 #include "core/measure/data.h"
+#include "core/measure/window.h"
 #include "core/ops/limit.h"
 
 // ---- the module ----
@@ -260,62 +263,150 @@ static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) 
   return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
 }
 
-// Tensors for the inputs and outputs of one part, from the given positions on.
-static byoc_status_t prepare_part(const byoc_host_program_t *program, const byoc_block_t *body, size_t input,
-                                  size_t output, void **inputs, void **outputs, byoc_arena_t *arena) {
-  uint64_t random = BYOC_MEASURE_SEED;
-  for (size_t i = input; i < input + body->parameters.count; ++i) {
-    const byoc_host_buffer_t *buffer = program->inputs.data[i];
-    inputs[i] = make_buffer(buffer, arena);
-    if (inputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
-    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
+// Fills the inputs of each part, from its beginning: the same data as runners have (core/measure/runner.h).
+static void fill_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build, bool is_wild,
+                       void *const *inputs) {
+  size_t input = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    uint64_t random = BYOC_MEASURE_SEED;
+    for (size_t i = 0; i < build->functions[p]->body->parameters.count; ++i, ++input) {
+      const byoc_host_buffer_t *buffer = program->inputs.data[input];
+      (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(buffer->type->dtype, inputs[input],
+                                                             (size_t)buffer->size_bytes, &random);
+    }
   }
-  for (size_t i = output; i < output + body->results.count; ++i) {
-    outputs[i] = make_buffer(program->outputs.data[i], arena);
-    if (outputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+}
+
+// Memory for buffers; the arena keeps it.
+static byoc_status_t make_buffers(byoc_host_buffer_t *const *buffers, size_t count, byoc_arena_t *arena,
+                                  byoc_diag_t *diag, void ***out_data) {
+  *out_data = BYOC_ARENA_ARRAY(arena, void *, count);
+  if (*out_data == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    (*out_data)[i] = make_buffer(buffers[i], arena);
+    if ((*out_data)[i] == NULL) return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }
 
-static byoc_status_t write_part(const byoc_host_program_t *program, size_t count, size_t output, void *const *outputs,
-                                const char *path, byoc_arena_t *arena, byoc_diag_t *diag) {
-  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count);
-  if (parts == NULL) return byoc_diag_out_of_memory(diag);
-  for (size_t i = 0; i < count; ++i) {
-    parts[i] = (byoc_bytes_t){outputs[output + i], (size_t)program->outputs.data[output + i]->size_bytes};
-  }
-  return byoc_file_write_parts(path, parts, count, diag);
-}
-
-static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
-                                   byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
-  void **inputs = BYOC_ARENA_ARRAY(arena, void *, program->inputs.count);
-  void **outputs = BYOC_ARENA_ARRAY(arena, void *, program->outputs.count);
-  if (inputs == NULL || outputs == NULL) return byoc_diag_out_of_memory(diag);
-  size_t input = 0, output = 0;
+// Writes what each part computed: from ordinary data, and behind it from wild data if there are such results and its
+// operators take it.
+static byoc_status_t write_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                 void *const *outputs, void *const *wild, byoc_arena_t *arena, byoc_diag_t *diag) {
+  size_t output = 0;
   for (size_t p = 0; p < build->count; ++p) {
-    const byoc_block_t *body = build->functions[p]->body;
-    byoc_status_t status = prepare_part(program, body, input, output, inputs, outputs, arena);
-    if (status != BYOC_OK) return byoc_diag_out_of_memory(diag);
-    input += body->parameters.count;
-    output += body->results.count;
-  }
-  BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
-  output = 0;
-  for (size_t p = 0; p < build->count; ++p) {
-    size_t count = build->functions[p]->body->results.count;
-    BYOC_RETURN_IF_ERROR(write_part(program, count, output, outputs, build->results[p], arena, diag));
+    const size_t count = build->functions[p]->body->results.count;
+    const bool is_wild = wild != NULL && build->wild[p] != BYOC_WILD_NONE;
+    byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, 2 * count);
+    if (parts == NULL) return byoc_diag_out_of_memory(diag);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t size = (size_t)program->outputs.data[output + i]->size_bytes;
+      parts[i] = (byoc_bytes_t){outputs[output + i], size};
+      if (is_wild) parts[count + i] = (byoc_bytes_t){wild[output + i], size};
+    }
+    BYOC_RETURN_IF_ERROR(byoc_file_write_parts(build->results[p], parts, is_wild ? 2 * count : count, diag));
     output += count;
   }
   return BYOC_OK;
 }
 
-static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build_t *build, byoc_diag_t *diag) {
+static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                   byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
+  void **inputs = NULL, **outputs = NULL, **wild = NULL;
+  BYOC_RETURN_IF_ERROR(make_buffers(program->inputs.data, program->inputs.count, arena, diag, &inputs));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &outputs));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &wild));
+  fill_parts(program, build, false, inputs);
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
+  fill_parts(program, build, true, inputs);
+  byoc_diag_t refusal = {0}; // one that wild data brings about is no failure of the reference
+  if (byoc_evaluator_run(evaluator, (const void *const *)inputs, wild, &refusal) != BYOC_OK) wild = NULL;
+  return write_parts(program, build, outputs, wild, arena, diag);
+}
+
+// Kernels that would take long run some of their iterations, where what they leave out is the result of the other
+// target: nothing else reads it.
+static void take_windows(const byoc_host_program_t *program, byoc_arena_t *arena) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    bool is_last = i->op == BYOC_HOST_KERNEL;
+    for (size_t r = 0; r < i->results.count && is_last; ++r) {
+      const byoc_host_buffer_t *result = i->results.data[r];
+      is_last = result->kind == BYOC_HOST_BUFFER_OUTPUT;
+      for (size_t u = 0; u < result->uses.count && is_last; ++u) {
+        is_last = result->uses.data[u].kind != BYOC_HOST_USE_OPERAND || result->uses.data[u].instruction == i;
+      }
+    }
+    const byoc_loop_kernel_t *part = is_last ? byoc_kernel_take_windows(i->kernel, i->function, arena) : NULL;
+    if (part != NULL) i->kernel = part;
+  }
+}
+
+// Computes the part over what another target made of it, from the file's `offset` on, and compares.
+static byoc_status_t compare_results(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                     byoc_evaluator_t *evaluator, const byoc_file_view_t *made, size_t offset,
+                                     byoc_wild_t wild, byoc_arena_t *arena, byoc_diag_t *diag) {
+  const bool is_wild = wild != BYOC_WILD_NONE;
+  void **inputs = NULL, **outputs = NULL;
+  BYOC_RETURN_IF_ERROR(make_buffers(program->inputs.data, program->inputs.count, arena, diag, &inputs));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &outputs));
+  fill_parts(program, build, is_wild, inputs);
+  size_t at = offset;
+  for (size_t i = 0; i < program->outputs.count; ++i) {
+    const size_t size = (size_t)program->outputs.data[i]->size_bytes;
+    if (at + size > made->size_bytes) return byoc_diag_error(diag, BYOC_INTERNAL, "there are fewer results");
+    memcpy(outputs[i], (const char *)made->data + at, size);
+    at += size;
+  }
+  byoc_diag_t refusal = {0};
+  const byoc_status_t ran = byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, &refusal);
+  if (ran != BYOC_OK) return is_wild ? BYOC_OK : byoc_diag_adopt(diag, &refusal);
+  at = offset;
+  for (size_t i = 0; i < program->outputs.count; ++i) {
+    const byoc_host_buffer_t *output = program->outputs.data[i];
+    char name[64];
+    snprintf(name, sizeof(name), "output%zu%s", i, is_wild ? " on NaN and infinities" : "");
+    BYOC_RETURN_IF_ERROR((wild == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
+        build->relative_error, output->type->dtype, outputs[i], (const char *)made->data + at,
+        (size_t)byoc_type_element_count(output->type), name, diag));
+    at += (size_t)output->size_bytes;
+  }
+  return BYOC_OK;
+}
+
+// A mismatch is an answer, not a failure.
+static byoc_status_t compare_part(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                  byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag,
+                                  byoc_cost_build_answer_t *out) {
+  size_t size = 0;
+  byoc_file_view_t made;
+  byoc_diag_t why = {0};
+  for (size_t i = 0; i < program->outputs.count; ++i) size += (size_t)program->outputs.data[i]->size_bytes;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(build->results[0], diag, &made));
+  byoc_status_t status = compare_results(program, build, evaluator, &made, 0, BYOC_WILD_NONE, arena, &why);
+  if (status == BYOC_OK && build->wild[0] != BYOC_WILD_NONE && made.size_bytes > size) {
+    status = compare_results(program, build, evaluator, &made, size, build->wild[0], arena, &why);
+  }
+  byoc_file_view_close(&made);
+  out->parts[0].is_wrong = status == BYOC_MISMATCH;
+  snprintf(out->parts[0].reason, sizeof(out->parts[0].reason), "%s", why.message);
+  return status == BYOC_OK || status == BYOC_MISMATCH ? BYOC_OK : byoc_diag_adopt(diag, &why);
+}
+
+static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build_t *build, byoc_diag_t *diag,
+                              byoc_cost_build_answer_t *out) {
   byoc_arena_t arena;
   byoc_arena_init(&arena, build->allocator);
   byoc_build_evaluation_t evaluation;
+  if (request->compares) take_windows(build->result.program, &arena);
   byoc_status_t status = byoc_build_evaluate(build, 1, diag, &evaluation);
-  if (status == BYOC_OK) status = evaluate_into(build->result.program, request, evaluation.evaluator, &arena, diag);
+  out->was_built = status == BYOC_OK;
+  if (request->run_limit_s > 0) (void)alarm(request->run_limit_s);
+  if (status == BYOC_OK && request->compares) {
+    status = compare_part(build->result.program, request, evaluation.evaluator, &arena, diag, out);
+  } else if (status == BYOC_OK) {
+    status = evaluate_into(build->result.program, request, evaluation.evaluator, &arena, diag);
+  }
+  (void)alarm(0);
   byoc_build_evaluation_end(&evaluation);
   byoc_arena_deinit(&arena);
   return status;
@@ -372,7 +463,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   if (request->is_for_device) return measure_device(module, diag, out);
   note_refusals(request, &build.result, out);
   if (request->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
-  if (request->output == NULL) return evaluate(request, &build, diag);
+  if (request->output == NULL) return evaluate(request, &build, diag, out);
   BYOC_RETURN_IF_ERROR(find_owners(build.result.program, request, diag, out));
   const byoc_compose_options_t output = {.output = request->output,
                                          .model_name = "candidate",

@@ -240,9 +240,35 @@ static bool forget_places(byoc_function_t *function) {
   return true;
 }
 
+typedef BYOC_VECTOR(byoc_function_t *) function_list_t;
+
+// Gives regions back whose code would compute something else.
+static byoc_status_t check_regions(pipeline_t *p, const byoc_target_t *target, function_list_t *functions) {
+  const byoc_checker_t *checker = &p->options->checker;
+  if (checker->check_regions == NULL || p->options->extent != BYOC_BUILD_ALL) return BYOC_OK;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, p->allocator);
+  const char **reasons = BYOC_ARENA_ARRAY(&arena, const char *, functions->count);
+  byoc_status_t status = reasons != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+  if (status == BYOC_OK) {
+    status = checker->check_regions(checker->self, p->options->targets, target, functions->data, functions->count,
+                                    &arena, p->diag, reasons);
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < functions->count && status == BYOC_OK; ++i) {
+    const byoc_codegen_result_t refusal = {
+        .function = functions->data[i], .answer = BYOC_CODEGEN_DECLINED, .reason = reasons[i]};
+    if (reasons[i] == NULL) functions->data[kept++] = functions->data[i];
+    if (reasons[i] != NULL) status = put_back(p, &refusal, target);
+  }
+  if (status == BYOC_OK) functions->count = kept;
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
 // The hook of one target, over all of its functions at once.
 static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
-  BYOC_VECTOR(byoc_function_t *) functions = {0};
+  function_list_t functions = {0};
   double *flops = NULL;
   byoc_codegen_report_t report;
   byoc_codegen_report_init(&report, p->allocator);
@@ -253,6 +279,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
     if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
     if (!forget_places(function)) status = byoc_diag_out_of_memory(p->diag);
   }
+  if (status == BYOC_OK && functions.count > 0) status = check_regions(p, target, &functions);
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);

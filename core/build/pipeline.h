@@ -4,6 +4,7 @@
 #ifndef BYOC_CORE_BUILD_PIPELINE_H_
 #define BYOC_CORE_BUILD_PIPELINE_H_
 
+#include "core/build/checker.h"
 #include "core/build/variants.h"
 #include "core/collage/place.h"
 #include "core/hostir/in_place.h"
@@ -40,7 +41,8 @@ typedef struct byoc_pipeline_options_t {
   int32_t queue_count;                // queues of each device, for the turns of loops; 0 and 1: one
   const byoc_variant_dim_t *variants; // dimensions that get several sizes
   size_t variant_count;
-  bool as_source; // the artifact is to be C source
+  bool as_source;         // the artifact is to be C source
+  byoc_checker_t checker; // of regions, before their code is made
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.

@@ -161,6 +161,31 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   return refuse_value(options, "cost", "measure or estimate", options->cost, diag);
 }
 
+#define CHECK_BUDGET_MOST_S 86400.0
+
+byoc_status_t byoc_setup_read_check_budget(const char *option, const char *text, byoc_diag_t *diag,
+                                           double *out_check_budget_s) {
+  char *end = NULL;
+  const double seconds = strtod(text, &end);
+  *out_check_budget_s = seconds > 0 ? seconds : -1;
+  if (end != text && *end == '\0' && seconds >= 0 && seconds <= CHECK_BUDGET_MOST_S) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes a number of seconds from 0 to %.0f, not '%s'", option,
+                         CHECK_BUDGET_MOST_S, text);
+}
+
+static byoc_status_t choose_checking(const byoc_setup_options_t *options, byoc_diag_t *diag,
+                                     byoc_checking_t *out_checking) {
+  double seconds = options->check_budget_s;
+  const char *preset = getenv("BYOC_CHECK_BUDGET");
+  if (seconds == 0 && preset != NULL && preset[0] != '\0') {
+    BYOC_RETURN_IF_ERROR(byoc_setup_read_check_budget("BYOC_CHECK_BUDGET", preset, diag, &seconds));
+  }
+  if (seconds == 0) seconds = BYOC_CHECK_BUDGET_S;
+  if (seconds > CHECK_BUDGET_MOST_S) seconds = CHECK_BUDGET_MOST_S;
+  *out_checking = (byoc_checking_t){.budget_s = seconds > 0 ? seconds : 0};
+  return BYOC_OK;
+}
+
 // This machine cannot measure what it cannot run.
 static byoc_status_t estimate_costs(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   const char *foreign = byoc_target_list_foreign(&setup->targets);
@@ -184,8 +209,10 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
   BYOC_RETURN_IF_ERROR(choose_placing(options, options->greedy_by_default || setup->are_default_targets || is_elsewhere,
                                       diag, &setup->placing));
   BYOC_RETURN_IF_ERROR(estimate_costs(setup, options, diag));
+  BYOC_RETURN_IF_ERROR(choose_checking(options, diag, &setup->checking));
   const byoc_build_options_t build = {.targets = &setup->targets,
                                       .placer = byoc_placing_placer(&setup->placing),
+                                      .checker = byoc_checking_checker(&setup->checking),
                                       .thread_count = (int32_t)options->thread_count,
                                       .print_after = options->print_after,
                                       .switches = &setup->switches,

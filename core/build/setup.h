@@ -16,6 +16,7 @@
 #define BYOC_CORE_BUILD_SETUP_H_
 
 #include "core/build/build.h"
+#include "core/build/checking.h"
 #include "core/build/placing.h"
 #include "core/plugin/registry.h"
 
@@ -47,6 +48,8 @@ typedef struct byoc_setup_options_t {
   bool greedy_by_default;  // then greedy instead of collage
   const char *cost;        // "measure" or "estimate"; NULL: measure
   double cost_budget_s;    // 0: the default
+  double check_budget_s;   // for checking code that is new to this machine; 0: $BYOC_CHECK_BUDGET, or the default;
+                           // below 0: nothing is checked
   const char *size_price;  // percent of a plan's time that a MiB of the artifact is worth; NULL: the default
   int64_t collage_nodes;   // limits of enumerated candidates; 0: the default
   int64_t collage_depth;
@@ -69,6 +72,7 @@ typedef struct byoc_setup_t {
   byoc_target_list_t targets;
   bool are_default_targets; // nobody named them
   byoc_placing_t placing;
+  byoc_checking_t checking;
   byoc_switches_t switches; // passes that are left out
   byoc_build_t build;
 } byoc_setup_t;
@@ -83,6 +87,9 @@ byoc_status_t byoc_setup_find_plugins(const byoc_plugin_options_t *plugins, byoc
 byoc_status_t byoc_setup_open(byoc_setup_t *setup, const byoc_setup_options_t *options,
                               byoc_plugin_registry_t *registry, byoc_allocator_t allocator, byoc_diag_t *diag);
 byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag);
+// Reads the seconds of a check_budget_s: "0" is none. `option` is for the message of BYOC_INVALID_ARGUMENT.
+byoc_status_t byoc_setup_read_check_budget(const char *option, const char *text, byoc_diag_t *diag,
+                                           double *out_check_budget_s);
 // Begins a build with these options, as reading a model does too.
 byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag);
 // Begins a build and reads its model (byoc_build_read, byoc_build_read_memory).

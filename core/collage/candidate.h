@@ -36,6 +36,7 @@ struct byoc_candidate_t {
   double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
   bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_wrong;      // it computed something else
 };
 
 // The smallest node limit (max_nodes) among the rules of its parts; 0: none of them has one.

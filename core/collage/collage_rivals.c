@@ -88,6 +88,11 @@ static size_t count_unusable(const byoc_collage_t *c, const byoc_collage_rival_t
   return count;
 }
 
+// Are there nodes that no target takes, or that none of them computes as it should?
+static bool is_impossible(byoc_status_t status) {
+  return status == BYOC_NOT_FOUND || status == BYOC_MISMATCH;
+}
+
 // When measuring finds regions that cannot be used, their nodes go to the native target and the cover is tried again.
 static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival, size_t index) {
   const byoc_problem_t *problem = &c->problems.items.data[index];
@@ -104,11 +109,11 @@ static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival,
     size_t count = list_rival(c, rival, index, taken, subset);
     status =
         byoc_lazy_search_expected(&c->prices[index], subset, count, &costs, &c->measuring, &why, &rival->covers[index]);
-    tries = status == BYOC_NOT_FOUND && count_unusable(c, rival, index) > unusable;
+    tries = is_impossible(status) && count_unusable(c, rival, index) > unusable;
   }
   byoc_free(c->allocator, taken);
   byoc_free(c->allocator, subset);
-  if (status == BYOC_NOT_FOUND) {
+  if (is_impossible(status)) {
     byoc_log(BYOC_LOG_INFO, "%s is out of the question: %s", rival->name, why.message);
     rival->is_possible = false;
     return BYOC_OK;

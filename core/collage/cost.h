@@ -36,6 +36,7 @@ typedef struct byoc_price_request_t {
   const char *reason;
   bool is_given_back; // the reason came from the backend, which gave it back
   bool is_passing;    // the next build may get another price: something else than the function failed
+  bool is_wrong;      // it cannot be used because it computed something else
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {

@@ -171,6 +171,14 @@ static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32
   byoc_string_append(text, count > 0 ? ")" : "");
 }
 
+// Is there code for the node that computed something else?
+static bool has_wrong(byoc_candidate_t *const *candidates, size_t candidate_count, uint32_t node) {
+  for (size_t i = 0; i < candidate_count; ++i) {
+    if (candidates[i]->is_wrong && byoc_index_set_contains(&candidates[i]->nodes, node)) return true;
+  }
+  return false;
+}
+
 #define FORGET_HINT                                                                                                    \
   "byoc costs list shows what was measured, byoc costs prune --older-than 0 has all of it measured again"
 
@@ -187,13 +195,18 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   }
   uint32_t count = 0;
   const char *bound = NULL;
+  bool is_wrong = false;
   for (uint32_t n = 0; n < flow->node_count; ++n) {
+    is_wrong = is_wrong || (!taken[n] && has_wrong(candidates, candidate_count, n));
     if (!taken[n] && count++ < NAMED_LIMIT) append_node(&text, flow, n, candidates, candidate_count);
     if (!taken[n] && flow->nodes != NULL && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
   }
   byoc_free(p->allocator, taken);
   byoc_status_t status = BYOC_NOT_FOUND;
-  if (count > 0) {
+  if (is_wrong) {
+    status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes what it should of %s%s", text.data,
+                             count > NAMED_LIMIT ? " and others" : "");
+  } else if (count > 0) {
     byoc_diag_error(diag, status, "every plan costs infinity: no target takes %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
     if (bound == NULL) byoc_diag_hint(diag, FORGET_HINT);

@@ -33,7 +33,7 @@ typedef struct byoc_lazy_cover_t {
 } byoc_lazy_cover_t;
 
 // Searches covers of these candidates (`subset`: indices; NULL: all) by their expected costs. Stops measuring when the
-// budget ends. BYOC_NOT_FOUND if no cover of them is finite.
+// budget ends. BYOC_NOT_FOUND or BYOC_MISMATCH (cover.h) if no cover of them is finite.
 byoc_status_t byoc_lazy_search_expected(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
                                         const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
                                         byoc_lazy_cover_t *out_cover);

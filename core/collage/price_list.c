@@ -212,6 +212,7 @@ static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_requ
     byoc_price_t *price = &list->prices.data[numbers[i]];
     price->cost_ns = requests[i].cost_ns + command_ns(list, price->target);
     price->is_given_back = requests[i].is_given_back;
+    price->is_wrong = requests[i].is_wrong;
     price->source = BYOC_COST_SOURCE_MEASURED;
     list->measured += 1;
     list->passing += requests[i].is_passing;
@@ -312,6 +313,7 @@ void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) 
     candidate->cost_ns = price->cost_ns;
     candidate->reason = price->reason;
     candidate->is_given_back = price->is_given_back;
+    candidate->is_wrong = price->is_wrong;
     if (!isnan(price->cost_ns)) continue;
     switch (mode) {
     case BYOC_PRICE_BOUND:
@@ -339,6 +341,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     bool is_known = !isnan(price->cost_ns), is_guess = !is_known && may_be_guessed(list, candidate);
     candidate->reason = price->reason;
     candidate->is_given_back = price->is_given_back;
+    candidate->is_wrong = price->is_wrong;
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
     for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {

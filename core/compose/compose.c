@@ -280,6 +280,52 @@ static byoc_status_t compile(byoc_composing_t *composing) {
   return BYOC_OK;
 }
 
+// ---- checking ----
+
+// Lists units from `job` on that have these kernels.
+static void list_units(const byoc_composing_t *composing, size_t job, const byoc_loop_kernel_t *const *kernels,
+                       size_t count, byoc_compose_kernels_t *units, size_t *unit_count) {
+  for (size_t i = 0; i < byoc_kernel_unit_count(count); i++, job++) {
+    const size_t first = i * BYOC_KERNELS_A_UNIT, rest = count - first;
+    units[(*unit_count)++] = (byoc_compose_kernels_t){.kernels = kernels + first,
+                                                      .count = rest < BYOC_KERNELS_A_UNIT ? rest : BYOC_KERNELS_A_UNIT,
+                                                      .object = composing->objects.data[job],
+                                                      .compiler = composing->jobs.data[job].compiler,
+                                                      .flags = composing->jobs.data[job].flags,
+                                                      .flag_count = composing->jobs.data[job].flag_count};
+  }
+}
+
+// The kernels of one level: those of its entries, and what they share.
+static byoc_status_t check_level(const byoc_composing_t *composing, size_t level, byoc_compose_kernels_t *units) {
+  const byoc_compose_checker_t *checker = NULL;
+  size_t job = 0, unit_count = 0;
+  for (size_t i = 0; i < composing->shared_level_count; i++) {
+    const byoc_composing_shared_t *shared = &composing->shared_levels[i];
+    const byoc_loop_kernel_t *const *kernels = (const byoc_loop_kernel_t *const *)shared->kernels.data;
+    if (i == level) list_units(composing, job, kernels, shared->kernels.count, units, &unit_count);
+    job += byoc_kernel_unit_count(shared->kernels.count);
+  }
+  for (size_t k = 0; k < composing->entry_count; k++) {
+    const byoc_composing_entry_t *entry = &composing->entries[k];
+    if (entry->options.place.level != level) continue;
+    checker = &entry->options.checker;
+    list_units(composing, entry->first_job + 1, entry->kernels.data, entry->kernels.count, units, &unit_count);
+  }
+  if (checker == NULL || checker->check == NULL || unit_count == 0) return BYOC_OK;
+  return checker->check(checker->self, composing->programs, composing->entry_count, units, unit_count, composing->diag);
+}
+
+static byoc_status_t check(const byoc_composing_t *composing) {
+  byoc_compose_kernels_t *units = byoc_allocate(composing->allocator, composing->jobs.count + 1, sizeof(*units));
+  byoc_status_t status = units != NULL ? BYOC_OK : byoc_diag_out_of_memory(composing->diag);
+  for (size_t level = 0; level < composing->shared_level_count && status == BYOC_OK; level++) {
+    status = check_level(composing, level, units);
+  }
+  byoc_free(composing->allocator, units);
+  return status;
+}
+
 // ---- the whole ----
 
 static byoc_status_t emit_header(const byoc_composing_t *composing, byoc_string_t *out) {
@@ -395,6 +441,7 @@ static byoc_status_t compose_linked(byoc_composing_t *composing) {
   }
   BYOC_RETURN_IF_ERROR(add_jobs(composing));
   if (!replaces) BYOC_RETURN_IF_ERROR(compile(composing));
+  if (!replaces) BYOC_RETURN_IF_ERROR(check(composing));
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-compose", composing->allocator, diag, &composing->folder));
   return link_and_install(composing, has_named_weights);
 }

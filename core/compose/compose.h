@@ -85,6 +85,22 @@ void byoc_compose_part_name(const byoc_compose_place_t *place, char *buffer);
 // Bytes of an entry's name, with the NUL.
 #define BYOC_COMPOSE_ENTRY_BYTES 48
 
+// Loop kernels that were compiled into one object.
+typedef struct byoc_compose_kernels_t {
+  const byoc_loop_kernel_t *const *kernels; // named as in the object
+  size_t count;
+  byoc_bytes_t object;
+  const char *compiler; // NULL: the default
+  const char *const *flags;
+  size_t flag_count;
+} byoc_compose_kernels_t;
+// Looks at what was compiled before it is linked, and may refuse it. `programs` call the kernels.
+typedef struct byoc_compose_checker_t {
+  void *self;
+  byoc_status_t (*check)(void *self, const byoc_host_program_t *const *programs, size_t program_count,
+                         const byoc_compose_kernels_t *units, size_t unit_count, byoc_diag_t *diag); // NULL: none
+} byoc_compose_checker_t;
+
 typedef struct byoc_compose_options_t {
   const char *output; // path of the artifact; the header goes beside it (model.so → model.h)
   const char *model_name;
@@ -113,6 +129,7 @@ typedef struct byoc_compose_options_t {
   // program would have other code (core/compose/replace.c). NULL: none.
   const char *replaces;
   byoc_compose_place_t place;
+  byoc_compose_checker_t checker; // of the kernels that are for this processor
 } byoc_compose_options_t;
 
 // A model that goes into an artifact.

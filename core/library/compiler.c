@@ -340,6 +340,7 @@ static byoc_status_t run_build(call_t *call, byoc_diag_t *diag) {
                                   .plan = build->plan,
                                   .cost = build->cost,
                                   .cost_budget_s = build->cost_budget_s,
+                                  .check_budget_s = build->check_budget_s,
                                   .size_price = build->size_price,
                                   .thread_count = build->thread_count,
                                   .threads = {.counts = {build->thread_count}, .count = build->thread_count > 0},

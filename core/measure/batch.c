@@ -118,6 +118,7 @@ static byoc_status_t take_times(const batch_t *batch, byoc_cost_task_t *const *t
     byoc_cost_outcome_t *outcome = &batch->bench->board->outcomes[0][i];
     if (artifact->parts[i].is_left_out) continue;
     outcome->message[sizeof(outcome->message) - 1] = '\0';
+    tasks[i]->is_wrong = tasks[i]->is_wrong || outcome->status == BYOC_MISMATCH;
     if (outcome->status != BYOC_OK) {
       BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], cause_of(outcome->status), "", outcome->message));
     } else if (!is_time(outcome->median_ns)) {
@@ -208,7 +209,10 @@ static byoc_status_t settle_build(const batch_t *batch, byoc_cost_task_t *const 
   byoc_cost_artifact_t *artifact =
       byoc_cost_bench_artifact(batch->bench, tasks, count, building->build.output, &building->answer);
   if (artifact == NULL) return byoc_diag_out_of_memory(batch->diag);
-  for (size_t i = 0; i < count; ++i) artifact->parts[i].expect = expected[i];
+  for (size_t i = 0; i < count; ++i) {
+    artifact->parts[i].expect = expected[i];
+    tasks[i]->is_compared = expected[i] != NULL;
+  }
   return run_artifact(batch, tasks, count, artifact);
 }
 
@@ -238,8 +242,8 @@ byoc_status_t byoc_cost_batch_measure(byoc_cost_bench_t *bench, byoc_cost_task_t
     const char *reason = tasks[i]->reason;
     const bool worked = isfinite(tasks[i]->cost_ns);
     BYOC_RETURN_IF_ERROR(measure(&batch, &tasks[i], 1));
-    // Among several it failed, but alone it worked twice: its neighbours may have been the cause.
-    if (!isfinite(tasks[i]->cost_ns) || worked) continue;
+    // Among several it failed, but alone it worked twice: its neighbours may have been the cause, unless it was wrong.
+    if (!isfinite(tasks[i]->cost_ns) || (worked && !tasks[i]->is_wrong)) continue;
     // What works only every second time is not used in this build; the next one may try again.
     tasks[i]->cost_ns = INFINITY;
     tasks[i]->reason = reason;

@@ -11,6 +11,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/measure/wild.h"
 
 // Extra time for a large function: assumes a slow backend with a billion operations per second, and ten runs.
 #define RUN_MS_A_GFLOP 10000
@@ -137,6 +138,7 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
     artifact->parts[i] = (byoc_cost_part_t){.input_count = (uint32_t)body->parameters.count,
                                             .output_count = (uint32_t)body->results.count,
                                             .bytes = bytes_touched(tasks[i]),
+                                            .wild = byoc_measure_wild(tasks[i]->function, tasks[i]->target),
                                             .relative_error = byoc_target_relative_error(tasks[i]->target),
                                             .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
                                             .is_left_out = answer->parts[i].is_given_back};

@@ -38,6 +38,8 @@ typedef struct byoc_cost_task_t {
   double cost_ns;         // the answer; INFINITY if it cannot be used,
   const char *reason;     // and why, in `scratch`
   bool is_given_back;     // because the backend gave it back
+  bool is_wrong;          // it computed something else, at least once
+  bool is_compared;       // there was a reference
   uint32_t failure_count; // how often it failed by itself
   bool is_lasting;        // the answer may be remembered (core/measure/batch.h)
 } byoc_cost_task_t;

@@ -12,6 +12,7 @@
 
 #include "core/device/cost.h"
 #include "core/ir/graph.h"
+#include "core/measure/wild.h"
 #include "core/target/target.h"
 
 enum { BYOC_COST_PARTS_MAX = 32, BYOC_COST_STEPS_MAX = 4096 };
@@ -27,10 +28,16 @@ typedef struct byoc_cost_build_t {
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
   const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
+  byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how on wild data too
+  bool
+      compares; // the files hold what another target computed: the evaluator computes some of it, and they are compared
+  double relative_error; // of that target
+  uint32_t run_limit_s;  // what is evaluated ends the process with SIGALRM if it runs longer; 0: never
 } byoc_cost_build_t;
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
+  bool was_built;             // what failed is not its making but its run
   byoc_device_costs_t device; // of is_for_device, and what it is
   char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
   double code_mib;     // of the artifact, without the constants of its functions
@@ -38,7 +45,8 @@ typedef struct byoc_cost_build_answer_t {
   char message[1000];
   struct {
     bool is_given_back; // the backend gave it back
-    char reason[200];   // why it gave it back
+    char reason[200];   // why it gave it back, or what is wrong
+    bool is_wrong;      // of `compares`
   } parts[BYOC_COST_PARTS_MAX];
   // For each step the part that it belongs to, in the order of the profile: commands of devices come last. Copies
   // belong to nobody: operands are where the part wants them.

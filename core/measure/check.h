@@ -16,4 +16,10 @@ byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *
 byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, const void *expected, const void *actual,
                                      size_t count, const char *name, byoc_diag_t *diag);
 
+// For results of wild inputs, of code that may spread NaN: where it expects a number, NaN may stand too. Winograd's
+// algorithm adds neighbours before it takes them away again, and products are computed for lanes that are not used. NaN
+// never disappears.
+byoc_status_t byoc_cost_check_spread(double relative_error, uint32_t dtype, const void *expected, const void *actual,
+                                     size_t count, const char *name, byoc_diag_t *diag);
+
 #endif // BYOC_CORE_MEASURE_CHECK_H_

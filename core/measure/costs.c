@@ -10,6 +10,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
 #include "core/measure/batch.h"
+#include "core/measure/verdict.h"
 
 #define BUILD_TIMEOUT_MS 300000
 #define RUN_TIMEOUT_MS   10000
@@ -132,7 +133,8 @@ static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *fu
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
 }
 
-// The native target takes everything, so it has a cost even if it cannot be measured.
+// The native target takes everything, so it has a cost even if it cannot be measured; only a wrong result is no price
+// on any target.
 static bool is_native(const byoc_target_t *target) {
   return target->kind->backend == NULL;
 }
@@ -179,8 +181,14 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
   question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
   question->request->is_given_back = task->is_given_back;
   question->request->is_passing = !task->is_lasting;
+  question->request->is_wrong = task->is_wrong;
   m->statistics.measured += 1;
   if (!isfinite(task->cost_ns)) m->statistics.unusable += 1;
+  if (task->is_wrong && is_native(task->target)) {
+    byoc_log(BYOC_LOG_WARNING, "the code of %s for %s computes something else, and is not used: %s", target, operators,
+             task->reason);
+    return BYOC_OK; // not remembered: the next build looks again
+  }
   if (!isfinite(task->cost_ns) && is_native(task->target)) {
     byoc_log(BYOC_LOG_WARNING, "the cost of %s on %s is estimated: %s", operators, target, task->reason);
     question->request->reason = NULL;
@@ -194,6 +202,13 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
     byoc_cost_database_put(m->options.database, &record);
   }
   if (isfinite(task->cost_ns)) {
+    byoc_digest_t key;
+    const bool is_right = task->is_compared && !is_native(task->target);
+    if (is_right) {
+      BYOC_RETURN_IF_ERROR(
+          byoc_verdict_of_region(task->function, task->target, m->native, m->compiler_version, diag, &key));
+      byoc_verdict_note_right(&key);
+    }
     byoc_log(BYOC_LOG_INFO, "measured %s on %s: %.1f us", operators, target, task->cost_ns / 1e3);
   } else {
     byoc_log(BYOC_LOG_INFO, "%s cannot be used on %s: %s", operators, target, task->reason);
@@ -246,7 +261,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     byoc_price_request_t *request = &requests[i];
     request->cost_ns = INFINITY;
     request->reason = NULL;
-    request->is_given_back = request->is_passing = false;
+    request->is_given_back = request->is_passing = request->is_wrong = false;
     if (!byoc_cost_can_be_run(request->function)) {
       BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
       continue;

@@ -8,9 +8,9 @@
 // reference: the same function by the native target, evaluated, or compiled if evaluating would be slow. Then the cost
 // is the median of many rounds. A crash, a hang, a failing status, a wrong result and a refusal to generate each cost
 // INFINITY with the reason; the other functions are measured without that one. Answers go into the database; infinite
-// ones only if the candidate itself is the reason, seen twice (core/measure/batch.h). The native target never costs
-// INFINITY: if it cannot be measured, it is estimated. Builds that measure at the same time take turns in timing (a
-// lock in the cache folder).
+// ones only if the candidate itself is the reason, seen twice (core/measure/batch.h). The native target costs INFINITY
+// only if its result is wrong, which is not remembered; if it cannot be measured, it is estimated. Builds that measure
+// at the same time take turns in timing (a lock in the cache folder).
 //
 // A price is the time of one call in a model of `model_bytes`: weights are as far away as a run of that model leaves
 // them, inputs were just written (core/measure/parts.h). If another target's artifact for the same function is about as

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes up data of ordinary size.
+// Makes up data, of ordinary size or wild.
 #include "core/measure/data.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "byoc/dtype.h"
+#include "core/ir/element.h"
+
+// One element in so many is wild.
+enum { WILD_DISTANCE = 29 };
 
 // splitmix64
 static uint64_t next_random(uint64_t *state) {
@@ -41,6 +45,10 @@ void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *
       memcpy(bytes + i, &value, 2);
     }
     return;
+  case BYOC_DTYPE_I8:
+  case BYOC_DTYPE_U8:
+    for (size_t i = 0; i < size_bytes; ++i) bytes[i] = (uint8_t)(next_random(state) >> 32);
+    return;
   default: {
     size_t width = byoc_dtype_bits(dtype) / 8;
     if (width == 0) width = 1;
@@ -48,5 +56,16 @@ void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *
     for (size_t i = 0; i < size_bytes; i += width) bytes[i] = (uint8_t)(next_random(state) & 1);
     return;
   }
+  }
+}
+
+void byoc_measure_fill_wild(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state) {
+  static const double wild[] = {(double)NAN, 0.0, (double)INFINITY, 1e-40, -(double)INFINITY, -0.0, -1e-40};
+  byoc_measure_fill(dtype, data, size_bytes, state);
+  const size_t bits = byoc_dtype_bits(dtype);
+  if (!byoc_dtype_is_any_float(dtype) || bits < 8) return;
+  const size_t count = size_bytes * 8 / bits, first = count > 0 ? next_random(state) % WILD_DISTANCE % count : 0;
+  for (size_t i = first, k = 0; i < count; i += WILD_DISTANCE, ++k) {
+    byoc_element_set_f64(dtype, data, i, wild[(k + first) % (sizeof(wild) / sizeof(wild[0]))]);
   }
 }

@@ -140,7 +140,7 @@ static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *are
     const byoc_cost_part_t *part = &runner->artifact->parts[p];
     runner->first_input[p] = input;
     runner->first_output[p] = output;
-    byoc_cost_runner_fill(&runner->base, input, part->input_count);
+    byoc_cost_runner_fill(&runner->base, input, part->input_count, false);
     input += part->input_count;
     output += part->output_count;
     work->round_bytes += part->bytes;
@@ -152,19 +152,60 @@ static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *are
   return run_round(work, index, diag);
 }
 
-static byoc_status_t settle_part(work_t *work, uint32_t index, uint32_t p, byoc_arena_t *arena, byoc_diag_t *diag) {
+static void check_part(const work_t *work, uint32_t index, uint32_t p, bool is_wild) {
   const runner_t *runner = work->runners[index];
   const byoc_cost_part_t *part = &runner->artifact->parts[p];
   byoc_cost_outcome_t *outcome = &work->job->board->outcomes[index][p];
-  if (part->is_left_out) return BYOC_OK;
-  if (part->expect != NULL) {
-    byoc_diag_t why = {0};
-    outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
-                                             part->relative_error, part->expect, &why);
-    if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
-  }
+  byoc_diag_t why = {0};
+  if (part->expect == NULL || outcome->status != BYOC_OK) return;
+  outcome->status =
+      byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
+                             is_wild ? part->wild : BYOC_WILD_NONE, part->relative_error, part->expect, &why);
+  if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
+}
+
+// After a run on ordinary data, and one on wild data: `kept` has what is recorded of the former.
+static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p, bool is_wild, byoc_bytes_t *kept,
+                                 byoc_arena_t *arena, byoc_diag_t *diag) {
+  const runner_t *runner = work->runners[index];
+  const byoc_cost_part_t *part = &runner->artifact->parts[p];
+  const uint32_t first = runner->first_output[p], count = part->output_count;
+  if (part->is_left_out || (is_wild && part->wild == BYOC_WILD_NONE)) return BYOC_OK;
+  check_part(work, index, p, is_wild);
   if (part->record == NULL) return BYOC_OK;
-  return byoc_cost_runner_write(&runner->base, runner->first_output[p], part->output_count, part->record, arena, diag);
+  if (is_wild) return byoc_cost_runner_write(&runner->base, first, count, kept, part->record, arena, diag);
+  if (part->wild != BYOC_WILD_NONE)
+    BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
+  return byoc_cost_runner_write(&runner->base, first, count, NULL, part->record, arena, diag);
+}
+
+static void fill(const work_t *work, uint32_t index, bool is_wild) {
+  const runner_t *runner = work->runners[index];
+  for (size_t p = 0; p < runner->artifact->part_count; ++p) {
+    const byoc_cost_part_t *part = &runner->artifact->parts[p];
+    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count,
+                          is_wild && part->wild != BYOC_WILD_NONE);
+  }
+}
+
+// Compares or records what the first run made, and what a run on wild data makes; times are taken on ordinary data.
+static byoc_status_t settle(work_t *work, uint32_t index, byoc_arena_t *arena, byoc_diag_t *diag) {
+  const byoc_cost_artifact_t *artifact = work->runners[index]->artifact;
+  byoc_bytes_t kept[BYOC_COST_PARTS_MAX];
+  bool is_wild = false;
+  for (uint32_t p = 0; p < artifact->part_count; ++p) {
+    const byoc_cost_part_t *part = &artifact->parts[p];
+    BYOC_RETURN_IF_ERROR(settle_part(work, index, p, false, &kept[p], arena, diag));
+    is_wild = is_wild || (part->wild != BYOC_WILD_NONE && (part->expect != NULL || part->record != NULL));
+  }
+  if (!is_wild) return BYOC_OK;
+  fill(work, index, true);
+  BYOC_RETURN_IF_ERROR(run_round(work, index, diag));
+  for (uint32_t p = 0; p < artifact->part_count; ++p) {
+    BYOC_RETURN_IF_ERROR(settle_part(work, index, p, true, &kept[p], arena, diag));
+  }
+  fill(work, index, false);
+  return BYOC_OK;
 }
 
 // ---- time ----
@@ -218,9 +259,7 @@ static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc
   if (job->thread_count > 1) byoc_cost_runner_keep_threads_awake();
   for (uint32_t a = 0; a < job->artifact_count; ++a) {
     BYOC_RETURN_IF_ERROR(open_runner(&work, a, arena, diag));
-    for (uint32_t p = 0; p < job->artifacts[a]->part_count && !job->is_checked; ++p) {
-      BYOC_RETURN_IF_ERROR(settle_part(&work, a, p, arena, diag));
-    }
+    if (!job->is_checked) BYOC_RETURN_IF_ERROR(settle(&work, a, arena, diag));
   }
   if (job->once) return BYOC_OK;
   work.cold = malloc(job->cold_bytes + 1);

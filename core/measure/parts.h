@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "core/measure/candidate.h"
+#include "core/measure/wild.h"
 
 enum { BYOC_COST_ARTIFACTS_MAX = 4 };
 
@@ -25,6 +26,7 @@ typedef struct byoc_cost_part_t {
   const char *expect;    // file with the results to compare with; NULL: not checked
   double relative_error; // the error that the target states for floats: byoc_target_relative_error
   const char *record;    // file to write the results to; NULL: none
+  byoc_wild_t wild;      // how it is compared on wild data, and whether such results are recorded
   uint32_t limit_ms;     // for one call; 0: only the limit of the process
   bool is_left_out;      // its backend gave it back, so other code runs in its place
 } byoc_cost_part_t;

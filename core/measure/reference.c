@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/ir/structural.h"
+#include "core/measure/wild.h"
 #include "core/ops/op.h"
 
 // With fewer operations than this, evaluating takes less time than a compiler.
@@ -53,6 +54,7 @@ static bool start(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size
   for (size_t i = 0; i < count; ++i) {
     building->build.functions[i] = tasks[i]->function;
     building->build.results[i] = paths[i];
+    building->build.wild[i] = byoc_measure_wild(tasks[i]->function, tasks[i]->target);
   }
   if (path != NULL) byoc_cost_bench_start(bench, building);
   return path != NULL;

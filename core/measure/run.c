@@ -114,7 +114,7 @@ static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_d
     if (entrants[i] == NULL) return byoc_diag_out_of_memory(diag);
     byoc_cost_runner_t *runner = &entrants[i]->runner;
     BYOC_RETURN_IF_ERROR(byoc_cost_runner_open(job->artifacts[i], job->thread_count, arena, diag, runner));
-    byoc_cost_runner_fill(runner, 0, runner->table->input_count);
+    byoc_cost_runner_fill(runner, 0, runner->table->input_count, false);
     BYOC_RETURN_IF_ERROR(byoc_cost_runner_run(runner, diag));
   }
   if (job->once || job->artifact_count == 0) return BYOC_OK;

@@ -73,11 +73,12 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
   return BYOC_OK;
 }
 
-void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count) {
+void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild) {
   const byoc_tensor_info_t *infos = runner->table->inputs;
   uint64_t random = BYOC_MEASURE_SEED;
   for (uint32_t i = first; i < first + count; ++i) {
-    byoc_measure_fill(infos[i].dtype, runner->inputs[i], (size_t)infos[i].size_bytes, &random);
+    (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(infos[i].dtype, runner->inputs[i],
+                                                           (size_t)infos[i].size_bytes, &random);
   }
 }
 
@@ -88,12 +89,20 @@ byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t
 
 // ---- results ----
 
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+static size_t bytes_of(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count) {
+  size_t size = 0;
+  for (uint32_t i = 0; i < count; ++i) size += (size_t)runner->table->outputs[first + i].size_bytes;
+  return size;
+}
+
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   byoc_status_t status = BYOC_OK;
-  size_t offset = 0;
+  const bool is_wild = wild != BYOC_WILD_NONE;
+  size_t offset = is_wild ? bytes_of(runner, first, count) : 0;
+  if (is_wild && view.size_bytes <= offset) count = 0; // the reference has none
   for (uint32_t i = 0; i < count && status == BYOC_OK; ++i) {
     const byoc_tensor_info_t *info = &runner->table->outputs[first + i];
     size_t size = (size_t)info->size_bytes, elements = 1;
@@ -101,10 +110,10 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
     if (offset + size > view.size_bytes) {
       status = byoc_diag_error(diag, BYOC_INTERNAL, "the reference has fewer results");
     } else {
-      char name[32];
-      snprintf(name, sizeof(name), "output%u", (unsigned)i);
-      status = byoc_cost_check_within(relative_error, info->dtype, view.data + offset, runner->outputs[first + i],
-                                      elements, name, diag);
+      char name[64];
+      snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_wild ? " on NaN and infinities" : "");
+      status = (wild == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
+          relative_error, info->dtype, view.data + offset, runner->outputs[first + i], elements, name, diag);
     }
     offset += size;
   }
@@ -112,14 +121,32 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
   return status;
 }
 
-byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
-                                     byoc_arena_t *arena, byoc_diag_t *diag) {
-  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count);
+byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     const byoc_bytes_t *kept, const char *path, byoc_arena_t *arena,
+                                     byoc_diag_t *diag) {
+  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count + 1);
   if (parts == NULL) return byoc_diag_out_of_memory(diag);
+  size_t part_count = 0;
+  if (kept != NULL) parts[part_count++] = *kept;
   for (uint32_t i = 0; i < count; ++i) {
-    parts[i] = (byoc_bytes_t){runner->outputs[first + i], (size_t)runner->table->outputs[first + i].size_bytes};
+    const size_t size = (size_t)runner->table->outputs[first + i].size_bytes;
+    parts[part_count++] = (byoc_bytes_t){runner->outputs[first + i], size};
   }
-  return byoc_file_write_parts(path, parts, count, diag);
+  return byoc_file_write_parts(path, parts, part_count, diag);
+}
+
+byoc_status_t byoc_cost_runner_keep(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                    byoc_arena_t *arena, byoc_diag_t *diag, byoc_bytes_t *out_kept) {
+  const size_t size = bytes_of(runner, first, count);
+  uint8_t *kept = byoc_arena_allocate_aligned(arena, size + 1, BYOC_BUFFER_ALIGNMENT);
+  *out_kept = (byoc_bytes_t){kept, size};
+  if (kept == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < count; ++i) {
+    const size_t part = (size_t)runner->table->outputs[first + i].size_bytes;
+    memcpy(kept, runner->outputs[first + i], part);
+    kept += part;
+  }
+  return BYOC_OK;
 }
 
 // ---- times ----

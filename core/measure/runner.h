@@ -5,6 +5,8 @@
 
 #include "core/base/arena.h"
 #include "core/base/diag.h"
+#include "core/base/file.h"
+#include "core/measure/wild.h"
 #include "core/runtime/loader.h"
 
 typedef struct byoc_cost_runner_t {
@@ -24,19 +26,26 @@ void byoc_cost_runner_let_threads_sleep(void);
 // filled. Nothing is released: the process is short-lived.
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cost_runner_t *out_runner);
-// Fills inputs `first` to `first + count` with byoc_measure_fill's data, from its beginning.
-void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count);
+// Fills inputs `first` to `first + count` with byoc_measure_fill's data, from its beginning, or with the wild kind.
+void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild);
 // Classifies the status of a call: BYOC_TOOL if the code failed by itself, BYOC_OUT_OF_MEMORY or BYOC_IO if it reports
 // that it lacked something. The reason begins with `what`, e.g. "it failed".
 byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t status, const char *what,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag);
 
-// Compares the data of these outputs, one after the other, with a file (byoc_cost_check_within), or writes them to one.
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+// Compares the data of these outputs, one after the other, with a file (byoc_cost_check_within). The file has results
+// for ordinary inputs and, unless the reference failed on them, for wild ones behind those: `wild` asks for the latter.
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag);
-byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
-                                     byoc_arena_t *arena, byoc_diag_t *diag);
+// Writes such a file: what was kept of the run on ordinary inputs, and these outputs behind it. `kept` NULL: only
+// these.
+byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     const byoc_bytes_t *kept, const char *path, byoc_arena_t *arena,
+                                     byoc_diag_t *diag);
+// Copies these outputs into one piece.
+byoc_status_t byoc_cost_runner_keep(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                    byoc_arena_t *arena, byoc_diag_t *diag, byoc_bytes_t *out_kept);
 
 // Processor time of all threads of this process. Beside other work it is a better measure than elapsed time, as long as
 // nothing waits: the count of waits says how often threads of this process gave up the processor.

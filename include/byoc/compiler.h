@@ -195,6 +195,9 @@ typedef struct byoc_compiler_build_t {
   // --optional-input. "*" is for all of them.
   const char *const *optional_inputs;
   uint64_t optional_input_count;
+  // Seconds for checking code that is new to this machine against the evaluator, as by byoc build --check-budget. 0:
+  // $BYOC_CHECK_BUDGET, or 2; below 0: nothing is checked.
+  double check_budget_s;
 } byoc_compiler_build_t;
 
 // What a call made and what it said. Texts and bytes live until it is destroyed.

@@ -305,6 +305,7 @@ def build(
     plan: Union[str, "os.PathLike[str]", None] = None,
     cost: Optional[str] = None,
     cost_budget: float = 0.0,
+    check_budget: Optional[float] = None,
     size_price: Optional[float] = None,
     layout: Optional[str] = None,
     threads: Union[int, Sequence[int]] = 0,
@@ -330,7 +331,7 @@ def build(
     `output`: where the artifact goes, its header beside it; None: the result holds both. `target`: "cutlass; c", in
     order of preference; None: the best that are installed. `triple`: of another machine, as "aarch64-linux-gnu".
     `dims`: values of open dimensions; several values for one make variants, and leave it open. `alias`: outputs that
-    may be written over inputs. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
+    may be written over inputs. `check_budget`: seconds for checking new code, 0 for none. `plan`: "greedy", "collage" (least measured cost) or a saved plan. `size_price`:
     percent of a plan's time that a MiB of the artifact is worth. `threads`: of a context by default; several numbers
     make a plan by measured costs for each, and a context takes the one for its threads. `strict` refuses what the
     specification of ONNX forbids; `lenient` leaves out attributes that operators do not have. `optional_inputs`: inputs
@@ -355,6 +356,8 @@ def build(
     request.disabled_passes, request.disabled_pass_count = _texts(disable_passes, "a name in disable_passes")
     request.plan, request.cost, request.layout = _text(plan, "plan"), _text(cost, "cost"), _text(layout, "layout")
     request.cost_budget_s, request.queue_count = cost_budget, integer(queues, "the number of queues", 0, 2**31 - 1)
+    if check_budget is not None:
+        request.check_budget_s = check_budget if check_budget > 0 else -1.0
     counts = _integers(threads, "the number of threads", 2**31 - 1)
     if isinstance(threads, Iterable):
         request.plan_threads = (ctypes.c_int32 * max(len(counts), 1))(*counts)

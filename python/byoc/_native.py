@@ -239,6 +239,7 @@ class byoc_compiler_build_t(Structure):
         ("reserved_2", c_uint32),
         ("optional_inputs", POINTER(c_char_p)),
         ("optional_input_count", c_uint64),
+        ("check_budget_s", c_double),
     ]
 
 

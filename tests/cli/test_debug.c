@@ -261,8 +261,8 @@ static void test_bisect(void **state) {
   byoc_test_printed("on faulty -fault=wrong -only=any (faulty.node), 1 operator: Relu ");
   byoc_test_printed("elements differ, by 0.5 at most");
   byoc_test_printed(": near enough");
-  byoc_test_printed("to repeat it: byoc run lenet.onnx --target 'faulty -fault=wrong; cblas' --random --seed 0 --plan "
-                    "guilty.json");
+  byoc_test_printed("to repeat it: byoc run lenet.onnx --target 'faulty -fault=wrong; cblas' --check-budget 0 --random "
+                    "--seed 0 --plan guilty.json");
   byoc_test_shell(0, FAULTY "byoc explain guilty.json && " FAULTY "byoc run lenet.onnx --target 'faulty -fault=wrong; "
                             "cblas' --random --seed 0 --plan guilty.json");
   byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=wrong' --evaluate --seed 4");

@@ -19,8 +19,9 @@ static const byoc_rule_t rule = {
 static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
                                          .name = "fault",
                                          .type = BYOC_OPTION_CHOICE,
-                                         .choices = "none|slow|wrong|one|nan|crash|once|twice|odd|hang|exit|status|"
-                                                    "memory|source|decline|generate_crash|generate_hang",
+                                         .choices =
+                                             "none|slow|wrong|one|nan|loses_nan|crash|once|twice|odd|hang|exit|status|"
+                                             "memory|source|decline|generate_crash|generate_hang",
                                          .default_value = "none",
                                          .help = "what goes wrong"},
                                         {.header = BYOC_HEADER(byoc_option_t, 1),
@@ -40,6 +41,7 @@ static const fault_t faults[] = {
     {"wrong", "", "+ 0.5f"},
     {"one", "", "+ (i == 3 ? 0.25f : 0)"},
     {"nan", "", "/ 0.0f * 0.0f"},
+    {"loses_nan", "", ", y[i] = y[i] != y[i] ? 1 : y[i]"},
     {"crash", "*(volatile int *)8 = 1;", ""},
     {"once", "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"wx\"); if (f) *(volatile int *)8 = 1;", ""},
     {"twice",

@@ -30,8 +30,9 @@ static byoc_status_t hide_file(const char **word, byoc_arena_t *arena, byoc_diag
   return *word != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-static const char *const left_out[] = {"output", "name",    "entry",   "emit",        "constants", "save-plan",
-                                       "html",   "require", "verbose", "print-after", NULL};
+static const char *const left_out[] = {"output",       "name",   "entry",   "emit",    "constants",
+                                       "save-plan",    "html",   "require", "verbose", "print-after",
+                                       "check-budget", "verify", NULL};
 
 byoc_status_t byoc_build_words(const byoc_usage_t *usage, int argc, char **argv, byoc_arena_t *arena, byoc_diag_t *diag,
                                byoc_text_items_t *out_words) {

@@ -15,13 +15,14 @@
 #include "explain.h"
 #include "session.h"
 #include "tools/common/print.h"
+#include "verify.h"
 #include "weights_take.h"
 
 typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require, *weights, *threads;
-  bool profile, huge_pages, constants;
+  bool profile, huge_pages, constants, verify;
   byoc_text_items_t entries; // instead of the model
   byoc_text_items_t words;   // of the options
   const byoc_build_replacing_t *replacing;
@@ -218,6 +219,9 @@ static byoc_status_t check_options(const build_options_t *options, const entry_o
   }
   BYOC_RETURN_IF_ERROR(byoc_setup_check_name("--name", options->name, sizeof(((build_names_t *)0)->model), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  if (options->verify) {
+    BYOC_RETURN_IF_ERROR(byoc_verify_check(&options->session, options->output, options->emit, diag));
+  }
   if (options->constants && options->emit == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
   }
@@ -257,6 +261,10 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
   BYOC_RETURN_IF_ERROR(compile(session, options, options->model, &is_host, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
+  const byoc_build_t *build = &session->setup.build;
+  if (options->verify) {
+    BYOC_RETURN_IF_ERROR(byoc_verify_builds(&options->session, &build, NULL, &options->model, 0, compose, diag));
+  }
   BYOC_RETURN_IF_ERROR(byoc_session_compose(session, compose, diag));
   if (options->replacing != NULL) return print_replaced(options);
   return print_summary(session, is_host, compose->output, diag);
@@ -370,13 +378,19 @@ static byoc_status_t compile_program(const programs_t *programs, size_t k, const
 static byoc_status_t build_programs(programs_t *programs, const build_options_t *options,
                                     const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   const byoc_build_t *builds[BYOC_COMPOSE_MOST_ENTRIES];
-  const char *names[BYOC_COMPOSE_MOST_ENTRIES];
+  const char *names[BYOC_COMPOSE_MOST_ENTRIES], *models[BYOC_COMPOSE_MOST_ENTRIES] = {options->model};
   BYOC_RETURN_IF_ERROR(byoc_setup_check_programs(programs->entry_count, programs->level_count, diag));
-  for (size_t k = 0; k < programs->entry_count; ++k) names[k] = programs->entries[k].name;
+  for (size_t k = 0; k < programs->entry_count; ++k) {
+    names[k] = programs->entries[k].name;
+    models[k] = programs->entries[k].model;
+  }
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < programs->count && status == BYOC_OK; ++k) {
     status = compile_program(programs, k, options, diag);
     builds[k] = &programs->sessions[k].setup.build;
+  }
+  if (status == BYOC_OK && options->verify) {
+    status = byoc_verify_builds(&options->session, builds, names, models, programs->entry_count, compose, diag);
   }
   if (status == BYOC_OK) status = byoc_build_compose_entries(builds, names, programs->entry_count, compose, diag);
   byoc_progress_wipe();
@@ -467,9 +481,13 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       BYOC_SHARD_ROWS(options.session),
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
+      BYOC_CHECK_ROW(options.session),
       {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
        "1). Several numbers make a plan by measured costs for each, and a context takes the one for its threads"},
+      {"verify", 0, BYOC_OPT_FLAG, &options.verify, "",
+       "hold the artifact against the evaluator: random inputs, zeros, NaN, several sizes; without agreement there is "
+       "none"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "with --emit: print all data, so that the text reads back; a host program's goes into FILE.data beside -o FILE"},

@@ -40,6 +40,7 @@ void byoc_debug_command_init(byoc_debug_command_t *command, const char *name, co
   add_list(command, "--disable-pass", &model->session.disabled);
   if (model->session.layout != NULL) byoc_debug_command_add(command, "--layout", model->session.layout);
   if (strcmp(name, "run") != 0) return;
+  byoc_debug_command_add(command, "--check-budget", "0"); // wrong code is what it looks for
   char seed[32];
   snprintf(seed, sizeof(seed), "%lld", (long long)model->seed);
   add_list(command, "--input", &model->inputs);

@@ -125,6 +125,10 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                  : options->lenient ? BYOC_ONNX_LENIENT
                                                     : BYOC_ONNX_USUAL;
   if (options->shows_steps) session->settings.watcher.begin = show_step;
+  if (options->check_budget != NULL) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_setup_read_check_budget("--check-budget", options->check_budget, diag, &session->settings.check_budget_s));
+  }
   BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   BYOC_RETURN_IF_ERROR(read_dims(session, &options->dims, diag));
   BYOC_RETURN_IF_ERROR(read_inputs(session, options, diag));
@@ -155,6 +159,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"plan", options->plan != NULL},
       {"cost", options->cost != NULL},
       {"cost-budget", options->cost_budget_s > 0},
+      {"check-budget", options->check_budget != NULL},
       {"size-price", options->size_price != NULL},
       {"layout", options->layout != NULL},
       {"print-after", options->print_after != NULL},

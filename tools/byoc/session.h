@@ -19,6 +19,7 @@ typedef struct byoc_session_options_t {
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
+  const char *check_budget;             // seconds; NULL: the default
   const char *size_price;               // percent; NULL: the default
   int64_t collage_nodes, collage_depth; // limits of enumerated candidates; 0: not given
   int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
@@ -87,6 +88,12 @@ typedef struct byoc_session_options_t {
   {                                                                                                                    \
     "queues", 0, BYOC_OPT_QUEUES, &(options).queue_count, "N",                                                         \
         "let the parts of --stream-axis that a device computes take N queues in turn (default: 1)"                     \
+  }
+#define BYOC_CHECK_ROW(options)                                                                                        \
+  {                                                                                                                    \
+    "check-budget", 0, BYOC_OPT_TEXT, &(options).check_budget, "SECONDS",                                              \
+        "time for checking code that is new to this machine against the evaluator; 0: none (default: "                 \
+        "$BYOC_CHECK_BUDGET, or 2)"                                                                                    \
   }
 #define BYOC_FALLBACK_ROW(options)                                                                                     \
   {                                                                                                                    \

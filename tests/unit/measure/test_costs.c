@@ -23,6 +23,7 @@ static const char graph_text[] =
     "module {opset_import. = 17} {\n"
     "  constant @w : f32[64,64] = splat 0.03125\n"
     "  constant @big : f32[256,512] = splat 0.03125\n"
+    "  constant @three : f32[1] = splat 3.25\n"
     "  func @main(%x : f32[4,64]) -> (%y : f32[4,64]) {\n"
     "    %0 = call @relu(%x) : f32[4,64]\n"
     "    %y = call @product(%0) : f32[4,64]\n"
@@ -30,6 +31,10 @@ static const char graph_text[] =
     "  }\n"
     "  func @relu(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
     "    %b = Relu@14(%a) : f32[4,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @scaled(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
+    "    %b = Mul@14(%a, @three) : f32[4,64]\n"
     "    return %b\n"
     "  }\n"
     "  func @negate(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
@@ -336,6 +341,50 @@ static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
+// Wherever a compiler gets a constant wrong, the native target's code is wrong too: that is no price on any target, and
+// it is not remembered.
+static void test_a_wrong_native_candidate_has_no_price(void **state) {
+  (void)state;
+  static const char script[] = "#!/bin/sh\ncase \" $* \" in\n*\" --version \"*) echo wrong-cc 1; exit 0;;\n"
+                               "*\" source.c \"*) sed -i 's/\\* 3\\.25f/* 3.5f/g' source.c;;\nesac\nexec cc \"$@\"\n";
+  char target[4096];
+  fixture_t fixture;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), *path = byoc_path_join(byoc_allocator_system(), folder, "cc");
+  byoc_test_ok(byoc_file_write(path, script, strlen(script), &diag), &diag);
+  assert_int_equal(chmod(path, 0700), 0);
+  snprintf(target, sizeof(target), "cblas; c -cc=%s", path);
+  open_measurer(&fixture, target);
+  for (int i = 0; i < 2; ++i) {
+    byoc_price_request_t requests[2];
+    static const char *const functions[] = {"scaled", "relu"};
+    price_all(&fixture, requests, functions, 2, 1);
+    assert_true(isinf(requests[0].cost_ns));
+    assert_true(requests[0].is_wrong);
+    assert_non_null(strstr(requests[0].reason, "wrong result: element"));
+    assert_measured(requests[1].cost_ns);
+    assert_false(requests[1].is_wrong);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).estimated, 0);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 2 + i);
+  }
+  free(path);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  close_measurer(&fixture);
+}
+
+// Code that loses NaN is wrong; so is code that makes numbers of it only there.
+static void test_candidates_are_compared_on_nan_and_infinities(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=loses_nan; c -O=1");
+  const char *reason = NULL;
+  assert_true(isinf(price(&fixture, "relu", 0, &reason)));
+  assert_non_null(strstr(reason, "on NaN and infinities"));
+  assert_measured(price(&fixture, "relu", 1, NULL));
+  close_measurer(&fixture);
+}
+
 // What was seen only once is not remembered; nor is a failure in a process with limits of its own.
 static void test_13_3_seen_once_is_forgotten(void **state) {
   (void)state;
@@ -599,6 +648,8 @@ int main(void) {
       cmocka_unit_test(test_c4_slow_costs_more),
       cmocka_unit_test(test_c4_one_of_several),
       cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
+      cmocka_unit_test(test_a_wrong_native_candidate_has_no_price),
+      cmocka_unit_test(test_candidates_are_compared_on_nan_and_infinities),
       cmocka_unit_test(test_13_3_seen_once_is_forgotten),
       cmocka_unit_test(test_13_3_works_alone_twice_or_is_not_used),
       cmocka_unit_test(test_seen_twice_is_remembered),

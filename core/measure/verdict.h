@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which code this machine has found right: kept with the cache of objects, by content. What was found wrong is not
+// kept, so that the next build looks again.
+#ifndef BYOC_CORE_MEASURE_VERDICT_H_
+#define BYOC_CORE_MEASURE_VERDICT_H_
+
+#include "core/base/sha256.h"
+#include "core/collage/cost_key.h"
+#include "core/compose/compose.h"
+
+// What a verdict depends on. A region: its structure, shapes and small constants, the target with its options, the
+// plugin, the compiler and the machine. A kernel: its C, the flags, the compiler and the machine.
+byoc_status_t byoc_verdict_of_region(const byoc_function_t *function, const byoc_target_t *target,
+                                     const byoc_target_t *native, const char *compiler_version, byoc_diag_t *diag,
+                                     byoc_digest_t *out_key);
+byoc_status_t byoc_verdict_of_kernel(const byoc_loop_kernel_t *kernel, const byoc_compose_kernels_t *unit,
+                                     byoc_diag_t *diag, byoc_digest_t *out_key);
+
+// Was it found right?
+bool byoc_verdict_is_right(const byoc_digest_t *key);
+void byoc_verdict_note_right(const byoc_digest_t *key);
+
+#endif // BYOC_CORE_MEASURE_VERDICT_H_
