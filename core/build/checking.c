@@ -52,11 +52,9 @@ typedef struct regions_t {
   size_t *places, count;       // among the caller's functions
 } regions_t;
 
-static byoc_status_t add_region(regions_t *r, byoc_function_t *function, size_t place, const char *version,
-                                double *all_ns) {
+static byoc_status_t add_region(regions_t *r, byoc_function_t *function, size_t place, const char *version) {
   byoc_digest_t key;
   const byoc_target_t *native = byoc_target_list_native(r->targets);
-  const double ns = byoc_region_trial_ns(function);
   if (!byoc_cost_can_be_run(function)) {
     r->tally.left += 1;
     return BYOC_OK;
@@ -69,15 +67,30 @@ static byoc_status_t add_region(regions_t *r, byoc_function_t *function, size_t 
   for (size_t i = 0; i < r->count; ++i) {
     if (memcmp(&r->keys[i], &key, sizeof(key)) == 0) return BYOC_OK; // the same as another one
   }
-  if (*all_ns + ns > (double)left_ns(r->checking)) {
-    r->tally.left += 1;
-    return BYOC_OK;
+  // Short ones first, so that the time is enough for many.
+  const double ns = byoc_region_trial_ns(function);
+  size_t at = r->count++;
+  for (; at > 0 && byoc_region_trial_ns(r->trials[at - 1].function) > ns; --at) {
+    r->trials[at] = r->trials[at - 1];
+    r->keys[at] = r->keys[at - 1];
+    r->places[at] = r->places[at - 1];
   }
-  *all_ns += ns;
-  r->trials[r->count] = (byoc_region_trial_t){.function = function};
-  r->keys[r->count] = key;
-  r->places[r->count++] = place;
+  r->trials[at] = (byoc_region_trial_t){.function = function};
+  r->keys[at] = key;
+  r->places[at] = place;
   return BYOC_OK;
+}
+
+// Leaves out those for which there is no time.
+static void limit_regions(regions_t *r) {
+  double all_ns = 0;
+  size_t count = 0;
+  for (; count < r->count; ++count) {
+    all_ns += byoc_region_trial_ns(r->trials[count].function);
+    if (all_ns > (double)left_ns(r->checking)) break;
+  }
+  r->tally.left += r->count - count;
+  r->count = count;
 }
 
 static const char *describe(const byoc_function_t *function, byoc_arena_t *arena) {
@@ -154,8 +167,8 @@ static byoc_status_t check_regions(void *self, const byoc_target_list_t *targets
   r.keys = BYOC_ARENA_ARRAY(arena, byoc_digest_t, count);
   r.places = BYOC_ARENA_ARRAY(arena, size_t, count);
   if (r.trials == NULL || r.keys == NULL || r.places == NULL) return byoc_diag_out_of_memory(diag);
-  double all_ns = 0;
-  for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(add_region(&r, functions[i], i, version, &all_ns));
+  for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(add_region(&r, functions[i], i, version));
+  limit_regions(&r);
   byoc_status_t status = r.count > 0 ? run_regions(&r) : BYOC_OK;
   if (status == BYOC_OK) status = spread_reasons(&r, functions, count, version);
   byoc_string_t what;

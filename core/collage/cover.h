@@ -77,9 +77,10 @@ typedef struct byoc_cover_t {
 } byoc_cover_t;
 
 // BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate takes, with the
-// reasons. BYOC_MISMATCH: the same, and the code of a candidate for such a node computed something else. BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen if every
-// node has a finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than
-// 250 places. Candidates must not be NULL. Among equal costs lower target indices win, then fewer candidates.
+// reasons. BYOC_MISMATCH: the same, and the code of a candidate for such a node computed something else.
+// BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen if every node has a
+// finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than 250
+// places. Candidates must not be NULL. Among equal costs lower target indices win, then fewer candidates.
 byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates,
                                 size_t candidate_count, const byoc_cover_costs_t *costs,
                                 const byoc_cover_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,

@@ -7,7 +7,8 @@
 #include "core/ops/op.h"
 
 // A conversion makes integers of floats; an order has no place for NaN; a sample between elements may count those whose
-// share is 0, and 0 times infinity is NaN; so may sums over what is masked.
+// share is 0, and 0 times infinity is NaN; so may sums over what is masked, or between the elements of a transposed
+// convolution.
 static bool is_undefined(const byoc_node_t *node) {
   static const char *const operators[] = {"Cast",
                                           "CastLike",
@@ -28,6 +29,7 @@ static bool is_undefined(const byoc_node_t *node) {
                                           "RoiAlign",
                                           "AffineGrid",
                                           "DeformConv",
+                                          "ConvTranspose",
                                           "CropAndResize",
                                           "Range",
                                           "Attention",

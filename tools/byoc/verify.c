@@ -43,7 +43,7 @@ typedef struct answer_t {
   int32_t status;
   uint32_t runs, sizes;
   bool is_wild_left_out;
-  char message[900];
+  char message[900], hint[400];
 } answer_t;
 
 // ---- the reference ----
@@ -98,7 +98,6 @@ static byoc_status_t make_reference(const verify_t *verify, byoc_diag_t *diag, r
 // ---- comparing ----
 
 typedef struct place_t {
-  const verify_t *verify;
   double relative_error;
   bool is_wild;
   char name[200]; // "y", "y[1]"
@@ -189,8 +188,7 @@ static byoc_status_t run_both(const verify_t *verify, reference_t *reference, by
       *out_outcome = LEFT_OUT;
     } else {
       status = byoc_artifact_run_once(run, diag);
-      place_t place = {
-          .verify = verify, .relative_error = reference->relative_error, .is_wild = data == BYOC_VERIFY_WILD};
+      place_t place = {.relative_error = reference->relative_error, .is_wild = data == BYOC_VERIFY_WILD};
       if (status == BYOC_OK) status = compare_outputs(&place, run, out, diag);
       if (status == BYOC_OK) *out_outcome = AGREES;
     }
@@ -262,8 +260,9 @@ static void verify_body(void *self, void *answer) {
   out->is_wild_left_out = !reference.takes_wild;
   if (out->status == BYOC_OK) return;
   const bool is_run = out->status == BYOC_MISMATCH || verify->stage->text[0] != '\0';
-  snprintf(out->message, sizeof(out->message), "%s%s%s%s%s", is_run ? "on " : "", is_run ? verify->stage->text : "",
-           is_run ? ": " : "", diag.message, diag.hint[0] != '\0' ? "" : "");
+  snprintf(out->message, sizeof(out->message), "%s%s%s%s", is_run ? "on " : "", is_run ? verify->stage->text : "",
+           is_run ? ": " : "", diag.message);
+  snprintf(out->hint, sizeof(out->hint), "%s", diag.hint);
 }
 
 // ---- the parent ----
@@ -323,7 +322,9 @@ static byoc_status_t verify_artifact(const byoc_session_options_t *options, cons
     if (is_run) status = hint(&verify, status, diag);
   } else if (answer.status != BYOC_OK) {
     status = byoc_diag_error(diag, answer.status, "verifying %s", answer.message);
-    if (answer.status != BYOC_UNSUPPORTED) status = hint(&verify, status, diag);
+    answer.hint[sizeof(answer.hint) - 1] = '\0';
+    if (answer.hint[0] != '\0') byoc_diag_hint(diag, "%s", answer.hint);
+    if (answer.hint[0] == '\0' && answer.status != BYOC_UNSUPPORTED) status = hint(&verify, status, diag);
   } else {
     byoc_print("verified: %u run%s as the evaluator has %s%s\n", answer.runs, byoc_plural(answer.runs),
                answer.runs == 1 ? "it" : "them",

@@ -78,13 +78,7 @@ bool byoc_verify_size(byoc_ports_t *inputs, const byoc_text_items_t *given, size
 
 // ---- data ----
 
-static const char *const words[] = {"a",
-                                    "",
-                                    "The quick brown fox",
-                                    "42",
-                                    "Stra\xc3\x9f"
-                                    "e",
-                                    "-1.5e3"};
+static const char *const words[] = {"a", "", "The quick brown fox", "42", "gr\xc3\xbc\xc3\x9fz", "-1.5e3"};
 
 static void fill_texts(void *data, size_t count, bool is_empty) {
   const char **texts = data;
