@@ -155,8 +155,9 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
   const bool is_open = byoc_type_is_tensor(known) && known->rank == BYOC_RANK_UNKNOWN;
   const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
   if (is_open && byoc_type_is_tensor(declared) && known->dtype == declared->dtype && finds_rank(value) &&
-      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) {
-    return BYOC_OK; // of an If, the declaration may be that of one branch
+      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) { // there it may be that of one branch
+    const bool is_told = declared->rank != BYOC_RANK_UNKNOWN && !is_strict && is_output(reader, value);
+    return is_told ? tell_shape(reader, value, declared) : BYOC_OK;
   }
   const merge_result_t result = merge(reader, known, declared, false, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
