@@ -122,7 +122,8 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
     const byoc_host_buffer_t *buffer =
         i < program->inputs.count ? program->inputs.data[i] : program->outputs.data[i - program->inputs.count];
     bool with_dims = program->is_dynamic && i < program->inputs.count && has_dims(buffer->type);
-    status = name_tensor(byoc_host_port_name(buffer), with_dims, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
+    status = name_tensor(byoc_host_port_name(buffer), with_dims, &taken, arena, &out_names->arguments[i],
+                         &out_names->macros[i]);
   }
   byoc_map_deinit(&taken.arguments);
   return status;

@@ -148,6 +148,16 @@ static bool finds_rank(const byoc_value_t *value) {
          (!byoc_node_has_trait(node, BYOC_OP_CONTROL) || byoc_node_is_onnx(node, "If"));
 }
 
+// Does the rank become open here, and not in front of the node?
+static bool opens_rank(const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  for (uint32_t i = 0; i < node->operand_count; i++) {
+    const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
+    if (byoc_type_is_tensor(type) && type->rank == BYOC_RANK_UNKNOWN) return false;
+  }
+  return true;
+}
+
 static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t *value) {
   const byoc_type_t *declared = byoc_pointer_map_get(&reader->declarations, value);
   if (!declared) return BYOC_OK;
@@ -155,8 +165,10 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
   const bool is_open = byoc_type_is_tensor(known) && known->rank == BYOC_RANK_UNKNOWN;
   const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
   if (is_open && byoc_type_is_tensor(declared) && known->dtype == declared->dtype && finds_rank(value) &&
-      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) {
-    return BYOC_OK; // of an If, the declaration may be that of one branch
+      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) { // there it may be that of one branch
+    const bool is_told =
+        declared->rank != BYOC_RANK_UNKNOWN && !is_strict && is_output(reader, value) && opens_rank(value);
+    return is_told ? tell_shape(reader, value, declared) : BYOC_OK;
   }
   const merge_result_t result = merge(reader, known, declared, false, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);

@@ -85,9 +85,9 @@
 #define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
 // Two strings, on the Ifs that choose between variants (core/build/variants.h): what each branch is for. Set by the
 // build.
-// int, on Squeeze without axes: the rank of its result in the branch in which it stands
-#define BYOC_ATTRIBUTE_RESULT_RANK BYOC_ATTRIBUTE_RESERVED "result_rank"
 #define BYOC_ATTRIBUTE_CASES BYOC_ATTRIBUTE_RESERVED "cases"
+// Int, on Squeeze without axes: the rank of its result in the branch in which it stands (core/pass/choose_lengths.c).
+#define BYOC_ATTRIBUTE_RESULT_RANK BYOC_ATTRIBUTE_RESERVED "result_rank"
 // Int, on random operators without a seed: the number that tells their streams apart. Set by type inference.
 #define BYOC_ATTRIBUTE_STREAM BYOC_ATTRIBUTE_RESERVED "stream"
 // On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/symbolic.h): its domain and

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
+#include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 #include "core/ops/write.h"
 #include "core/pass/pass.h"
@@ -140,6 +141,14 @@ static void erase_copy(const choice_t *choice, byoc_node_t *copy) {
   }
 }
 
+// The first node that was made for a copy: where a list gets its length.
+static byoc_node_t *first_of(const choice_t *choice, byoc_node_t *copy) {
+  for (uint32_t i = 0; i < copy->operand_count; ++i) {
+    if (choice->lists >> i & 1) return byoc_value_producer(copy->operands[i]);
+  }
+  return copy;
+}
+
 // ---- which choices ----
 
 // Can the reader do with this type of the value? Its own types stay as they are.
@@ -211,21 +220,50 @@ static byoc_value_t *test_for(const choice_t *choice, int64_t number, byoc_block
   return test ? test->results[0] : NULL;
 }
 
+// The last choice is not asked for, and lists may differ in length: that is refused in words about the operator.
+static byoc_status_t require_length(const choice_t *choice, int64_t length, byoc_node_t *place, byoc_diag_t *diag) {
+  const byoc_node_t *node = choice->node;
+  byoc_arena_t *arena = &node->function->module->arena;
+  byoc_relations_t relations = {.allocator = node->function->module->allocator};
+  bool ok = true;
+  for (uint32_t i = 0; i < node->operand_count && ok; ++i) {
+    if (!(choice->lists >> i & 1)) continue;
+    const char *name = node->operands[i]->name;
+    const byoc_relation_t relation = {.kind = BYOC_RELATION_EQUAL,
+                                      .left = byoc_operand_type(node, i)->dims[0],
+                                      .right = byoc_dim_constant(length),
+                                      .left_name =
+                                          byoc_arena_format(arena, "the length of operand %u%s%s%s", (unsigned)i,
+                                                            name ? " '" : "", name ? name : "", name ? "'" : "")};
+    ok = relation.left_name && byoc_vector_push(&relations.items, relations.allocator, relation);
+  }
+  const byoc_status_t status = ok ? byoc_require_kept(place, node, &relations, diag) : byoc_diag_out_of_memory(diag);
+  byoc_relations_deinit(&relations);
+  return status;
+}
+
+// A copy that is typed; NULL after a failure.
+static byoc_node_t *make_copy(const choice_t *choice, int64_t chosen, byoc_block_t *block, byoc_node_t *before,
+                              byoc_diag_t *diag) {
+  byoc_node_t *copy = copy_for(choice, chosen, block, before, diag);
+  if (!copy || require_length(choice, chosen, first_of(choice, copy), diag) != BYOC_OK) return NULL;
+  return byoc_infer_node(copy, diag) == BYOC_OK ? copy : NULL;
+}
+
 // The result for one of the choices from `first` on; the last one is not asked for, and fails for any other. NULL after
 // a failure.
 static byoc_value_t *make_branches(const choice_t *choice, size_t first, byoc_block_t *block, byoc_node_t *before,
                                    byoc_diag_t *diag) {
   if (first + 1 == choice->count) {
-    byoc_node_t *only = copy_for(choice, choice->choices[first], block, before, diag);
-    return only && byoc_infer_node(only, diag) == BYOC_OK ? only->results[0] : NULL;
+    byoc_node_t *only = make_copy(choice, choice->choices[first], block, before, diag);
+    return only ? only->results[0] : NULL;
   }
   byoc_value_t *test = test_for(choice, choice->choices[first], block, before, diag);
   byoc_node_t *made = test ? byoc_node_create(block, before, "", "If", IF_VERSION, &test, 1, 1) : NULL;
   byoc_block_t *is = made ? byoc_node_add_block(made, "then_branch") : NULL;
   byoc_block_t *is_not = is ? byoc_node_add_block(made, "else_branch") : NULL;
-  byoc_node_t *copy = is_not ? copy_for(choice, choice->choices[first], is, NULL, diag) : NULL;
-  const bool is_typed = copy && byoc_infer_node(copy, diag) == BYOC_OK;
-  byoc_value_t *rest = is_typed ? make_branches(choice, first + 1, is_not, NULL, diag) : NULL;
+  byoc_node_t *copy = is_not ? make_copy(choice, choice->choices[first], is, NULL, diag) : NULL;
+  byoc_value_t *rest = copy ? make_branches(choice, first + 1, is_not, NULL, diag) : NULL;
   const bool ok = rest && byoc_block_add_result(is, NULL, copy->results[0]) &&
                   byoc_block_add_result(is_not, NULL, rest) && byoc_infer_node(made, diag) == BYOC_OK;
   return ok ? made->results[0] : NULL;
