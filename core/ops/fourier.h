@@ -26,7 +26,8 @@ static inline const byoc_loop_expr_t *byoc_fourier_half(byoc_loop_builder_t *b, 
   return BYOC_LADD(b, BYOC_LDIV(b, length, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
 }
 
-// Lines share room, which is there for one chunk at least: chunk i of the chunks takes the lines from lines * i / chunks on.
+// Lines share room, which is there for one chunk at least: chunk i of the chunks takes the lines from lines * i /
+// chunks on.
 const byoc_loop_expr_t *byoc_fourier_chunks(byoc_loop_builder_t *b, const byoc_loop_expr_t *lines);
 // Elements of the room for so many lines, and of the tables. The constant forms return -1 where numbers are too large.
 const byoc_loop_expr_t *byoc_fourier_room(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,

@@ -65,8 +65,8 @@ enum {
   BYOC_FOREST_NANS,
   BYOC_FOREST_OPERAND_COUNT
 };
-// A tree that is deeper than this is deep (attribute is_deep). Trees of which eight have more bytes than this are large:
-// byoc::Forest is given a second result then, which is room for that many rows.
+// A tree that is deeper than this is deep (attribute is_deep). Trees of which eight have more bytes than this are
+// large: byoc::Forest is given a second result then, which is room for that many rows.
 enum { BYOC_FOREST_FLAT = 8, BYOC_FOREST_LARGE = 512 * 1024, BYOC_FOREST_ROOM_ROWS = 4096 };
 
 #endif // BYOC_CORE_OPS_ML_FOREST_H_

@@ -99,15 +99,15 @@ static byoc_status_t infer_dft_scratch(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(infer_dft(infer));
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[SPECTRUM]->type;
-  byoc_dim_t length = byoc_infer_unknown_dim(infer, &(bool){false}), lines = byoc_dim_constant(1);
+  bool failed = false;
+  byoc_dim_t length = byoc_infer_unknown_dim(infer, &failed), lines = byoc_dim_constant(1);
   int32_t axis = -1;
   if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
-  if (axis < 0) return infer_scratch(infer, length, lines);
-  bool failed = false;
-  for (int32_t d = 0; d < x->rank - 1; ++d) {
+  for (int32_t d = 0; axis >= 0 && d < x->rank - 1; ++d) {
     if (d != axis) lines = byoc_infer_dim(infer, BYOC_DIM_MUL, lines, x->dims[d], &failed);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  if (axis < 0) return infer_scratch(infer, length, lines);
   if (byoc_has_operand(node, 1))
     byoc_infer_scalar_dim(infer, 1, &length);
   else

@@ -68,8 +68,10 @@ byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *p
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < declared->rank; ++d)
     dims[d] = byoc_dim_is_constant(declared->dims[d]) ? declared->dims[d] : room->type->dims[d];
-  room->type = byoc_type_tensor(&w->node->function->module->arena, room->type->dtype, declared->rank, dims);
-  w->failed |= room->type == NULL;
+  const byoc_type_t *type =
+      byoc_type_tensor(&w->node->function->module->arena, room->type->dtype, declared->rank, dims);
+  w->failed |= type == NULL;
+  if (type != NULL) room->type = type;
   return room;
 }
 

@@ -23,8 +23,8 @@ byoc_status_t byoc_image_channels(const char *text, const char *option, byoc_dia
 // Does the name end in .png, .jpg or .jpeg?
 bool byoc_image_is_meant(const char *path);
 // Reads a picture as `port` wants it: f32 or u8, [N,C,H,W], [N,H,W,C], the same without N, or [H,W], with C 3 (red,
-// green, blue) or 1 (grey). The picture is not scaled: the shape of the array is that of the picture. The bytes are those
-// that Pillow gives (docs/running.md); BYOC_INVALID_DATA for a picture that is cut short or damaged.
+// green, blue) or 1 (grey). The picture is not scaled: the shape of the array is that of the picture. The bytes are
+// those that Pillow gives (docs/running.md); BYOC_INVALID_DATA for a picture that is cut short or damaged.
 byoc_status_t byoc_image_read(const char *path, const byoc_port_t *port, const byoc_image_options_t *options,
                               byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
 
