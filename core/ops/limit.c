@@ -21,7 +21,7 @@ bool byoc_indices_set_clamped(byoc_graph_module_t *module) {
 
 static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_t *limit, int64_t i, int64_t element) {
   const byoc_dim_t extent = limit->extents[i % limit->count].dim;
-  char expected[96] = "; expected values of at least 0";
+  char expected[128] = "; expected values of at least 0";
   if (limit->kind == BYOC_RANGE_NOT_ZERO) {
     snprintf(expected, sizeof expected, "; it must not be 0");
   } else if (limit->kind == BYOC_RANGE_POSITIVE) {
@@ -30,7 +30,11 @@ static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_
     const bool is_index = limit->kind == BYOC_RANGE_INDEX;
     const long long least = is_index ? -(long long)extent.constant : 0;
     const long long most = (long long)(is_index ? extent.constant - 1 : extent.constant - limit->less);
-    snprintf(expected, sizeof expected, "; expected values in [%lld, %lld]", least, most);
+    const bool has_extent = is_index || limit->less == 1;
+    const int length = snprintf(expected, sizeof expected, "; expected values in [%lld, %lld]", least, most);
+    if (has_extent) {
+      snprintf(expected + length, sizeof expected - (size_t)length, ", the extent is %lld", (long long)extent.constant);
+    }
     if (most < least) snprintf(expected, sizeof expected, ", but there are none");
   }
   return byoc_infer_error(infer, "operand %u, %s: element %lld is %lld%s", limit->operand, limit->name, (long long)i,

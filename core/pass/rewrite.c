@@ -5,6 +5,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/require.h"
+#include "core/ops/limit.h"
 #include "core/ops/symbolic.h"
 
 byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
@@ -73,10 +74,27 @@ bool byoc_pass_is_unused(const byoc_node_t *node) {
   return true;
 }
 
+// Does the run decide about elements of the node's operands?
+static byoc_status_t is_limited(byoc_node_t *node, byoc_diag_t *diag, bool *out) {
+  byoc_relations_t relations = {.allocator = node->function->module->allocator};
+  byoc_status_t status = byoc_infer_relations(node, diag, &relations);
+  bool failed = false;
+  *out = false;
+  for (size_t i = 0; i < relations.limits.count && status == BYOC_OK; ++i) {
+    const byoc_limit_t *limit = &relations.limits.data[i];
+    *out |= !byoc_limit_always_holds(node->operands[limit->operand], limit, &node->function->module->arena, &failed);
+  }
+  byoc_relations_deinit(&relations);
+  return status == BYOC_OK && failed ? byoc_diag_out_of_memory(diag) : status;
+}
+
 byoc_status_t byoc_pass_keep_limits(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   for (byoc_node_t *written = first; written != node; written = written->next) {
-    if (!byoc_node_has_trait(written, BYOC_OP_LIMITS)) continue;
-    if (!byoc_attributes_set_int(&written->attributes, BYOC_ATTRIBUTE_WRITTEN, 1)) return byoc_diag_out_of_memory(diag);
+    bool is_marked = byoc_node_has_trait(written, BYOC_OP_LIMITS);
+    if (is_marked) BYOC_RETURN_IF_ERROR(is_limited(written, diag, &is_marked));
+    if (is_marked && !byoc_attributes_set_int(&written->attributes, BYOC_ATTRIBUTE_WRITTEN, 1)) {
+      return byoc_diag_out_of_memory(diag);
+    }
   }
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
   byoc_status_t status = byoc_infer_relations(node, diag, &relations);

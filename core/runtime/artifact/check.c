@@ -201,7 +201,10 @@ static int32_t refuse_element(const byoc_call_t *call, const range_t *range, int
   } else if (most < least) {
     (void)snprintf(rest, room, ", but there are none");
   } else {
-    (void)snprintf(rest, room, "; expected values in [%lld, %lld]", least, most);
+    const bool is_index = range->kind == BYOC_RANGE_INDEX || range->less == 1;
+    length = snprintf(rest, room, "; expected values in [%lld, %lld]", least, most);
+    if (is_index && length < (int)room)
+      (void)snprintf(rest + length, room - (size_t)length, ", the extent is %lld", extent);
   }
   call->runtime->set_error(call->runtime->self, text);
   return BYOC_INVALID_ARGUMENT;

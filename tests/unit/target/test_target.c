@@ -91,7 +91,7 @@ static void expect_error(const char *text, const char *expected) {
 }
 
 #define DEMO   "demo -tune_trials=0 -ratio=0.5 -fast=0 -flags=\"\" -deploy=bundle\n"
-#define NATIVE "c -O=3 -mcpu=native -cc=\"\" -fuse=1\n"
+#define NATIVE "c -O=3 -mcpu=native -cc=\"\" -fuse=1 -indices=check\n"
 
 static void test_lists(void **state) {
   (void)state;
@@ -99,7 +99,7 @@ static void test_lists(void **state) {
   expect_targets("c", NATIVE);
   expect_targets(" demo ; plain;", DEMO "plain\n" NATIVE);
   // "c" goes last, wherever it was given.
-  expect_targets("c -O=1 -mcpu=x86-64-v3; plain", "plain\nc -O=1 -mcpu=x86-64-v3 -cc=\"\" -fuse=1\n");
+  expect_targets("c -O=1 -mcpu=x86-64-v3; plain", "plain\nc -O=1 -mcpu=x86-64-v3 -cc=\"\" -fuse=1 -indices=check\n");
   // Two targets of one kind with different options.
   expect_targets("demo -fast; demo", "demo -tune_trials=0 -ratio=0.5 -fast=1 -flags=\"\" -deploy=bundle\n" DEMO NATIVE);
   byoc_diag_t diag = {0};
@@ -117,10 +117,11 @@ static void test_lists(void **state) {
 // A "c" that nobody named is for the processor of the last target before it that was given one.
 static void test_18_2_processor_of_the_native_target(void **state) {
   (void)state;
-  expect_targets("processor -mcpu=x86-64-v2", "processor -mcpu=x86-64-v2\nc -O=3 -mcpu=x86-64-v2 -cc=\"\" -fuse=1\n");
+  expect_targets("processor -mcpu=x86-64-v2",
+                 "processor -mcpu=x86-64-v2\nc -O=3 -mcpu=x86-64-v2 -cc=\"\" -fuse=1 -indices=check\n");
   expect_targets("processor -mcpu=x86-64-v2; processor -mcpu=avx2+f16c; plain; processor",
                  "processor -mcpu=x86-64-v2\nprocessor -mcpu=avx2+f16c\nplain\nprocessor -mcpu=native\n"
-                 "c -O=3 -mcpu=avx2+f16c -cc=\"\" -fuse=1\n");
+                 "c -O=3 -mcpu=avx2+f16c -cc=\"\" -fuse=1 -indices=check\n");
   expect_targets("processor", "processor -mcpu=native\n" NATIVE);
   expect_targets("processor -mcpu=x86-64-v2; c", "processor -mcpu=x86-64-v2\n" NATIVE);
 }
