@@ -186,6 +186,15 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
 
 static byoc_status_t emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
 
+// Whether a run may be ended behind this step. Compilers need as long for that as for the step itself, and kernels that
+// take long ask by themselves.
+static bool asks_for_end(const byoc_host_instruction_t *at, size_t step) {
+  enum { PERIOD = 16 };
+  const bool may_take_long = at->op == BYOC_HOST_PACKED || at->op == BYOC_HOST_ENGINE || at->op == BYOC_HOST_C_CALL ||
+                             at->op == BYOC_HOST_COLLECTIVE;
+  return may_take_long || step % PERIOD == PERIOD - 1;
+}
+
 static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_t *at, byoc_string_t *out) {
   size_t step = host->step++;
   byoc_string_append(out, "\n");
@@ -244,6 +253,10 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   }
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+  if (asks_for_end(at, step)) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "RUN_MAY_END(%zu);\n", step);
+  }
   if (is_timed) {
     byoc_host_c_indent(host, out);
     byoc_string_appendf(out, "STEP_DONE(%zu);\n", step);
@@ -390,11 +403,15 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
 
 // What steps begin and end with. Those that hold others have no time of their own.
 static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
-  byoc_string_append(out, "#define STEP_END(step) \\\n"
-                          "  do { \\\n"
-                          "    if (status == BYOC_OK && context->stop != 0) status = byoc_model_stopped(context); \\\n"
-                          "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
-                          "  } while (0)\n");
+  byoc_string_append(
+      out, "#define STEP_END(step) \\\n"
+           "  do { \\\n"
+           "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
+           "  } while (0)\n"
+           "#define RUN_MAY_END(step) \\\n"
+           "  do { \\\n"
+           "    if (context->stop != 0 && (status = byoc_model_stopped(context, step)) != BYOC_OK) return status; \\\n"
+           "  } while (0)\n");
   if (host->options->profile) {
     byoc_string_append(out, "#define STEP_BEGIN() started = sink != 0 ? byoc_model_now_ns() : 0\n"
                             "#define STEP_DONE(step) \\\n"

@@ -385,6 +385,8 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
                       step);
   emit_end(host, step, out);
   byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "RUN_MAY_END(%zu);\n", step);
+  byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);
   emit_end(host, step, out);
   byoc_host_c_emit_turn(host, step, out);

@@ -108,7 +108,8 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   host->depth++;
   host->loop_depth++;
   emit_symbol(host, i->count->symbol, turn, index_range(host, i->count), step, out);
-  emit_end(host, step, out);
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "RUN_MAY_END(%zu);\n", step);
   byoc_host_c_emit_turn(host, step, out);
   byoc_status_t status = emit_region(host, body, out);
   host->loop_depth--;

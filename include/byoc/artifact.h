@@ -114,15 +114,15 @@ typedef struct byoc_context_options_t {
   // the artifact. Read when the first context of the process is made; later ones share what that one opened. Since
   // minor 5.
   const char *weights;
-  // The time that a run may take. It is looked at between the instructions of the host program, at each turn of a loop,
-  // and in the kernels of target c about each millisecond; a function of a backend that has begun comes to its end. A
-  // run that takes longer returns BYOC_TIMED_OUT; what it wrote of its outputs is undefined, and the context runs again
-  // as if nothing had been. C source without threads of its own (byoc build -o model.c) counts the time of the
-  // processor. 0: there is no limit. Since minor 5.
+  // The time that a run may take. It is looked at between the instructions of the host program (of those that are
+  // kernels and short, behind some), at each turn of a loop, and in the kernels of target c about each millisecond; a
+  // function of a backend that has begun comes to its end. A run that takes longer returns BYOC_TIMED_OUT; what it
+  // wrote of its outputs is undefined, and the context runs again as if nothing had been. C source without threads of
+  // its own (byoc build -o model.c) counts the time of the processor. 0: there is no limit. Since minor 5.
   uint64_t timeout_ms;
-  // Looked at in the same places: a run that finds another value than 0 there returns BYOC_CANCELLED. Any thread and
-  // any signal handler may set it; nobody but the caller sets it back to 0. Outlives the context. NULL: a run is not
-  // cancelled. Since minor 5.
+  // Looked at in the same places, and when a run begins: one that finds another value than 0 there returns
+  // BYOC_CANCELLED. Any thread and any signal handler may set it; nobody but the caller sets it back to 0. Outlives the
+  // context. NULL: a run is not cancelled. Since minor 5.
   const volatile int32_t *cancel;
   // 1: runs treat subnormal numbers (in f32, those below 1.2e-38) as zeros, where they are read and where they would be
   // results, on each thread that computes for the artifact; the thread's own mode is put back behind the run. Some

@@ -137,8 +137,8 @@ uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL
 void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
-// Whether the run is to end, for a context with `stop`: BYOC_OK, BYOC_TIMED_OUT or BYOC_CANCELLED.
-int32_t byoc_model_stopped(byoc_context_t *context);
+// Behind a step, where `context->stop` is set: BYOC_OK if the run goes on, or what byoc_model_failed returns.
+int32_t byoc_model_stopped(byoc_context_t *context, uint32_t step);
 // In front of a run of an engine, whose library may have threads of its own: workers that wait for a loop of this
 // context sleep until there is one, and leave their processors to those threads.
 void byoc_model_rest(byoc_context_t *context);

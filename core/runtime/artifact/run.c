@@ -165,9 +165,30 @@ static void end_pace(byoc_model_context_t *context) {
   if (context->has_pace) byoc_pace_end(&context->pace, byoc_model_now_ns());
 }
 
+// A kernel that was told to end has not said why, and a collective has said that it was.
+static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
+  if (context->shared.stop == NULL) return status;
+  if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
+  const int32_t found = byoc_stop_status(&context->stop);
+  if (found == BYOC_OK) return status;
+  byoc_stop_explain(&context->stop, found, context->reason, sizeof(context->reason));
+  byoc_collectives_abandon(&context->collectives);
+  return found;
+}
+
+// A run whose caller has cancelled it by now does not begin.
+static int32_t refuse_cancelled(byoc_model_context_t *context) {
+  if (context->shared.stop == NULL) return BYOC_OK;
+  const int32_t status = explain_stop(context, byoc_stop_status(&context->stop));
+  return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
+}
+
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = begin(context, inputs, outputs);
+  if (status != BYOC_OK) return status;
+  status = refuse_cancelled(context);
+  if (status != BYOC_OK) leave(context);
   if (status == BYOC_OK && context->has_pace) begin_pace(context);
   if (status != BYOC_OK || shared->devices == NULL) return status;
   status = byoc_devices_begin(shared->devices);
@@ -184,21 +205,6 @@ int32_t byoc_model_end(byoc_context_t *shared) {
   return BYOC_OK;
 }
 
-int32_t byoc_model_stopped(byoc_context_t *shared) {
-  return byoc_stop_status(shared->stop);
-}
-
-// A kernel that was told to end has not said why, and a collective has said that it was.
-static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
-  if (context->shared.stop == NULL) return status;
-  if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
-  const int32_t found = byoc_stop_status(&context->stop);
-  if (found == BYOC_OK) return status;
-  byoc_stop_explain(&context->stop, found, context->reason, sizeof(context->reason));
-  byoc_collectives_abandon(&context->collectives);
-  return found;
-}
-
 int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   status = explain_stop(context, status);
@@ -210,6 +216,11 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
   if (shared->devices != NULL) (void)byoc_devices_finish(shared->devices, status);
   leave(context);
   return status;
+}
+
+int32_t byoc_model_stopped(byoc_context_t *shared, uint32_t step) {
+  const int32_t status = byoc_stop_status(shared->stop);
+  return status == BYOC_OK ? BYOC_OK : byoc_model_failed(shared, status, step);
 }
 
 // ---- shapes known at run time ----
@@ -279,6 +290,8 @@ static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs)
 // The steps of a dynamic model; with it begins and ends what its devices do.
 static int32_t execute(byoc_model_context_t *context) {
   byoc_devices_t *devices = context->shared.devices;
+  const int32_t cancelled = refuse_cancelled(context);
+  if (cancelled != BYOC_OK) return cancelled;
   if (context->has_pace) begin_pace(context);
   if (devices == NULL) {
     const int32_t status = context->model->execute(&context->shared);

@@ -42,6 +42,28 @@ static bool is_product(const float *x, const float *y) {
   return true;
 }
 
+// One that is short does not begin, either.
+static void a_short_run_that_is_cancelled(void **state) {
+  (void)state;
+  const volatile int32_t cancel = 1;
+  const float x[2] = {1, 2};
+  float y[2] = {7, 7};
+  model_t m;
+  open_model(
+      "module {\n  func @main(%x : f32[2]) -> (%y : f32[2]) {\n    %y = Neg@13(%x) : f32[2]\n    return %y\n  }\n}\n",
+      &m);
+  byoc_context_t *context = create(&m, (byoc_context_options_t){.cancel = &cancel});
+  const void *inputs[1] = {x};
+  void *outputs[1] = {y};
+  for (int k = 0; k < 2; ++k) {
+    expect(&m, context, m.artifact.table->run(context, inputs, outputs), BYOC_CANCELLED,
+           "the caller cancelled the run");
+    assert_true(y[0] == 7);
+  }
+  m.artifact.table->destroy(context);
+  close_model(&m);
+}
+
 static void a_flag_that_is_set_before(void **state) {
   (void)state;
   static float x[ELEMENTS], y[ELEMENTS];
@@ -225,6 +247,7 @@ static void numbers_of_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_short_run_that_is_cancelled),
       cmocka_unit_test(a_flag_that_is_set_before),
       cmocka_unit_test(a_flag_that_is_set_in_a_kernel),
       cmocka_unit_test(a_limit_that_is_not_reached),
