@@ -140,7 +140,7 @@ static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate
 // is walked by all rows before the next one, some rows at once, so that it comes from memory once. What each row found
 // in each tree stands in the room, and is added up afterwards, in the order of the trees as ever. More rows than the
 // room is for take the trees in blocks.
-enum { ROWS_AT_ONCE = 32, TREES_AT_ONCE = 8, STEPS_AT_ONCE = 4, WALKS_AT_ONCE = 8, FEW_ROWS = 16, LARGE_BLOCK = 512 };
+enum { ROWS_AT_ONCE = 32, TREES_AT_ONCE = 8, STEPS_AT_ONCE = 4, WALKS_AT_ONCE = 16, FEW_ROWS = 16, LARGE_BLOCK = 512 };
 
 typedef struct walk_t {
   byoc_lower_t *lower;
