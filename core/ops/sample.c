@@ -372,9 +372,13 @@ static roi_samples_t roi_samples(byoc_loop_builder_t *b, byoc_dtype_t dtype, con
                                  const byoc_loop_expr_t *grid, const byoc_loop_expr_t *extent) {
   const byoc_loop_expr_t *low = BYOC_LSUB(b, NUM(-1.0), begin);
   const byoc_loop_expr_t *high = BYOC_LSUB(b, byoc_emit_as(b, dtype, extent), begin);
-  const byoc_loop_expr_t *first = roi_sample_at(b, dtype, low, index, bin, grid);
-  const byoc_loop_expr_t *last = roi_sample_at(b, dtype, high, index, bin, grid);
-  first = BYOC_LMAX(b, BYOC_LSUB(b, first, byoc_loop_int(b, 1)), byoc_loop_int(b, 0));
+  const byoc_loop_expr_t *at_low = roi_sample_at(b, dtype, low, index, bin, grid);
+  const byoc_loop_expr_t *at_high = roi_sample_at(b, dtype, high, index, bin, grid);
+  // A region whose corners are the wrong way round goes backwards; all samples of one without a size are at one place.
+  const byoc_loop_expr_t *is_point = BIN(EQ, bin, NUM(0.0)), *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *first = byoc_loop_select(b, is_point, zero, BYOC_LMIN(b, at_low, at_high));
+  const byoc_loop_expr_t *last = byoc_loop_select(b, is_point, grid, BYOC_LMAX(b, at_low, at_high));
+  first = BYOC_LMAX(b, BYOC_LSUB(b, first, byoc_loop_int(b, 1)), zero);
   return (roi_samples_t){.first = byoc_loop_let(b, "begin", first),
                          .end = byoc_loop_let(b, "end", BYOC_LMIN(b, BYOC_LADD(b, last, byoc_loop_int(b, 3)), grid))};
 }

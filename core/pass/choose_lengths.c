@@ -286,6 +286,22 @@ static void settle_deep(choice_t *choice) {
   choice->count = 1;
 }
 
+// Does the body of a loop give the value as its condition? A condition is a scalar.
+static bool is_condition(const byoc_value_t *value, const byoc_block_t *block) {
+  return block->owner && byoc_node_is_onnx(block->owner, "Loop") && block->results.count > 0 &&
+         block->results.data[0] == value;
+}
+
+// The condition of a loop has rank 0, which the run checks.
+static void settle_condition(choice_t *choice) {
+  if (choice->lists != 0 || !is_condition(choice->node->results[0], choice->node->block)) return;
+  for (size_t i = 0; i < choice->count; ++i) {
+    if (choice->choices[i] != 0) continue;
+    choice->choices[0] = 0;
+    choice->count = 1;
+  }
+}
+
 static byoc_status_t choose(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   choice_t choice = {.node = node};
   byoc_value_t *result = node->results[0];
@@ -294,6 +310,7 @@ static byoc_status_t choose(byoc_node_t *node, byoc_diag_t *diag, size_t *change
     BYOC_RETURN_IF_ERROR(try_choice(&choice, chosen, diag));
   }
   if (choice.count == 0) return BYOC_OK; // what contradicts itself is told where it is lowered
+  settle_condition(&choice);
   settle_deep(&choice);
   if (choice.count > 1) {
     choice.given = find_given(&choice, diag);

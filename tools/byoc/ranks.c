@@ -19,6 +19,12 @@
 
 // ---- processes of this machine ----
 
+// Several processes write to one terminal: each line is written at once, so that those of others stay out of it.
+static void write_whole_lines(void) {
+  static char line[4096];
+  (void)setvbuf(stderr, line, _IOLBF, sizeof(line));
+}
+
 // Only the first rank writes to standard output.
 static void silence(void) {
   const int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -29,6 +35,7 @@ static void silence(void) {
 static int run_rank(byoc_shared_ranks_t *ranks, int32_t rank, byoc_rank_body_t body, void *self) {
   byoc_diag_t diag = {0};
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  write_whole_lines();
   if (rank > 0) silence();
   const byoc_communicator_t *communicator = byoc_shared_ranks_join(ranks, rank);
   byoc_status_t status = body(self, communicator, &diag);
@@ -90,6 +97,7 @@ byoc_status_t byoc_ranks_fork(int32_t count, byoc_rank_body_t body, void *self, 
 // ---- with a communicator from elsewhere ----
 
 byoc_status_t byoc_ranks_join(const char *path, byoc_rank_body_t body, void *self, byoc_diag_t *diag) {
+  write_whole_lines();
   const char *slash = strchr(path, '/');
   char here[4096];
   (void)snprintf(here, sizeof(here), "%s%s", slash == NULL ? "./" : "", path);

@@ -519,6 +519,34 @@ static void test_roi_align_of_large_regions(void **state) {
   }
 }
 
+// A region whose corners are the wrong way round has the same samples, its bins in the other order; one without a size
+// has all of them at one place, also at the edge of the image.
+static void test_roi_align_of_regions_turned_round(void **state) {
+  (void)state;
+  static const float rois[4][4] = {{1, 0.5f, 6, 4}, {6, 4, 1, 0.5f}, {3, 2, 3, 2}, {7.5f, 5.5f, 7.5f, 5.5f}};
+  static const int64_t images[4] = {0};
+  float x[5 * 7];
+  for (int i = 0; i < 5 * 7; ++i) x[i] = (float)(i % 7 * (i % 7) + 10 * (i / 7) + 1);
+  for (int max = 0; max < 2; ++max) {
+    char text[400];
+    snprintf(text, sizeof(text),
+             "module {\n  func @main(%%x : f32[1,1,5,7], %%r : f32[4,4], %%i : i64[4]) -> (%%y : ?) {\n"
+             "    %%y = RoiAlign@16(%%x, %%r, %%i) {mode = \"%s\", output_height = 2, output_width = 2, "
+             "sampling_ratio = 5} : ?\n    return %%y\n  }\n}\n",
+             max ? "max" : "avg");
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x, rois, images}, &run);
+    const float *y = ops_result(&run, 0);
+    for (int i = 0; i < 4; ++i) {
+      if (fabsf(y[4 + i] - y[3 - i]) > 1e-4f) fail_msg("turned round, bin %d: %g, not %g", i, y[4 + i], y[3 - i]);
+      assert_true(y[i] > 1);
+      if (!max && fabsf(y[8 + i] - 22.5f) > 1e-4f) fail_msg("a point: %g", y[8 + i]);
+      if (fabsf(y[12 + i] - x[34]) > 1e-4f) fail_msg("a point at the edge: %g, not %g", y[12 + i], x[34]);
+    }
+    ops_done(&run);
+  }
+}
+
 // Samples that offsets move far outside count as 0; not-a-number stays.
 static void test_deform_conv_far_outside(void **state) {
   (void)state;
@@ -569,6 +597,7 @@ int main(void) {
       cmocka_unit_test(test_im2col),
       cmocka_unit_test(test_roi_align_of_many_channels),
       cmocka_unit_test(test_roi_align_of_large_regions),
+      cmocka_unit_test(test_roi_align_of_regions_turned_round),
       cmocka_unit_test(test_deform_conv_far_outside),
       cmocka_unit_test(test_max_roi_pool_far_outside),
   };
