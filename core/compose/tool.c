@@ -29,22 +29,11 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) {
   byoc_string_deinit(&text);
 }
 
-// Contraction of a * b + c is allowed (gnu11's default). No warning makes a user's build fail. In the tests nearly all
-// do, and among them two things of one name, one of which is taken for the other. gcc 12 thinks that products that
-// stop at the largest number (byoc_dim_mul) are offsets that occur; clang does not know those warnings.
+// Contraction of a * b + c is allowed (gnu11's default). No warning makes a user's build fail. In the tests two do: of
+// two things of one name, one of which is taken for the other, and of comparisons that always have one answer.
 static const char *const quiet_flags[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include", NULL};
 static const char *const checked_flags[] = {
-    "-std=gnu11",
-    "-Wshadow",
-    "-Wtautological-compare",
-    "-Werror",
-    "-Wno-unknown-warning-option",
-    "-Wno-stringop-overflow",
-    "-Wno-stringop-overread",
-    "-fdiagnostics-color=never",
-    "-I",
-    "include",
-    NULL,
+    "-std=gnu11", "-Werror=shadow", "-Werror=tautological-compare", "-fdiagnostics-color=never", "-I", "include", NULL,
 };
 
 const char *const *byoc_flags_before(void) {

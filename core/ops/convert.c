@@ -94,7 +94,7 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     const bool saturate = byoc_node_flag(node, "saturate");
     return byoc_emit_float8(b, to, saturate && node->since_version < 24 ? infinite_is_nan(b, to, x) : x, saturate);
   }
-  if (byoc_dtype_bits(to) < 8 && !byoc_dtype_is_any_float(to) && byoc_dtype_is_any_float(x->dtype))
+  if (byoc_dtype_bits(to) < 8 && !byoc_dtype_is_any_float(to) && x && byoc_dtype_is_any_float(x->dtype))
     return emit_lowest_bits(b, to, x);
   return byoc_loop_cast(b, to, x);
 }
@@ -134,7 +134,7 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices);
   static const char *const names[] = {"min", "max"};
-  for (uint32_t i = 0; i < 2; ++i) {
+  for (uint32_t i = 0; i < 2 && x; ++i) { // x is NULL if out of memory
     const byoc_attribute_t *attribute = byoc_node_given(node, names[i]);
     const byoc_loop_expr_t *bound = NULL;
     if (byoc_has_operand(node, i + 1)) {

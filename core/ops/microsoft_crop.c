@@ -68,6 +68,7 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_node_t
 
 static const byoc_loop_expr_t *emit_inside(byoc_loop_builder_t *b, const byoc_loop_expr_t *place,
                                            const byoc_loop_expr_t *extent) {
+  if (!place) return NULL; // out of memory
   const byoc_dtype_t dtype = place->dtype;
   const byoc_loop_expr_t *last = byoc_emit_as(b, dtype, BYOC_LSUB(b, extent, byoc_loop_int(b, 1)));
   return BIN(AND, BIN(LE, NUM(0.0), place), BIN(LE, place, last));

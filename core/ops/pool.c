@@ -54,7 +54,7 @@ static byoc_status_t infer_global(byoc_infer_t *infer) {
 const byoc_loop_expr_t *byoc_pool_larger(byoc_loop_builder_t *b, const byoc_loop_expr_t *most,
                                          const byoc_loop_expr_t *x) {
   const byoc_loop_expr_t *larger = byoc_loop_select(b, BIN(LT, most, x), x, most);
-  return byoc_dtype_is_float(x->dtype) ? byoc_loop_select(b, UN(ISNAN, x), x, larger) : larger;
+  return x && byoc_dtype_is_float(x->dtype) ? byoc_loop_select(b, UN(ISNAN, x), x, larger) : larger;
 }
 
 // ---- the p-norm's pieces ----

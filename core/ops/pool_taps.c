@@ -59,7 +59,7 @@ static void fold_element(const taps_t *taps, const byoc_loop_expr_t *const *in, 
   x = byoc_loop_let(b, "x", x);
   const byoc_loop_expr_t *place = byoc_loop_load(b, taps->places, slot);
   const byoc_loop_expr_t *better = BIN(OR, BIN(LT, place, byoc_loop_int(b, 0)), BIN(LT, sum, x));
-  if (byoc_dtype_is_float(x->dtype)) {
+  if (x && byoc_dtype_is_float(x->dtype)) {
     const byoc_loop_expr_t *is_number =
         byoc_loop_unary(b, BYOC_LOOP_OP_NOT, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, sum));
     better = BIN(OR, better, BIN(AND, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, x), is_number));

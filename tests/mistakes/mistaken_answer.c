@@ -8,7 +8,7 @@
 
 // ---- the code ----
 
-#define RELU "  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;\n"
+#define RELU "  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < 0 ? 0 : x[i];\n"
 
 static const char *body(void) {
   static const struct {

@@ -17,7 +17,7 @@ const byoc_host_t *host;
 // What each operator computes of a value named x.
 const std::map<std::string, std::string> expressions = {
     {"Abs", "fabsf(x)"},     {"Exp", "expf(x)"},        {"Neg", "-x"},
-    {"Reciprocal", "1 / x"}, {"Relu", "x > 0 ? x : 0"}, {"Sigmoid", "1 / (1 + expf(-x))"},
+    {"Reciprocal", "1 / x"}, {"Relu", "x < 0 ? 0 : x"}, {"Sigmoid", "1 / (1 + expf(-x))"},
     {"Sqrt", "sqrtf(x)"},    {"Tanh", "tanhf(x)"},
 };
 
