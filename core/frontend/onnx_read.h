@@ -67,7 +67,7 @@ typedef struct byoc_onnx_read_options_t {
   size_t optional_count;
   const char *const *given_inputs;
   size_t given_count;
-  bool clamps_indices;               // the module gets the attribute BYOC_ATTRIBUTE_INDICES
+  bool clamps_indices; // the module gets the attribute BYOC_ATTRIBUTE_INDICES
 } byoc_onnx_read_options_t;
 
 // `options` may be NULL. The caller destroys the module. Statuses: BYOC_INVALID_DATA for a damaged or contradictory
