@@ -57,8 +57,11 @@ byoc_status_t byoc_verdict_of_kernel(const byoc_loop_kernel_t *kernel, const byo
   BYOC_RETURN_IF_ERROR(begin(&hasher, "kernel", diag));
   byoc_string_init(&text, byoc_allocator_system());
   byoc_status_t status = byoc_kernel_emit_c(&one, 1, &text);
-  if (status != BYOC_OK) status = byoc_diag_error(diag, status, "the kernel '%s' cannot be emitted as C", kernel->name);
-  if (status == BYOC_OK && text.failed) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OUT_OF_MEMORY || text.failed) {
+    status = byoc_diag_out_of_memory(diag);
+  } else if (status != BYOC_OK) {
+    status = byoc_diag_error(diag, status, "the kernel '%s' cannot be emitted as C", kernel->name);
+  }
   if (status == BYOC_OK) {
     byoc_sha256_update_text(&hasher, text.data);
     byoc_sha256_update_text(&hasher, version);

@@ -14,7 +14,7 @@ import weakref
 
 import byoc
 import numpy as np
-from support import Collecting, InFolder, artifact, gather, in_child, linear, matmul, needs_onnx, nonzero
+from support import IS_SANITIZED, Collecting, InFolder, artifact, gather, in_child, linear, matmul, needs_onnx, nonzero
 
 X = np.arange(8, dtype=np.float32).reshape(2, 4)
 
@@ -297,6 +297,8 @@ class Forks(Collecting, InFolder):
         self.check(child)
         np.testing.assert_array_equal(kept[1].run(a, a)["y"], a @ a)
 
+    # gcc 12's libasan does not keep its allocator's locks out of children: one that a thread holds stays locked there.
+    @unittest.skipIf(IS_SANITIZED, "a child of a process with threads may hang in libasan's allocator")
     def test_children_while_threads_load_and_run(self):
         """A lock that a thread holds during a fork would be held in the child for ever."""
         path, other = artifact(linear), artifact(matmul)
