@@ -471,9 +471,10 @@ const byoc_op_t byoc_ops_spectrum[] = {
     {HEAD("", DFT, 20, 1, 3, 1, DFT_OPERANDS, dft), .traits = BYOC_OP_LIMITS, .infer = infer_dft, .expand = expand_dft},
     {HEAD("", STFT, 17, 2, 4, 1, STFT_OPERANDS, stft), .traits = BYOC_OP_LIMITS, .infer = infer_stft,
      .expand = expand_stft},
-    {HEAD("byoc", DFT, 1, 1, 3, RESULTS, DFT_OPERANDS, dft), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE,
+    {HEAD("byoc", DFT, 1, 1, 3, RESULTS, DFT_OPERANDS, dft), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE | BYOC_OP_LIMITS,
      .infer = infer_dft_scratch, .loops = loops_dft, .scratch_results = 1u << ROOM | 1u << TABLES},
-    {HEAD("byoc", STFT, 1, 2, 4, RESULTS, STFT_OPERANDS, stft), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE,
-     .infer = infer_stft_scratch, .loops = loops_stft, .scratch_results = 1u << ROOM | 1u << TABLES},
+    {HEAD("byoc", STFT, 1, 2, 4, RESULTS, STFT_OPERANDS, stft),
+     .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE | BYOC_OP_LIMITS, .infer = infer_stft_scratch, .loops = loops_stft,
+     .scratch_results = 1u << ROOM | 1u << TABLES},
 };
 const size_t byoc_ops_spectrum_count = sizeof byoc_ops_spectrum / sizeof *byoc_ops_spectrum;
