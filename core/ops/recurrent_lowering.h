@@ -41,9 +41,9 @@ typedef struct byoc_steps_t {
   byoc_activation_t f[3];
   const byoc_loop_buffer_t *weights, *h, *c, *gates, *reset;
   byoc_steps_bytes_t bytes;
-  const byoc_loop_expr_t *direction, *first, *used; // of an iteration: its first sequence, how many there are
-  const byoc_loop_expr_t *length;                   // of the one sequence; NULL: all have the same
-  const byoc_loop_expr_t *time, *row, *batch;       // the current ones; `row` counts from `first`
+  const byoc_loop_expr_t *direction, *first, *used;  // of an iteration: its first sequence, how many there are
+  const byoc_loop_expr_t *length;                    // of the one sequence; NULL: all have the same
+  const byoc_loop_expr_t *step, *time, *row, *batch; // the current ones; `row` counts from `first`
 } byoc_steps_t;
 
 static inline const byoc_loop_expr_t *byoc_steps_times(const byoc_steps_t *s, const byoc_loop_expr_t *x,

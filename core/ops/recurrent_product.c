@@ -277,12 +277,26 @@ static int64_t chains_of(const byoc_steps_t *s, int64_t rows) {
   return chains;
 }
 
+// Weights of a direction that are about as large as a second-level cache: each second step takes the panels from the
+// last one on, so that those which the cache still holds are read first. Of larger ones too few are left for that.
+enum { MOST_TURNED_BYTES = 2 << 20 };
+
+static const byoc_loop_expr_t *panel_of_step(const byoc_steps_t *s, const byoc_loop_expr_t *p, int64_t begin,
+                                             int64_t end) {
+  byoc_loop_builder_t *b = s->b;
+  if (lines_of(s) * (end - begin) * s->panels * BYOC_STEPS_WIDTH * 4 > MOST_TURNED_BYTES) return p;
+  const byoc_loop_expr_t *is_odd = BIN(EQ, BYOC_LMOD(b, s->step, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
+  const byoc_loop_expr_t *mirrored = BYOC_LSUB(b, byoc_loop_int(b, (begin + end) * s->panels - 1), p);
+  return byoc_loop_let(b, "p", byoc_loop_select(b, is_odd, mirrored, p));
+}
+
 void byoc_steps_multiply(const byoc_steps_t *s, int64_t begin, int64_t end, const byoc_loop_buffer_t *state) {
   byoc_loop_builder_t *b = s->b;
   const int64_t panels = byoc_net_gates(s->net) * s->panels;
   const byoc_loop_expr_t *first = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *p = byoc_loop_for(b, BYOC_LOOP_SERIAL, "panel", byoc_loop_int(b, begin * s->panels),
                                             byoc_loop_int(b, end * s->panels));
+  p = panel_of_step(s, p, begin, end);
   const byoc_loop_expr_t *index = BYOC_LADD(b, byoc_steps_times(s, s->direction, panels), p);
   const byoc_loop_expr_t *panel = byoc_loop_let(b, "base", byoc_steps_times(s, index, lines_of(s) * BYOC_STEPS_WIDTH));
   if (s->tiles > 1) {

@@ -293,6 +293,7 @@ static void lower_directions(byoc_steps_t *s, int64_t direction, int64_t count) 
     s->length = length = byoc_loop_let(b, "length", BYOC_LMAX(b, zero, BYOC_LMIN(b, length, steps)));
   }
   const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", zero, length);
+  s->step = step;
   s->time = time_of(s, step, length);
   if (s->net == BYOC_NET_RNN) step_rnn(s);
   if (s->net == BYOC_NET_GRU) step_gru(s);
