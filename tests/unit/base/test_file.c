@@ -110,14 +110,16 @@ static void named_pipes_are_refused(void **state) {
   char *data = NULL;
   size_t size = 0;
   byoc_diag_t diag = {0};
-  assert_int_equal(mkfifo("pipe", 0600), 0);
-  byoc_test_error(byoc_file_view_open("pipe", &diag, &view), BYOC_INVALID_DATA, &diag, "it is a named pipe");
+  char path[600];
+  snprintf(path, sizeof(path), "%s/pipe", folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  byoc_test_error(byoc_file_view_open(path, &diag, &view), BYOC_INVALID_DATA, &diag, "it is a named pipe");
   byoc_diag_clear(&diag);
-  byoc_test_error(byoc_file_read("pipe", byoc_allocator_system(), &diag, &data, &size), BYOC_INVALID_DATA, &diag,
+  byoc_test_error(byoc_file_read(path, byoc_allocator_system(), &diag, &data, &size), BYOC_INVALID_DATA, &diag,
                   "it is a named pipe");
   byoc_diag_clear(&diag);
+  assert_int_equal(unlink(path), 0);
   int fds[2];
-  char path[40];
   assert_int_equal(pipe(fds), 0);
   snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
   assert_int_equal(write(fds[1], "text", 4), 4);
