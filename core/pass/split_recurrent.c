@@ -7,16 +7,17 @@
 #include "core/target/target.h"
 
 static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets) {
-  static const char *const names[] = {"RNN", "GRU", "LSTM", "DynamicQuantizeLSTM"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    const char *domain = i < 3 ? "" : "com.microsoft";
-    if (!byoc_node_is(node, domain, names[i])) continue;
-    return targets == NULL || !byoc_target_list_has_rule(targets, names[i], 0);
+  static const struct {
+    const char *domain, *name;
+  } networks[] = {{"", "RNN"}, {"", "GRU"}, {"", "LSTM"}, {"com.microsoft", "DynamicQuantizeLSTM"}};
+  for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); ++i) {
+    if (!byoc_node_is(node, networks[i].domain, networks[i].name)) continue;
+    return targets == NULL || !byoc_target_list_has_rule(targets, networks[i].name, 0);
   }
   return false;
 }
 
-// LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...)
+// LSTM(x, W, R, B, ...) → byoc::LSTMSteps(x * W^T + B, panels of R, ...); DynamicQuantizeLSTM the same on bytes
 static byoc_status_t split(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
   const byoc_pass_arguments_t *arguments = self;
   if (!is_split(node, arguments->targets)) return BYOC_OK;

@@ -70,18 +70,21 @@ const char *fuzz_file(const void *data, size_t size) {
 }
 
 // Where the links are; removed when the process ends.
-static char folder[] = "/tmp/byoc-fuzz-XXXXXX";
+static char *folder;
 
 static void remove_folder(void) {
-  byoc_diag_t diag = {0};
-  (void)byoc_remove_tree(folder, &diag);
+  (void)byoc_remove_tree(folder, NULL);
+  byoc_free(byoc_allocator_system(), folder);
 }
 
 const char *fuzz_file_as(const char *ending) {
-  static char link[128];
-  static bool has_folder = false;
-  if (!has_folder && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0)) fuzz_fail("no folder");
-  has_folder = true;
+  static char link[512];
+  if (folder == NULL) {
+    byoc_diag_t diag = {0};
+    fuzz_check_ok(byoc_make_temporary_directory("byoc-fuzz", byoc_allocator_system(), &diag, &folder), &diag,
+                  "a folder");
+    if (atexit(remove_folder) != 0) fuzz_fail("the folder would stay");
+  }
   snprintf(link, sizeof(link), "%s/file.%s", folder, ending);
   if (symlink(file_path, link) != 0 && errno != EEXIST) fuzz_fail("no link");
   return link;
