@@ -22,10 +22,10 @@
 
 #include <string.h>
 
-#include "cuda/generate.h"
+#include "codegen/generate.h"
+#include "cuda/generate_cuda.h"
 #include "cuda/kernels.h"
-#include "generate.h"
-#include "match.h"
+#include "patterns/match.h"
 
 BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
                            "Convolutions and matrix products as C specialised for each shape", 5);

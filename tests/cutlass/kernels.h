@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "byoc/call.h"
-#include "problem.h"
+#include "problem/problem.h"
 #include "tests/support/support.h"
 
 // Kernels for one instruction set, compiled into one shared object. Whatever fails, fails the test.

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "bits.h"
 #include "kernels.h"
+#include "plan/plan_bits.h"
 
 enum { SLOTS = 3, LANES = BYOC_CUTLASS_BITS_TILE };
 

@@ -4,7 +4,7 @@
 #define BYOC_CUTLASS_CUDA_BIND_H_
 
 #include "byoc/device_plugin.h"
-#include "kernels.h"
+#include "cuda/kernels.h"
 
 // The module with the kernels of templates/layout.cu.
 #define BYOC_CUTLASS_CUDA_LAYOUTS "cutlass_layouts"

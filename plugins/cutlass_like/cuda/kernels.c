@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses a kernel's tiles and writes the names in front of its template.
-#include "kernels.h"
+#include "cuda/kernels.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef BYOC_CUTLASS_CUDA_KERNELS_H_
 #define BYOC_CUTLASS_CUDA_KERNELS_H_
 
-#include "../match.h"
+#include "patterns/match.h"
 
 // What the text of a kernel is made for: shapes are not among it, so that one kernel serves many of them.
 typedef struct byoc_cutlass_kernel_t {

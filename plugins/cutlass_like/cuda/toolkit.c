@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds NVRTC and the headers, and compiles with them.
-#include "toolkit.h"
+#include "cuda/toolkit.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../text.h"
+#include "problem/text.h"
 
 // ---- finding ----
 
