@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "layout_change.h"
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft) {

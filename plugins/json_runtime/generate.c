@@ -9,7 +9,7 @@
 #include "blocked.h"
 #include "deploy.h"
 #include "draft.h"
-#include "engine/library.h"
+#include "engine/library/library.h"
 #include "pack.h"
 #include "translate.h"
 

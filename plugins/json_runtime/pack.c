@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/instance.h"
-#include "engine/layout.h"
-#include "engine/open_sizes.h"
+#include "engine/graph/layout.h"
+#include "engine/graph/open_sizes.h"
+#include "engine/instance/instance.h"
 
 static void keep_message(void *self, const char *message) {
   (void)byoc_dnnl_fail(self, BYOC_INTERNAL, "%s", message);

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "byoc/engine.h"
-#include "engine/instance.h"
+#include "engine/instance/instance.h"
 #include "reference.h"
 #include "reserve/reserve.h"
 
