@@ -6,7 +6,9 @@
 #include <stdbool.h>
 
 #include "byoc/call.h"
-#include "problem/problem.h"
+#include "emit/emit.h"
+#include "pack/pack.h"
+#include "plan/plan.h"
 #include "tests/support/support.h"
 
 // Kernels for one instruction set, compiled into one shared object. Whatever fails, fails the test.

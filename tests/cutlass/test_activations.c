@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activations of templates/vec_math.h, compared with libm in double precision on each instruction set: their errors
-// are at most what that header says.
+// The activations of templates/vector/vec_math.h, compared with libm in double precision on each instruction set: their
+// errors are at most what that header says.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by templates/attention.h, held against its definition in double precision, on each instruction set: heads
-// side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key, a
-// cache of keys and values that grows. The same code takes sizes that each call brings.
+// Attention by templates/matmul/attention.h, held against its definition in double precision, on each instruction set:
+// heads side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a
+// key, a cache of keys and values that grows. The same code takes sizes that each call brings.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "kernels.h"
-#include "plan/plan_words.h"
+#include "pack/pack_words.h"
 
 enum { SLOTS = 3, MOST_CASES = 16 };
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "cuda/generate_cuda.h"
-#include "patterns/match.h"
-#include "plan/plan_words.h"
+#include "emit/emit.h"
+#include "pack/pack.h"
+#include "pack/pack_words.h"
 
 // Sources that are compiled at once: enough to keep many processors busy, few enough to see progress.
 enum { UNITS_AT_ONCE = 32 };
@@ -246,23 +247,8 @@ static int32_t add_code(generation_t *generation) {
   return status;
 }
 
-float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
-  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
-  if (!graph->value_constant(match->weights, &data)) return NULL;
-  size_t count = (size_t)(data.size_bytes / sizeof(float));
-  const float *from = data.data;
-  float *weights = malloc(data.size_bytes);
-  if (!weights) return NULL;
-  bool conv = match->problem.kind == BYOC_CUTLASS_CONV;
-  const byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
-  // The distance between two channels in floats, and the number of channels after which they repeat.
-  size_t step = conv ? count / (size_t)match->channels : gemm->transpose_b ? (size_t)gemm->k : 1;
-  for (size_t i = 0; i < count; ++i) weights[i] = (float)(from[i] * match->scale[i / step % (size_t)match->channels]);
-  return weights;
-}
-
-// The same where it lies, if no channel is scaled: such weights may be most of a model. Else a copy, *out_owned, to be
-// freed. NULL: out of memory.
+// The model's weights where they lie, if no channel is scaled: such weights may be most of a model. Otherwise a scaled
+// copy, *out_owned, which the caller frees. NULL if out of memory.
 static const float *find_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match, float **out_owned) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   bool is_scaled = false;

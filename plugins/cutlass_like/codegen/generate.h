@@ -8,6 +8,7 @@
 #include "byoc/plugin.h"
 #include "codegen/options.h"
 #include "patterns/match.h"
+#include "plan/plan.h"
 
 // What the hooks' `self` points to. The plugin lives as long as its host, so all calls of the hook in a build share a
 // budget.
@@ -36,9 +37,6 @@ typedef struct byoc_cutlass_unit_t {
 
 // Chooses how the match's operands are multiplied: words.dot.
 void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
-
-// The model's weights times the factor of their channel or column, for the caller to free; NULL if out of memory.
-float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match);
 
 // Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL if the match
 // has bytes. False if out of memory.

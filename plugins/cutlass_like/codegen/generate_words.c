@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "codegen/generate.h"
+#include "pack/pack_words.h"
 #include "plan/plan_bits.h"
-#include "plan/plan_words.h"
 
 // Up to so many rows a product only waits for its weights: half the bytes take half the time, widened or not.
 enum { MOST_WAITING_ROWS = 8 };

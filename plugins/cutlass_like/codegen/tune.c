@@ -10,6 +10,8 @@
 #endif
 
 #include "codegen/generate.h"
+#include "emit/emit.h"
+#include "pack/pack.h"
 
 enum { CANDIDATES_PER_SOURCE = 4, MAX_TENSORS = 12, MAX_DIMS = 64, PLAN_TEXT = 160, KEY_TEXT = 256 };
 

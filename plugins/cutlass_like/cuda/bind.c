@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/generate.h"
-
 enum { MOST_LAUNCHES = 4, MOST_ARGUMENTS = 24, MOST_CONSTANTS = 4, NUMBER_BYTES = 24, SCRATCH_ALIGNMENT = 256 };
 
 // Where a tensor lies: a BYOC_KERNEL_ARGUMENT_*, its index, and for scratch memory its first byte.

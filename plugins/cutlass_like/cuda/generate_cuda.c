@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/generate.h"
 #include "cuda/bind.h"
 #include "cuda/toolkit.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate.h - the hook of `cutlass -device=cuda`: each function becomes launches of kernels from CUTLASS' templates.
-#ifndef BYOC_CUTLASS_CUDA_GENERATE_H_
-#define BYOC_CUTLASS_CUDA_GENERATE_H_
+// generate_cuda.h - the hook of `cutlass -device=cuda`: each function becomes launches of kernels from CUTLASS'
+// templates.
+#ifndef BYOC_CUTLASS_GENERATE_CUDA_H_
+#define BYOC_CUTLASS_GENERATE_CUDA_H_
 
 #include <stdbool.h>
 
@@ -12,4 +13,4 @@ bool byoc_cutlass_is_cuda(const byoc_host_t *host, const byoc_target_t *target);
 
 int32_t byoc_cutlass_cuda_generate(const byoc_host_t *host, byoc_codegen_t *codegen);
 
-#endif // BYOC_CUTLASS_CUDA_GENERATE_H_
+#endif // BYOC_CUTLASS_GENERATE_CUDA_H_

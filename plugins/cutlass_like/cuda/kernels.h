@@ -4,6 +4,7 @@
 #define BYOC_CUTLASS_CUDA_KERNELS_H_
 
 #include "patterns/match.h"
+#include "problem/text.h"
 
 // What the text of a kernel is made for: shapes are not among it, so that one kernel serves many of them.
 typedef struct byoc_cutlass_kernel_t {

@@ -2,9 +2,6 @@
 // A problem and its plan as C: the constants that a template names, then the template.
 #include "emit/emit.h"
 
-#include "plan/plan_bits.h"
-#include "plan/plan_words.h"
-
 // Adds vectors of f32, and what products of words need of the instruction set.
 static void add_isa_template(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
   switch (isa) {

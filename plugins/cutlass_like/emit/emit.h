@@ -8,7 +8,18 @@
 #ifndef BYOC_CUTLASS_EMIT_H_
 #define BYOC_CUTLASS_EMIT_H_
 
-#include "problem/problem.h"
+#include "plan/plan.h"
+#include "problem/text.h"
+
+// The head of a translation unit: includes, vectors, activations.
+void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa);
+
+// One packed function named `symbol`, with everything that it needs.
+void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
+                       const byoc_cutlass_plan_t *plan, const char *symbol);
+
+// --- Shared by the files of this folder
+// -------------------------------------------------------------------------------
 
 #define BYOC_CUTLASS_TEMPLATES(X)                                                                                      \
   X(prelude)                                                                                                           \
@@ -130,5 +141,11 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
 
 void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                                  const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+void byoc_cutlass_bits_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 #endif // BYOC_CUTLASS_EMIT_H_

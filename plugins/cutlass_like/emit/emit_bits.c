@@ -2,6 +2,7 @@
 // Products by weights of few bits as C.
 #include <stdio.h>
 
+#include "emit/emit.h"
 #include "plan/plan_bits.h"
 
 // A tile of `rows` rows as the function FN(tile_of_<rows>).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions as C.
 #include "emit/emit.h"
-#include "plan/plan.h"
+#include "pack/pack.h"
 
 static void emit_depthwise_blocked(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                                    const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
@@ -80,7 +80,8 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }
 
-// The shape, as every template of convolutions reads it: constants, or what templates/open_images.h finds in a call.
+// The shape, as every template of convolutions reads it: constants, or what templates/conv/open_images.h finds in a
+// call.
 static void emit_shape(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *conv) {
   const bool same_h = conv->open_h && conv->stride_h > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;
   const bool same_w = conv->open_w && conv->stride_w > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct convolutions as C.
 #include "emit/emit.h"
-#include "plan/plan.h"
+#include "pack/pack.h"
 #include "plan/plan_direct.h"
 
 static void emit_tile(byoc_cutlass_text_t *text, const char *name, int64_t lines, int64_t columns, int64_t channels,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products as C.
 #include "emit/emit.h"
-#include "plan/plan.h"
+#include "pack/pack.h"
 
 // A matrix index from the batch index, as a macro: repeated dimensions count once.
 static void emit_matrix_index(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "emit/emit.h"
-#include "plan/plan.h"
 #include "plan/plan_winograd.h"
 
 // The whole tile and those that a block can end with, and the choice among them by `left`, the squares that are left.

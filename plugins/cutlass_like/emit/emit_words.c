@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of words as C.
-#include "plan/plan_words.h"
-
 #include <stdio.h>
 
-// What templates/words_finish.h reads.
+#include "emit/emit.h"
+#include "pack/pack_words.h"
+
+// What templates/words/words_finish.h reads.
 static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   static const char *const dots[] = {"", "DOT_I8X4", "DOT_I16X2", "DOT_BF16X2", "DOT_BF16_WIDE"};
@@ -13,7 +14,8 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define_text(text, names, "DOT", "", dots[words->dot]);
   byoc_cutlass_define(text, names, "UNIT", byoc_cutlass_words_unit(words->dot));
   byoc_cutlass_define(text, names, "BITS", 32 / byoc_cutlass_words_unit(words->dot));
-  byoc_cutlass_define(text, names, "DATA", words->data); // the numbers of templates/words.h are those of byoc/dtype.h
+  byoc_cutlass_define(text, names, "DATA",
+                      words->data); // the numbers of templates/words/words.h are those of byoc/dtype.h
   byoc_cutlass_define(text, names, "RESULT", words->result);
   byoc_cutlass_define_inputs(text, names, inputs);
   const bool is_conv = problem->kind == BYOC_CUTLASS_CONV; // whose sizes are constants: those of one image
@@ -209,7 +211,7 @@ static void emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_gemm);
 }
 
-// What templates/words_entry.h reads to go through the rows or images of a call.
+// What templates/words/words_entry.h reads to go through the rows or images of a call.
 static void emit_slices(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;

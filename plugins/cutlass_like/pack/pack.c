@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in the order in which the templates read them.
+#include "pack/pack.h"
+
 #include <string.h>
 
-#include "plan/plan_direct.h"
-#include "plan/plan_winograd.h"
-#include "plan/plan_words.h"
+#include "pack/pack_words.h"
 
 static int64_t padded_columns(int64_t columns, int64_t panel, int64_t lanes) {
   return columns / panel * panel + byoc_cutlass_panel_width(columns % panel, panel, lanes);

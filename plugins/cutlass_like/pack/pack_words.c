@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights as words, and the tables of what each channel needs.
+#include "pack/pack_words.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "plan/plan_words.h"
 #include "templates/words/words_once.h"
 
 // Words for parameters that exist once: a whole cache line.

@@ -11,7 +11,6 @@
 #include "patterns/match_bits.h"
 #include "patterns/match_gelu.h"
 #include "patterns/match_words.h"
-#include "plan/plan.h"
 
 // The chain as far as it was read.
 typedef struct chain_t {

@@ -75,6 +75,9 @@ bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t
 int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match,
                               const byoc_value_t *value, const byoc_tensor_data_t *data);
 
+// The model's weights times the factor of their channel or column, for the caller to free; NULL if out of memory.
+float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match);
+
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match);
 
 #endif // BYOC_CUTLASS_MATCH_H_

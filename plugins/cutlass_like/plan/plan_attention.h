@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention.h - attention in one pass over keys and values (templates/attention.h).
+// plan_attention.h - attention in one pass over keys and values (templates/matmul/attention.h).
 //
 //   byoc_cutlass_attention_plan(&problem, &plan);
 //   byoc_cutlass_attention_floats(&problem, &plan); // scratch memory of one share
-#ifndef BYOC_CUTLASS_ATTENTION_H_
-#define BYOC_CUTLASS_ATTENTION_H_
+#ifndef BYOC_CUTLASS_PLAN_ATTENTION_H_
+#define BYOC_CUTLASS_PLAN_ATTENTION_H_
 
-#include "problem/problem.h"
+#include "plan/plan.h"
 
 // Fills plan; plan->isa is read.
 void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
@@ -29,4 +29,4 @@ void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const b
 // Floats of one share's workspace.
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-#endif // BYOC_CUTLASS_ATTENTION_H_
+#endif // BYOC_CUTLASS_PLAN_ATTENTION_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bits.h - products by weights of few bits (templates/bits*.h): how they are planned and written.
-#ifndef BYOC_CUTLASS_BITS_H_
-#define BYOC_CUTLASS_BITS_H_
+// plan_bits.h - products by weights of few bits (templates/matmul/bits*.h): how they are planned and written.
+#ifndef BYOC_CUTLASS_PLAN_BITS_H_
+#define BYOC_CUTLASS_PLAN_BITS_H_
 
-#include "emit/emit.h"
+#include "plan/plan.h"
 
 // The columns of a tile of weights, as byoc::PackedMatMul has them.
 enum { BYOC_CUTLASS_BITS_TILE = 64 };
@@ -19,7 +19,4 @@ int32_t byoc_cutlass_bits_vectors(byoc_cutlass_isa_t isa, int64_t rows);
 // Floats of a share's workspace: a group of rows, ready for its tiles.
 int64_t byoc_cutlass_bits_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-void byoc_cutlass_bits_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
-                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-
-#endif // BYOC_CUTLASS_BITS_H_
+#endif // BYOC_CUTLASS_PLAN_BITS_H_

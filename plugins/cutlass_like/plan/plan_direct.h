@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// direct.h - convolutions that read their input where it lies, each value broadcast (templates/direct.h).
+// plan_direct.h - convolutions that read their input where it lies, each value broadcast (templates/conv/direct.h).
 //
 //   byoc_cutlass_direct_plan(&problem, &plan);
 //   byoc_cutlass_direct_t sizes;
 //   byoc_cutlass_direct_sizes(&problem, &plan, &sizes);
-#ifndef BYOC_CUTLASS_DIRECT_H_
-#define BYOC_CUTLASS_DIRECT_H_
+#ifndef BYOC_CUTLASS_PLAN_DIRECT_H_
+#define BYOC_CUTLASS_PLAN_DIRECT_H_
 
-#include "problem/problem.h"
+#include "plan/plan.h"
 
 // Sizes that template, packing and workspace agree on.
 typedef struct byoc_cutlass_direct_t {
@@ -41,9 +41,4 @@ void byoc_cutlass_direct_sizes(const byoc_cutlass_problem_t *problem, const byoc
 // Floats of one share's workspace.
 int64_t byoc_cutlass_direct_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// [groups][panel][tap_blocks][taps_h][taps_w][steps][out of the panel]
-size_t byoc_cutlass_direct_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-void byoc_cutlass_direct_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
-                              const float *weights, float *packed);
-
-#endif // BYOC_CUTLASS_DIRECT_H_
+#endif // BYOC_CUTLASS_PLAN_DIRECT_H_

@@ -83,7 +83,7 @@ static int64_t item_count(const grid_t *grid, int64_t block) {
   return grid->copies * byoc_cutlass_ceil_div(grid->units, block) * grid->panels;
 }
 
-// The part of the work, in thousandths, that the slower one of two threads gets (templates/panel_shares.h).
+// The part of the work, in thousandths, that the slower one of two threads gets (templates/shared/panel_shares.h).
 static int64_t slower_part(const grid_t *grid, int64_t block) {
   const int64_t half = item_count(grid, block) / 2, copy = byoc_cutlass_ceil_div(grid->units, block) * grid->panels;
   const int64_t whole = half % copy / grid->panels * block, left = grid->units - whole;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// winograd.h - 3x3 convolutions of stride 1 by Winograd's minimal filtering (templates/winograd.h).
+// plan_winograd.h - 3x3 convolutions of stride 1 by Winograd's minimal filtering (templates/conv/winograd.h).
 //
 //   if (byoc_cutlass_winograd_choose(&problem, &plan)) ... plan.form is BYOC_CUTLASS_FORM_WINOGRAD ...
-#ifndef BYOC_CUTLASS_WINOGRAD_H_
-#define BYOC_CUTLASS_WINOGRAD_H_
+#ifndef BYOC_CUTLASS_PLAN_WINOGRAD_H_
+#define BYOC_CUTLASS_PLAN_WINOGRAD_H_
 
-#include "problem/problem.h"
+#include "plan/plan.h"
 
 // Sizes that template, packing and workspace agree on.
 typedef struct byoc_cutlass_winograd_t {
@@ -42,9 +42,4 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
 // Floats of one share's workspace.
 int64_t byoc_cutlass_winograd_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// [GROUPS][pass][point][panel of the pass][in][out of the panel], transformed in double precision.
-size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
-                                const float *weights, float *packed);
-
-#endif // BYOC_CUTLASS_WINOGRAD_H_
+#endif // BYOC_CUTLASS_PLAN_WINOGRAD_H_

@@ -19,7 +19,7 @@ enum {
 typedef uint32_t byoc_cutlass_isa_t;
 
 // How operands are multiplied: as f32, or as 32-bit words of several terms. The numbers are those of
-// templates/words.h.
+// templates/words/words.h.
 enum {
   BYOC_CUTLASS_DOT_F32,
   BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, if the instruction set has it

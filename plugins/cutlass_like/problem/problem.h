@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// problem.h - what a generated function computes (problem) and how (plan).
+// problem.h - the problem that a generated function solves.
 //
+//   byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_GEMM, .gemm = {.m = 8, .n = 64, .k = 32}};
 //   byoc_cutlass_plan_t plan;
-//   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan);
-//   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float));
+//   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan); // plan/plan.h
+//   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float)); // pack/pack.h
 //   byoc_cutlass_pack_weights(&problem, &plan, weights, packed);
-//   byoc_cutlass_emit_prelude(&text, plan.isa);
-//   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
+//   byoc_cutlass_emit_prelude(&text, plan.isa); // emit/emit.h
+//   byoc_cutlass_emit(&text, &problem, &plan, "gemm_0");
 //
-// Data are f32, or bytes if a problem says how its words are made (words.h). Nothing here depends on the host or on
-// global state; any thread may call it.
+// Data are f32, or bytes if a problem says how its words are made (plan/plan_words.h). No function of problem, plan,
+// pack and emit depends on the host or on global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
 
@@ -19,7 +20,6 @@
 
 #include "byoc/dtype.h"
 #include "problem/isa.h"
-#include "problem/text.h"
 
 static inline int64_t byoc_cutlass_ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -107,7 +107,7 @@ typedef struct byoc_cutlass_attention_t {
 } byoc_cutlass_attention_t;
 
 // byoc::PackedMatMul: C[rows][columns] = A[rows][depth] * B, whose numbers have `bits` bits and a scale for each
-// `block` of a column. templates/bits.h says how they lie.
+// `block` of a column. templates/matmul/bits.h says how they lie.
 enum { BYOC_CUTLASS_ZEROS_NONE, BYOC_CUTLASS_ZEROS_OF_WORDS, BYOC_CUTLASS_ZEROS_OF_FLOATS };
 typedef struct byoc_cutlass_bits_t {
   int64_t rows, columns, depth;
@@ -157,43 +157,6 @@ typedef struct byoc_cutlass_problem_t {
   byoc_cutlass_words_t words;
 } byoc_cutlass_problem_t;
 
-// Templates.
-enum {
-  BYOC_CUTLASS_FORM_IMPLICIT_GEMM, // conv.h
-  BYOC_CUTLASS_FORM_DEPTHWISE,     // depthwise.h
-  BYOC_CUTLASS_FORM_WEIGHTS,       // gemm_weights.h
-  BYOC_CUTLASS_FORM_GEMM,          // gemm.h
-  BYOC_CUTLASS_FORM_DOT,           // dot.h
-  BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
-  BYOC_CUTLASS_FORM_FEW_ROWS,      // gemm_few_rows.h
-  BYOC_CUTLASS_FORM_DIRECT,        // direct.h
-  BYOC_CUTLASS_FORM_ATTENTION,     // attention.h
-  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
-  BYOC_CUTLASS_FORM_BITS,          // bits.h
-};
-
-// One way to compute a problem.
-typedef struct byoc_cutlass_plan_t {
-  byoc_cutlass_isa_t isa;
-  uint32_t form;        // which template
-  bool transposed;      // implicit_gemm: lanes are channels instead of pixels
-  bool direct;          // the moving operand is read in place instead of being copied to panels
-  int32_t rows;         // of a register tile; direct: pixels of a tile along a row of the output
-  int32_t lines;        // direct: rows of the output in a tile
-  int32_t vectors;      // columns of a register tile, in vectors
-  int32_t block_depth;  // terms summed between two visits of the result; attention: keys
-  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares, or squares
-                        // where sizes are open; direct:
-                        // rows of tiles, or tiles where pixels are counted through
-  int32_t pass_panels;  // winograd: panels of weights multiplied in one pass over the patches
-  int32_t streams;      // few_rows: parts of a panel's depth read side by side
-  int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
-  int32_t slots;        // shares at most
-} byoc_cutlass_plan_t;
-
-// What a share has to do at least to be worth starting, two microseconds of work: multiply-add operations.
-enum { BYOC_CUTLASS_SHARE_MACS = 120000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 300000 };
-
 // The rows that a product is planned for whose number of rows is open.
 enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
 
@@ -228,44 +191,10 @@ bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 // True if a template exists for the layouts of a convolution's tensors.
 bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
 
-// The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
-void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                               bool winograd, byoc_cutlass_plan_t *out_plan);
-
-// Up to `capacity` plans, the default first, without duplicates, most promising first. Returns how many.
-size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                                    bool winograd, byoc_cutlass_plan_t *plans, size_t capacity);
-
 // The rows of a tile, at most `most`, chosen so that the last panel is nearly as full as the others.
 int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
 
 // The same, but a divisor of the total if one is near `most` and not below `least`, so that no lower tile is left over.
 int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most, int32_t least);
-
-// The multiply-adds of a share that is worth starting.
-int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-
-// The largest number of shares that a run is split into; the workspace has room for as many.
-int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-// Threads that are done go on with what is left of the others' shares (templates/item_shares.h).
-bool byoc_cutlass_takes_pieces(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-
-// Bytes of scratch memory that the function needs.
-uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-
-// Floats (or words) of the packed weights; 0 if the model computes the weights.
-size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-
-// Packs weights as the plan's template reads them. `weights` as ONNX stores them: [groups *
-// out][in][kernel_h][kernel_w] or [batch...][k][n] ([n][k] with transpose_b).
-void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
-                               const float *weights, float *packed);
-
-// The head of a translation unit: includes, vectors, activations.
-void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa);
-
-// One packed function named `symbol`, with everything that it needs.
-void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
-                       const byoc_cutlass_plan_t *plan, const char *symbol);
 
 #endif // BYOC_CUTLASS_PROBLEM_H_
