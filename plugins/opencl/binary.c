@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/plugin_string.h"
 #include "driver/driver.h"
-#include "text.h"
 
 enum { TIMEOUT_MS = 10 * 60 * 1000 };
 
@@ -111,7 +111,7 @@ int32_t byoc_opencl_compile(const byoc_opencl_state_t *state, byoc_codegen_t *co
   if (status != BYOC_OK) return status;
   char key[700];
   (void)snprintf(key, sizeof(key), "%s %016llx", architecture,
-                 (unsigned long long)byoc_opencl_hash(source, size_bytes));
+                 (unsigned long long)byoc_plugin_hash(BYOC_PLUGIN_HASH, source, size_bytes));
   const void *cached = NULL;
   if (api->cache_get(codegen, key, &cached, &size) == BYOC_OK) {
     api->log(codegen, "the compiled kernels come from the cache");

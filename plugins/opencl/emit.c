@@ -24,7 +24,7 @@ void byoc_opencl_emit_deinit(byoc_opencl_emit_t *emit) {
 }
 
 void byoc_opencl_kernel_deinit(byoc_opencl_kernel_t *kernel) {
-  byoc_opencl_text_deinit(&kernel->body);
+  byoc_plugin_string_deinit(&kernel->body);
   free(kernel->arguments);
 }
 
@@ -61,7 +61,7 @@ void byoc_opencl_line(byoc_opencl_emit_t *emit, const char *format, ...) {
     return;
   }
   if (line[0] == '}') --emit->depth;
-  byoc_opencl_text_add(&emit->kernel->body, "%*s%s\n", 2 * emit->depth, "", line);
+  byoc_plugin_string_add(&emit->kernel->body, "%*s%s\n", 2 * emit->depth, "", line);
   if (length > 0 && line[length - 1] == '{') ++emit->depth;
 }
 
@@ -280,11 +280,12 @@ static byoc_opencl_name_t compute(byoc_opencl_emit_t *emit, const byoc_value_t *
   const byoc_graph_api_t *graph = emit->graph;
   byoc_node_t *producer = graph->value_producer(value);
   int64_t count = 0;
-  if (producer != NULL && emit->is_inside(emit->self, producer)) {
+  const byoc_opencl_operator_t *op = producer != NULL ? emit->operator_inside(emit->self, producer) : NULL;
+  if (op != NULL) {
     byoc_opencl_source_t source = {graph, producer, emit->sizes};
     uint32_t result = 0;
     while (byoc_opencl_result(&source, result) != value) ++result;
-    return byoc_opencl_operator_of(graph, producer)->point(emit, &source, result, index);
+    return op->point(emit, &source, result, index);
   }
   const float *one = byoc_opencl_size_is(index->shape.count, 1) ? byoc_opencl_floats(graph, value, &count) : NULL;
   if (one != NULL) return byoc_opencl_float(one[0]);

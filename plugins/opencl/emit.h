@@ -9,8 +9,8 @@
 #ifndef BYOC_OPENCL_EMIT_H_
 #define BYOC_OPENCL_EMIT_H_
 
+#include "common/plugin_string.h"
 #include "source.h"
-#include "text.h"
 
 // A variable or literal of OpenCL C.
 typedef struct byoc_opencl_name_t {
@@ -49,7 +49,7 @@ typedef struct byoc_opencl_constants_t {
 
 typedef struct byoc_opencl_kernel_t {
   const char *stem; // "conv"; the number is given when the module is put together
-  byoc_opencl_text_t body;
+  byoc_plugin_string_t body;
   byoc_opencl_argument_t *arguments;
   uint32_t argument_count, argument_capacity;
   byoc_opencl_size_t grid[3]; // work-groups along each axis
@@ -58,15 +58,16 @@ typedef struct byoc_opencl_kernel_t {
 } byoc_opencl_kernel_t;
 
 typedef struct byoc_opencl_element_t byoc_opencl_element_t;
+typedef struct byoc_opencl_operator_t byoc_opencl_operator_t; // operator.h
 
 typedef struct byoc_opencl_emit_t {
   const byoc_graph_api_t *graph;
   byoc_opencl_sizes_t *sizes;
   byoc_opencl_kernel_t *kernel;
   byoc_opencl_constants_t *constants;
-  // Whether the node's results are computed in this kernel, and where a value is if it is not: the value whose memory
-  // it shares.
-  bool (*is_inside)(const void *self, const byoc_node_t *node);
+  // The row of a node whose results this kernel computes; NULL: they come from elsewhere.
+  const byoc_opencl_operator_t *(*operator_inside)(const void *self, const byoc_node_t *node);
+  // Where such a value is: the value whose memory it shares.
   const byoc_value_t *(*stored_as)(const void *self, const byoc_value_t *value);
   const void *self;
   int32_t depth;    // of blocks

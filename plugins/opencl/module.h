@@ -15,7 +15,7 @@ typedef struct byoc_opencl_entry_t {
 } byoc_opencl_entry_t;
 
 typedef struct byoc_opencl_module_t {
-  byoc_opencl_text_t source;
+  byoc_plugin_string_t source;
   byoc_opencl_entry_t *entries;
   uint32_t entry_count, entry_capacity;
 } byoc_opencl_module_t;

@@ -12,7 +12,7 @@ typedef enum byoc_opencl_role_t {
   BYOC_OPENCL_ANCHOR, // has a kernel of its own, which what follows elementwise can join
 } byoc_opencl_role_t;
 
-typedef struct byoc_opencl_operator_t {
+struct byoc_opencl_operator_t {
   const char *name; // of ai.onnx
   byoc_opencl_role_t role;
   // NULL, or why the node is not taken.
@@ -25,7 +25,7 @@ typedef struct byoc_opencl_operator_t {
   // POINT by byoc_opencl_point_formula: OpenCL C, with $0, $1 for the operands' elements and {alpha} for an attribute.
   // A formula of two operands is repeated for more.
   const char *formula;
-} byoc_opencl_operator_t;
+};
 
 // NULL if there is no row.
 const byoc_opencl_operator_t *byoc_opencl_operator_of(const byoc_graph_api_t *graph, const byoc_node_t *node);

@@ -13,7 +13,7 @@
 
 // Kernels for one instruction set, compiled into one shared object. Whatever fails, fails the test.
 typedef struct kernels_t {
-  byoc_cutlass_text_t text; // may be added to before it is compiled
+  byoc_plugin_string_t text; // may be added to before it is compiled
   byoc_cutlass_isa_t isa;
   uint32_t dot; // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
   size_t count;

@@ -57,7 +57,7 @@ static void test_errors(void **state) {
     if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
     kernels_t kernels;
     kernels_begin(&kernels, isa);
-    byoc_cutlass_text_add(&kernels.text, "%s", text);
+    byoc_plugin_string_add(&kernels.text, "%s", text);
     kernels_compile(&kernels, "-O1");
     activation_t const *activations = (activation_t const *)dlsym(kernels.library, "activations");
     assert_non_null(activations);

@@ -108,14 +108,14 @@ static int32_t read_job(const generation_t *generation, job_t *job, const char *
 // The unit that computes the job's problem; it is made if there is none yet. Equal problems give equal texts.
 static int32_t find_unit(generation_t *generation, job_t *job) {
   byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function, .plain = job->plain};
-  byoc_cutlass_text_t text = {0};
+  byoc_plugin_string_t text = {0};
   byoc_cutlass_plan_default(&unit.problem, generation->options.isa, generation->options.max_threads,
                             generation->options.winograd, &unit.plan);
   byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
-  bool ok = byoc_cutlass_text_ok(&text);
+  bool ok = byoc_plugin_string_ok(&text);
   // Two targets of one list may have functions of the same text.
-  if (ok) unit.identity = byoc_cutlass_hash(byoc_cutlass_hash(BYOC_CUTLASS_HASH, generation->target), text.data);
-  byoc_cutlass_text_deinit(&text);
+  if (ok) unit.identity = byoc_plugin_hash(byoc_plugin_hash_string(generation->target), text.data, text.length);
+  byoc_plugin_string_deinit(&text);
   snprintf(unit.symbol, sizeof unit.symbol, "cutlass_kernel_%016llx", (unsigned long long)unit.identity);
   if (!ok) return out_of_memory(generation);
   for (job->unit = 0; job->unit < generation->unit_count; ++job->unit)
@@ -148,7 +148,7 @@ static int32_t read_jobs(generation_t *generation) {
 }
 
 // Each unit is a source of its own, so that the next build, or the next plan of this one, finds it compiled.
-static void write_request(const generation_t *generation, const byoc_cutlass_unit_t *unit, byoc_cutlass_text_t *text,
+static void write_request(const generation_t *generation, const byoc_cutlass_unit_t *unit, byoc_plugin_string_t *text,
                           byoc_cutlass_flags_t *flags, byoc_compile_request_t *out) {
   const byoc_cutlass_options_t *options = &generation->options;
   byoc_cutlass_flags_init(flags, options, unit->problem.words.dot);
@@ -164,7 +164,7 @@ static void write_request(const generation_t *generation, const byoc_cutlass_uni
 
 // Compiles units [first, first + count).
 static int32_t compile_units(generation_t *generation, size_t first, size_t count, byoc_file_content_t *out_files) {
-  byoc_cutlass_text_t texts[UNITS_AT_ONCE] = {0};
+  byoc_plugin_string_t texts[UNITS_AT_ONCE] = {0};
   byoc_cutlass_flags_t flags[UNITS_AT_ONCE];
   byoc_compile_request_t requests[UNITS_AT_ONCE];
   const void *objects[UNITS_AT_ONCE];
@@ -172,13 +172,13 @@ static int32_t compile_units(generation_t *generation, size_t first, size_t coun
   bool ok = true;
   for (size_t i = 0; i < count; ++i) {
     write_request(generation, &generation->units[first + i], &texts[i], &flags[i], &requests[i]);
-    ok = ok && byoc_cutlass_text_ok(&texts[i]);
+    ok = ok && byoc_plugin_string_ok(&texts[i]);
   }
   int32_t status = ok ? generation->host->codegen->compile_all(generation->codegen, requests, (uint32_t)count,
                                                                sizeof requests[0], objects, sizes)
                       : out_of_memory(generation);
   for (size_t i = 0; i < count; ++i) {
-    byoc_cutlass_text_deinit(&texts[i]);
+    byoc_plugin_string_deinit(&texts[i]);
     if (status != BYOC_OK) continue;
     out_files[i] = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1),
                                          .name = generation->units[first + i].symbol,
@@ -216,13 +216,13 @@ static int32_t add_library(generation_t *generation) {
 
 // Hands one unit over as C, for an artifact that is C source.
 static int32_t add_source(generation_t *generation, const byoc_cutlass_unit_t *unit) {
-  byoc_cutlass_text_t text = {0};
+  byoc_plugin_string_t text = {0};
   byoc_cutlass_flags_t flags;
   byoc_compile_request_t request;
   const char *preamble = byoc_cutlass_isa_preamble(generation->options.isa), *symbol = unit->symbol;
-  if (preamble) byoc_cutlass_text_add(&text, "%s", preamble);
+  if (preamble) byoc_plugin_string_add(&text, "%s", preamble);
   write_request(generation, unit, &text, &flags, &request);
-  int32_t status = byoc_cutlass_text_ok(&text) ? BYOC_OK : out_of_memory(generation);
+  int32_t status = byoc_plugin_string_ok(&text) ? BYOC_OK : out_of_memory(generation);
   const byoc_c_source_t source = {.header = BYOC_HEADER(byoc_c_source_t, 1),
                                   .name = unit->symbol,
                                   .source = text.data,
@@ -230,7 +230,7 @@ static int32_t add_source(generation_t *generation, const byoc_cutlass_unit_t *u
                                   .flags = request.flags,
                                   .symbols = {&symbol, 1}};
   if (status == BYOC_OK) status = generation->host->codegen->add_c_source(generation->codegen, &source);
-  byoc_cutlass_text_deinit(&text);
+  byoc_plugin_string_deinit(&text);
   return status;
 }
 

@@ -47,7 +47,7 @@ static void machine_name(char name[64]) {
 static bool cache_key(char key[KEY_TEXT], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
   machine_name(machine);
-  uint64_t compiler = byoc_cutlass_hash(BYOC_CUTLASS_HASH, options->compiler ? options->compiler : "");
+  uint64_t compiler = byoc_plugin_hash_string(options->compiler ? options->compiler : "");
   int length = snprintf(
       key, KEY_TEXT, "plan-4 %s isa=%u O=%d cc=%016llx trials=%d seconds=%d threads=%d winograd=%d problem=%016llx",
       machine, options->isa, options->optimisation, (unsigned long long)compiler, options->tune_trials,
@@ -136,7 +136,7 @@ static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const by
 static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                                const byoc_cutlass_unit_t *unit, const byoc_cutlass_plan_t *plans, size_t count,
                                const void **out_object, uint64_t *out_size) {
-  byoc_cutlass_text_t text = {0};
+  byoc_plugin_string_t text = {0};
   byoc_cutlass_flags_t flags;
   byoc_cutlass_flags_init(&flags, options, unit->problem.words.dot);
   byoc_cutlass_emit_prelude(&text, options->isa);
@@ -151,8 +151,8 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
                                     .preamble = byoc_cutlass_isa_preamble(options->isa),
                                     .compiler = options->compiler,
                                     .flags = {flags.items, flags.count}};
-  bool ok = byoc_cutlass_text_ok(&text) && host->codegen->compile(codegen, &request, out_object, out_size) == BYOC_OK;
-  byoc_cutlass_text_deinit(&text);
+  bool ok = byoc_plugin_string_ok(&text) && host->codegen->compile(codegen, &request, out_object, out_size) == BYOC_OK;
+  byoc_plugin_string_deinit(&text);
   return ok;
 }
 

@@ -99,17 +99,17 @@ static int32_t add_layouts(generation_t *g) {
 
 static int32_t bind(generation_t *g, byoc_function_t *function, const byoc_cutlass_match_t *match) {
   byoc_cutlass_kernel_t kernel;
-  byoc_cutlass_text_t text = {0};
+  byoc_plugin_string_t text = {0};
   int32_t status = get_ready(g);
   if (status == BYOC_OK) byoc_cutlass_cuda_kernel(&match->problem, &kernel, &text);
-  if (status == BYOC_OK && !byoc_cutlass_text_ok(&text)) status = out_of_memory(g);
+  if (status == BYOC_OK && !byoc_plugin_string_ok(&text)) status = out_of_memory(g);
   if (status == BYOC_OK) {
     const char *entry = kernel.entry;
     status = add_module(g, entry, text.data, &entry, 1);
   }
   if (status == BYOC_OK) status = add_layouts(g);
   if (status == BYOC_OK) status = byoc_cutlass_cuda_bind(g->host, g->device, g->codegen, function, match, &kernel);
-  byoc_cutlass_text_deinit(&text);
+  byoc_plugin_string_deinit(&text);
   return status;
 }
 

@@ -3,8 +3,8 @@
 #ifndef BYOC_CUTLASS_CUDA_KERNELS_H_
 #define BYOC_CUTLASS_CUDA_KERNELS_H_
 
+#include "common/plugin_string.h"
 #include "patterns/match.h"
-#include "problem/text.h"
 
 // What the text of a kernel is made for: shapes are not among it, so that one kernel serves many of them.
 typedef struct byoc_cutlass_kernel_t {
@@ -22,7 +22,7 @@ bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out
 
 // The kernel of a problem that is taken, and its text, NUL-terminated.
 void byoc_cutlass_cuda_kernel(const byoc_cutlass_problem_t *problem, byoc_cutlass_kernel_t *out_kernel,
-                              byoc_cutlass_text_t *out_text);
+                              byoc_plugin_string_t *out_text);
 
 // Shared memory and threads of a work-group.
 int32_t byoc_cutlass_cuda_shared_bytes(const byoc_cutlass_kernel_t *kernel);

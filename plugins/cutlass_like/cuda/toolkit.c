@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "problem/text.h"
+#include "common/plugin_string.h"
 
 // ---- finding ----
 
@@ -175,7 +175,7 @@ int32_t byoc_cutlass_toolkit_compile(const byoc_host_t *host, const byoc_device_
   const void *data = NULL;
   uint64_t size = 0;
   snprintf(key, sizeof key, "cuda %s %llu %016llx", architecture, (unsigned long long)toolkit->library_bytes,
-           (unsigned long long)byoc_cutlass_hash(BYOC_CUTLASS_HASH, text));
+           (unsigned long long)byoc_plugin_hash_string(text));
   if (host->codegen->cache_get(codegen, key, &data, &size) == BYOC_OK)
     return read_binary(host, codegen, data, size, out_binary);
   work_t work = {toolkit, architecture, text};

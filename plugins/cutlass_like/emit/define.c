@@ -4,45 +4,45 @@
 
 #include "emit/emit.h"
 
-void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name) {
+void byoc_cutlass_note_name(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name) {
   if (names->count == sizeof names->name / sizeof *names->name)
     text->failed = true;
   else
     names->name[names->count++] = name;
 }
 
-void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value) {
+void byoc_cutlass_define(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value) {
   byoc_cutlass_note_name(text, names, name);
-  byoc_cutlass_text_add(text, "#define %s %lld\n", name, (long long)value);
+  byoc_plugin_string_add(text, "#define %s %lld\n", name, (long long)value);
 }
 
-void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
+void byoc_cutlass_define_text(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name,
                               const char *arguments, const char *value) {
   byoc_cutlass_note_name(text, names, name);
-  byoc_cutlass_text_add(text, "#define %s%s %s\n", name, arguments, value);
+  byoc_plugin_string_add(text, "#define %s%s %s\n", name, arguments, value);
 }
 
-void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names) {
-  for (size_t i = 0; i < names->count; ++i) byoc_cutlass_text_add(text, "#undef %s\n", names->name[i]);
+void byoc_cutlass_undefine_all(byoc_plugin_string_t *text, const byoc_cutlass_names_t *names) {
+  for (size_t i = 0; i < names->count; ++i) byoc_plugin_string_add(text, "#undef %s\n", names->name[i]);
 }
 
-void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value) {
+void byoc_cutlass_add_float(byoc_plugin_string_t *text, float value) {
   if (isnan(value))
-    byoc_cutlass_text_add(text, "__builtin_nanf(\"\")");
+    byoc_plugin_string_add(text, "__builtin_nanf(\"\")");
   else if (isinf(value))
-    byoc_cutlass_text_add(text, "%s__builtin_inff()", value < 0 ? "-" : "");
+    byoc_plugin_string_add(text, "%s__builtin_inff()", value < 0 ? "-" : "");
   else
-    byoc_cutlass_text_add(text, "%af", (double)value);
+    byoc_plugin_string_add(text, "%af", (double)value);
 }
 
-void byoc_cutlass_define_float(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, float value) {
+void byoc_cutlass_define_float(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name, float value) {
   byoc_cutlass_note_name(text, names, name);
-  byoc_cutlass_text_add(text, "#define %s ", name);
+  byoc_plugin_string_add(text, "#define %s ", name);
   byoc_cutlass_add_float(text, value);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
 }
 
-void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_epilogue(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_epilogue_t *epilogue, const char *bias_kind) {
   byoc_cutlass_define_text(text, names, "HAS_BIAS", "", epilogue->has_bias ? bias_kind : "0");
   byoc_cutlass_define(text, names, "HAS_RESIDUAL", epilogue->has_residual);
@@ -51,42 +51,42 @@ void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
       "v_gelu", "v_gelu_tanh", "v_hard_sigmoid", "v_hard_swish", "v_silu"};
   static const uint32_t parameters[BYOC_CUTLASS_ACT_COUNT] = {
       [BYOC_CUTLASS_ACT_LEAKY_RELU] = 1, [BYOC_CUTLASS_ACT_CLIP] = 2, [BYOC_CUTLASS_ACT_HARD_SIGMOID] = 2};
-  byoc_cutlass_text_t value = {0};
-  byoc_cutlass_text_add(&value, "%s(", call[epilogue->activation]);
+  byoc_plugin_string_t value = {0};
+  byoc_plugin_string_add(&value, "%s(", call[epilogue->activation]);
   if (epilogue->alpha != 1.0f) {
-    byoc_cutlass_text_add(&value, "(sum) * ");
+    byoc_plugin_string_add(&value, "(sum) * ");
     byoc_cutlass_add_float(&value, epilogue->alpha);
   } else {
-    byoc_cutlass_text_add(&value, "(sum)");
+    byoc_plugin_string_add(&value, "(sum)");
   }
-  if (epilogue->has_bias) byoc_cutlass_text_add(&value, " + (bias)");
-  byoc_cutlass_text_t residual = {0};
+  if (epilogue->has_bias) byoc_plugin_string_add(&value, " + (bias)");
+  byoc_plugin_string_t residual = {0};
   if (epilogue->has_residual) {
-    byoc_cutlass_text_add(&residual, " + (residual)");
+    byoc_plugin_string_add(&residual, " + (residual)");
     if (epilogue->beta != 1.0f) {
-      byoc_cutlass_text_add(&residual, " * ");
+      byoc_plugin_string_add(&residual, " * ");
       byoc_cutlass_add_float(&residual, epilogue->beta);
     }
-    if (!epilogue->residual_last && residual.data) byoc_cutlass_text_add(&value, "%s", residual.data);
+    if (!epilogue->residual_last && residual.data) byoc_plugin_string_add(&value, "%s", residual.data);
   }
   if (parameters[epilogue->activation] > 0) {
-    byoc_cutlass_text_add(&value, ", ");
+    byoc_plugin_string_add(&value, ", ");
     byoc_cutlass_add_float(&value, epilogue->p0);
   }
   if (parameters[epilogue->activation] > 1) {
-    byoc_cutlass_text_add(&value, ", ");
+    byoc_plugin_string_add(&value, ", ");
     byoc_cutlass_add_float(&value, epilogue->p1);
   }
-  byoc_cutlass_text_add(&value, ")");
+  byoc_plugin_string_add(&value, ")");
   if (epilogue->has_residual && epilogue->residual_last && residual.data)
-    byoc_cutlass_text_add(&value, "%s", residual.data);
+    byoc_plugin_string_add(&value, "%s", residual.data);
   if (value.failed || residual.failed) text->failed = true;
   byoc_cutlass_define_text(text, names, "FINISH", "(sum, bias, residual)", value.data ? value.data : "");
-  byoc_cutlass_text_deinit(&value);
-  byoc_cutlass_text_deinit(&residual);
+  byoc_plugin_string_deinit(&value);
+  byoc_plugin_string_deinit(&residual);
 }
 
-void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_inputs_t *inputs) {
   byoc_cutlass_define(text, names, "INPUT_DATA", inputs->data);
   byoc_cutlass_define(text, names, "INPUT_WEIGHTS", inputs->weights);
@@ -94,7 +94,7 @@ void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
   byoc_cutlass_define(text, names, "INPUT_RESIDUAL", inputs->residual);
 }
 
-void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
   byoc_cutlass_define_inputs(text, names, &problem->inputs);
   byoc_cutlass_define(text, names, "IS_OPEN", byoc_cutlass_is_open(problem));

@@ -3,7 +3,7 @@
 #include "emit/emit.h"
 
 // Adds vectors of f32, and what products of words need of the instruction set.
-static void add_isa_template(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
+static void add_isa_template(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
   switch (isa) {
 #define BYOC_ISA(NAME, id, ...)                                                                                        \
   case BYOC_CUTLASS_ISA_##NAME:                                                                                        \
@@ -13,7 +13,7 @@ static void add_isa_template(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) 
   }
 }
 
-static void add_isa_words(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
+static void add_isa_words(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
   switch (isa) {
 #define BYOC_ISA(NAME, id, ...)                                                                                        \
   case BYOC_CUTLASS_ISA_##NAME:                                                                                        \
@@ -23,28 +23,28 @@ static void add_isa_words(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
   }
 }
 
-void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
+void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
   BYOC_CUTLASS_ADD_TEMPLATE(text, prelude);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   add_isa_template(text, isa);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, vec_math);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, winograd_math);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_once);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   add_isa_words(text, isa);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_lanes);
 }
 
-void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
+void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol) {
   byoc_cutlass_names_t names = {0};
-  byoc_cutlass_text_add(text, "\n// ---- %s ----\n", symbol);
+  byoc_plugin_string_add(text, "\n// ---- %s ----\n", symbol);
   byoc_cutlass_define_text(text, &names, "SYMBOL", "", symbol);
   if (problem->kind == BYOC_CUTLASS_BITS || problem->words.dot != BYOC_CUTLASS_DOT_F32) {
     if (problem->kind == BYOC_CUTLASS_BITS)
@@ -60,7 +60,7 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
     byoc_cutlass_emit_conv(text, &names, problem, plan);
   else
     byoc_cutlass_emit_gemm(text, &names, problem, plan);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, entry);
   byoc_cutlass_undefine_all(text, &names);
 }

@@ -8,14 +8,14 @@
 #ifndef BYOC_CUTLASS_EMIT_H_
 #define BYOC_CUTLASS_EMIT_H_
 
+#include "common/plugin_string.h"
 #include "plan/plan.h"
-#include "problem/text.h"
 
 // The head of a translation unit: includes, vectors, activations.
-void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa);
+void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
 // One packed function named `symbol`, with everything that it needs.
-void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
+void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol);
 
 // --- Shared by the files of this folder
@@ -66,7 +66,7 @@ BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
 #include "byoc/isa.def"
 
 #define BYOC_CUTLASS_ADD_TEMPLATE(text, name)                                                                          \
-  byoc_cutlass_text_add_bytes(text, byoc_embed_cutlass_##name, byoc_embed_cutlass_##name##_size)
+  byoc_plugin_string_add_bytes(text, byoc_embed_cutlass_##name, byoc_embed_cutlass_##name##_size)
 
 // Names defined for one function, undefined after it.
 typedef struct byoc_cutlass_names_t {
@@ -75,20 +75,20 @@ typedef struct byoc_cutlass_names_t {
 } byoc_cutlass_names_t;
 
 // Remembers a name only, for definitions that are written by hand.
-void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name);
-void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value);
+void byoc_cutlass_note_name(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name);
+void byoc_cutlass_define(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value);
 // A float as a literal that reads back as the same bits.
-void byoc_cutlass_define_float(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, float value);
-void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
+void byoc_cutlass_define_float(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name, float value);
+void byoc_cutlass_define_text(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name,
                               const char *arguments, const char *value);
-void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names);
+void byoc_cutlass_undefine_all(byoc_plugin_string_t *text, const byoc_cutlass_names_t *names);
 
 // A float as a C literal that reads back as the same bits; infinities and NaN as the compiler's builtins.
-void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value);
+void byoc_cutlass_add_float(byoc_plugin_string_t *text, float value);
 
 // HAS_BIAS, HAS_RESIDUAL and FINISH(sum, bias, residual): the epilogue as an expression on vectors. `bias_kind`:
 // BIAS_OF_ROW or BIAS_OF_COLUMN.
-void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_epilogue(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_epilogue_t *epilogue, const char *bias_kind);
 
 // The register tiles that a grid of `rows` x `columns` needs (the whole one and those of the remainders), and TILES,
@@ -110,42 +110,42 @@ typedef struct byoc_cutlass_tiling_t {
 } byoc_cutlass_tiling_t;
 
 // One tile as the function FN(name).
-void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const byoc_cutlass_tiling_t *tiling,
+void byoc_cutlass_emit_tile(byoc_plugin_string_t *text, const char *name, const byoc_cutlass_tiling_t *tiling,
                             int64_t rows, int64_t columns);
-void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_tiling_t *tiling);
 
 // The same where the columns are those of a call: TILES picks by row_rest and LEFT, the columns from the tile on.
-void byoc_cutlass_emit_open_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_tiling_t *tiling);
 
 // Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
-void byoc_cutlass_emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                         const byoc_cutlass_tiling_t *tiling);
 
 // The places of the inputs that every template has.
-void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_inputs_t *inputs);
 // Inputs, blocking and shares: what every template reads.
-void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth);
 
-void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_winograd(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_direct(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
-void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_attention(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                  const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-void byoc_cutlass_bits_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_bits_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 #endif // BYOC_CUTLASS_EMIT_H_

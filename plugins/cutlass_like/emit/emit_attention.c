@@ -7,7 +7,7 @@
 #include "plan/plan_attention.h"
 
 // The floats between two batches, heads and rows of an operand; `heads`, `length` and `size` are names of its sizes.
-static void emit_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *const steps[3], bool flat,
+static void emit_steps(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *const steps[3], bool flat,
                        const char *heads, const char *length, const char *size) {
   char batch[96], head[96], row[96];
   snprintf(batch, sizeof(batch), "((int64_t)%s * %s * %s)", heads, length, size);
@@ -19,7 +19,7 @@ static void emit_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
 }
 
 // The floats between two of the mask's batches, heads, rows and keys.
-static void emit_mask_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const bool axes[4]) {
+static void emit_mask_steps(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const bool axes[4]) {
   static const char *const steps[] = {"MASK_BATCH", "MASK_HEAD", "MASK_ROW", "MASK_KEY"};
   static const char *const sizes[] = {"BATCH", "HEADS", "QUERIES", "KEYS"};
   char step[96] = "((int64_t)1)";
@@ -31,7 +31,7 @@ static void emit_mask_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
 }
 
 // Batches, heads and lengths, where they are not those of a call.
-static void emit_sizes(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_attention_t *a) {
+static void emit_sizes(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_attention_t *a) {
   byoc_cutlass_define(text, names, "HEADS", a->heads);
   byoc_cutlass_define(text, names, "KV_HEADS", a->kv_heads);
   byoc_cutlass_define(text, names, "SIZE", a->size);
@@ -51,7 +51,7 @@ static void emit_sizes(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   byoc_cutlass_define(text, names, "PAST", a->past);
 }
 
-void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_attention(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                  const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   static const char *const q[] = {"Q_BATCH", "Q_HEAD", "Q_ROW"}, *const k[] = {"K_BATCH", "K_HEAD", "K_ROW"};
   static const char *const v[] = {"V_BATCH", "V_HEAD", "V_ROW"}, *const y[] = {"Y_BATCH", "Y_HEAD", "Y_ROW"};
@@ -60,12 +60,12 @@ void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t
   byoc_cutlass_attention_sizes(problem, plan, &sizes);
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), panel = plan->vectors * lanes;
   if (a->open)
-    byoc_cutlass_text_add(text,
-                          "\n// Attention of a number of queries and keys that a call decides, %lld heads of %lld\n",
-                          (long long)a->heads, (long long)a->size);
+    byoc_plugin_string_add(text,
+                           "\n// Attention of a number of queries and keys that a call decides, %lld heads of %lld\n",
+                           (long long)a->heads, (long long)a->size);
   else
-    byoc_cutlass_text_add(text, "\n// Attention of %lld queries to %lld keys, %lld heads of %lld\n",
-                          (long long)a->queries, (long long)a->keys, (long long)a->heads, (long long)a->size);
+    byoc_plugin_string_add(text, "\n// Attention of %lld queries to %lld keys, %lld heads of %lld\n",
+                           (long long)a->queries, (long long)a->keys, (long long)a->heads, (long long)a->size);
   byoc_cutlass_emit_common(text, names, problem, plan, plan->block_depth);
   byoc_cutlass_define(text, names, "HAS_BIAS", 1); // the values
   byoc_cutlass_define(text, names, "HAS_RESIDUAL", a->has_mask);

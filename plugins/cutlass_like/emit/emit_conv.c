@@ -3,7 +3,7 @@
 #include "emit/emit.h"
 #include "pack/pack.h"
 
-static void emit_depthwise_blocked(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+static void emit_depthwise_blocked(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                    const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
   byoc_cutlass_define(text, names, "CHANNELS", problem->conv.groups * problem->conv.out);
@@ -13,7 +13,7 @@ static void emit_depthwise_blocked(byoc_cutlass_text_t *text, byoc_cutlass_names
   BYOC_CUTLASS_ADD_TEMPLATE(text, band_shares);
 }
 
-static void emit_depthwise(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+static void emit_depthwise(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   byoc_cutlass_depthwise_t sizes;
@@ -36,7 +36,7 @@ static bool may_skip_taps(const byoc_cutlass_conv_t *conv) {
   return is_padded && conv->kernel_h * conv->kernel_w > 1 && (conv->dilation_h > 1 || conv->dilation_w > 1);
 }
 
-static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+static void emit_implicit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), wide = plan->vectors * lanes, pixels = conv->out_h * conv->out_w;
@@ -82,7 +82,7 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
 
 // The shape, as every template of convolutions reads it: constants, or what templates/conv/open_images.h finds in a
 // call.
-static void emit_shape(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *conv) {
+static void emit_shape(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *conv) {
   const bool same_h = conv->open_h && conv->stride_h > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;
   const bool same_w = conv->open_w && conv->stride_w > 1 && conv->same != BYOC_CUTLASS_SAME_NONE;
   const struct {
@@ -113,9 +113,9 @@ static void emit_shape(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   }
 }
 
-void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  typedef void (*emit_form_t)(byoc_cutlass_text_t *, byoc_cutlass_names_t *, const byoc_cutlass_problem_t *,
+  typedef void (*emit_form_t)(byoc_plugin_string_t *, byoc_cutlass_names_t *, const byoc_cutlass_problem_t *,
                               const byoc_cutlass_plan_t *);
   const byoc_cutlass_conv_t *conv = &problem->conv;
   const char *how = plan->transposed ? "lanes over channels" : "lanes over pixels";
@@ -129,10 +129,11 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     how = "depthwise", emit_form = conv->in_blocked ? emit_depthwise_blocked : emit_depthwise;
   else
     depth = conv->in * conv->kernel_h * conv->kernel_w;
-  byoc_cutlass_text_add(text, "\n// Convolution %lldx%lld of %lldx%lldx%lldx%lld to %lld channels in %lld groups, %s\n",
-                        (long long)conv->kernel_h, (long long)conv->kernel_w, (long long)conv->batch,
-                        (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
-                        (long long)(conv->groups * conv->out), (long long)conv->groups, how);
+  byoc_plugin_string_add(text,
+                         "\n// Convolution %lldx%lld of %lldx%lldx%lldx%lld to %lld channels in %lld groups, %s\n",
+                         (long long)conv->kernel_h, (long long)conv->kernel_w, (long long)conv->batch,
+                         (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
+                         (long long)(conv->groups * conv->out), (long long)conv->groups, how);
   byoc_cutlass_emit_common(text, names, problem, plan, depth);
   BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   emit_shape(text, names, conv);

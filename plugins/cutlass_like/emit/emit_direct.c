@@ -4,11 +4,11 @@
 #include "pack/pack.h"
 #include "plan/plan_direct.h"
 
-static void emit_tile(byoc_cutlass_text_t *text, const char *name, int64_t lines, int64_t columns, int64_t channels,
+static void emit_tile(byoc_plugin_string_t *text, const char *name, int64_t lines, int64_t columns, int64_t channels,
                       int64_t lanes) {
   int64_t vectors = byoc_cutlass_ceil_div(channels, lanes);
   byoc_cutlass_names_t names = {0};
-  byoc_cutlass_text_add(text, "\n#define TILE_NAME FN(%s)\n", name);
+  byoc_plugin_string_add(text, "\n#define TILE_NAME FN(%s)\n", name);
   byoc_cutlass_note_name(text, &names, "TILE_NAME");
   byoc_cutlass_define(text, &names, "TILE_H", lines);
   byoc_cutlass_define(text, &names, "TILE_W", columns);
@@ -19,7 +19,7 @@ static void emit_tile(byoc_cutlass_text_t *text, const char *name, int64_t lines
 }
 
 // The whole tile and those of the remainders, and TILES, which picks among them by rest and panel_rest.
-static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const byoc_cutlass_direct_t *sizes) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), panel_rest = conv->out % sizes->panel;
@@ -35,16 +35,16 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   if (panel_rest && rest) emit_tile(text, "tile_corner", lines, columns, panel_rest, lanes);
   const char *whole = rest ? "(rest ? FN(tile_rest) : FN(tile))" : "FN(tile)";
   const char *last = rest ? "(rest ? FN(tile_corner) : FN(tile_last_panel))" : "FN(tile_last_panel)";
-  byoc_cutlass_text_add(text, "\n#define TILES(...) ((void)rest, (void)panel_rest, ");
+  byoc_plugin_string_add(text, "\n#define TILES(...) ((void)rest, (void)panel_rest, ");
   byoc_cutlass_note_name(text, names, "TILES");
   if (panel_rest && panels)
-    byoc_cutlass_text_add(text, "panel_rest ? %s : %s", last, whole);
+    byoc_plugin_string_add(text, "panel_rest ? %s : %s", last, whole);
   else
-    byoc_cutlass_text_add(text, "%s", panels ? whole : last);
-  byoc_cutlass_text_add(text, ")(__VA_ARGS__)\n");
+    byoc_plugin_string_add(text, "%s", panels ? whole : last);
+  byoc_plugin_string_add(text, ")(__VA_ARGS__)\n");
 }
 
-void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_direct(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   byoc_cutlass_direct_t d;
@@ -83,7 +83,7 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
                       d.in_lanes > 1 && d.out_lanes > 1 && d.tap_blocks * d.taps_h * d.taps_w >= lines);
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_COLUMN");
   emit_tiles(text, names, problem, plan, &d);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, direct);
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }

@@ -4,32 +4,32 @@
 #include "pack/pack.h"
 
 // A matrix index from the batch index, as a macro: repeated dimensions count once.
-static void emit_matrix_index(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
+static void emit_matrix_index(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name,
                               const byoc_cutlass_gemm_t *gemm, const bool *repeat) {
-  byoc_cutlass_text_t value = {0};
+  byoc_plugin_string_t value = {0};
   int64_t inner = 1, stride = 1;
-  byoc_cutlass_text_add(&value, "(0");
+  byoc_plugin_string_add(&value, "(0");
   for (uint32_t i = gemm->batch_rank; i-- > 0;) {
     if (!repeat[i] && gemm->batch[i] > 1) {
-      byoc_cutlass_text_add(&value, " + (batch) / %lld %% %lld * %lld", (long long)inner, (long long)gemm->batch[i],
-                            (long long)stride);
+      byoc_plugin_string_add(&value, " + (batch) / %lld %% %lld * %lld", (long long)inner, (long long)gemm->batch[i],
+                             (long long)stride);
       stride *= gemm->batch[i];
     }
     inner *= gemm->batch[i];
   }
-  byoc_cutlass_text_add(&value, ")");
+  byoc_plugin_string_add(&value, ")");
   if (value.failed) text->failed = true;
   byoc_cutlass_define_text(text, names, name, "(batch)", value.data ? value.data : "");
-  byoc_cutlass_text_deinit(&value);
+  byoc_plugin_string_deinit(&value);
 }
 
-void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
-  byoc_cutlass_text_add(text, "\n// Matrix product %lldx%lldx%lld, %lld of them, %s\n", (long long)gemm->m,
-                        (long long)gemm->n, (long long)gemm->k, (long long)byoc_cutlass_batch(gemm),
-                        gemm->constant_b ? "constant B" : "computed B");
+  byoc_plugin_string_add(text, "\n// Matrix product %lldx%lldx%lld, %lld of them, %s\n", (long long)gemm->m,
+                         (long long)gemm->n, (long long)gemm->k, (long long)byoc_cutlass_batch(gemm),
+                         gemm->constant_b ? "constant B" : "computed B");
   byoc_cutlass_emit_common(text, names, problem, plan, gemm->k);
   BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_COLUMN");

@@ -4,11 +4,11 @@
 
 #include "emit/emit.h"
 
-void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const byoc_cutlass_tiling_t *t, int64_t rows,
+void byoc_cutlass_emit_tile(byoc_plugin_string_t *text, const char *name, const byoc_cutlass_tiling_t *t, int64_t rows,
                             int64_t columns) {
   int64_t vectors = (columns + t->lanes - 1) / t->lanes, lanes = columns - (vectors - 1) * t->lanes;
   byoc_cutlass_names_t names = {0};
-  byoc_cutlass_text_add(text, "\n#define TILE_NAME FN(%s)\n", name);
+  byoc_plugin_string_add(text, "\n#define TILE_NAME FN(%s)\n", name);
   byoc_cutlass_note_name(text, &names, "TILE_NAME");
   byoc_cutlass_define(text, &names, "TILE_ROWS", rows);
   byoc_cutlass_define(text, &names, "TILE_VECTORS", vectors);
@@ -36,7 +36,7 @@ void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const b
   byoc_cutlass_undefine_all(text, &names);
 }
 
-void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_tiling_t *t) {
+void byoc_cutlass_emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_tiling_t *t) {
   int64_t wide = (int64_t)t->vectors * t->lanes, row_rest = t->rows % t->tile_rows, column_rest = t->columns % wide;
   bool whole_rows = t->rows >= t->tile_rows, whole_columns = t->columns >= wide;
   byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
@@ -44,87 +44,87 @@ void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *na
   if (row_rest && whole_columns) byoc_cutlass_emit_tile(text, "tile_last_rows", t, row_rest, wide);
   if (whole_rows && column_rest) byoc_cutlass_emit_tile(text, "tile_last_columns", t, t->tile_rows, column_rest);
   if (row_rest && column_rest) byoc_cutlass_emit_tile(text, "tile_corner", t, row_rest, column_rest);
-  byoc_cutlass_text_t pick = {0};
+  byoc_plugin_string_t pick = {0};
   const char *row_one = row_rest && whole_rows ? "row_rest ? " : "",
              *column_one = column_rest && whole_columns ? "column_rest ? " : "";
-  byoc_cutlass_text_add(&pick, "((void)row_rest, (void)column_rest, (");
+  byoc_plugin_string_add(&pick, "((void)row_rest, (void)column_rest, (");
   // Spelt out as nested conditions over the tiles that exist.
   const char *corner = "FN(tile_corner)", *last_rows = "FN(tile_last_rows)", *last_columns = "FN(tile_last_columns)",
              *whole = "FN(tile)";
   if (row_rest) {
-    byoc_cutlass_text_add(&pick, "%s(", row_one);
-    if (column_rest) byoc_cutlass_text_add(&pick, "%s%s", column_one, corner);
-    if (column_rest && whole_columns) byoc_cutlass_text_add(&pick, " : ");
-    if (whole_columns) byoc_cutlass_text_add(&pick, "%s", last_rows);
-    byoc_cutlass_text_add(&pick, ")");
-    if (whole_rows) byoc_cutlass_text_add(&pick, " : ");
+    byoc_plugin_string_add(&pick, "%s(", row_one);
+    if (column_rest) byoc_plugin_string_add(&pick, "%s%s", column_one, corner);
+    if (column_rest && whole_columns) byoc_plugin_string_add(&pick, " : ");
+    if (whole_columns) byoc_plugin_string_add(&pick, "%s", last_rows);
+    byoc_plugin_string_add(&pick, ")");
+    if (whole_rows) byoc_plugin_string_add(&pick, " : ");
   }
   if (whole_rows) {
-    byoc_cutlass_text_add(&pick, "(");
-    if (column_rest) byoc_cutlass_text_add(&pick, "%s%s", column_one, last_columns);
-    if (column_rest && whole_columns) byoc_cutlass_text_add(&pick, " : ");
-    if (whole_columns) byoc_cutlass_text_add(&pick, "%s", whole);
-    byoc_cutlass_text_add(&pick, ")");
+    byoc_plugin_string_add(&pick, "(");
+    if (column_rest) byoc_plugin_string_add(&pick, "%s%s", column_one, last_columns);
+    if (column_rest && whole_columns) byoc_plugin_string_add(&pick, " : ");
+    if (whole_columns) byoc_plugin_string_add(&pick, "%s", whole);
+    byoc_plugin_string_add(&pick, ")");
   }
-  byoc_cutlass_text_add(&pick, ")(__VA_ARGS__))");
+  byoc_plugin_string_add(&pick, ")(__VA_ARGS__))");
   if (pick.failed) text->failed = true;
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(...)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }
 
 // One height: the whole tile, and one for each count of vectors that the grid can end with.
-static void emit_open_row(byoc_cutlass_text_t *text, byoc_cutlass_text_t *pick, const byoc_cutlass_tiling_t *t,
+static void emit_open_row(byoc_plugin_string_t *text, byoc_plugin_string_t *pick, const byoc_cutlass_tiling_t *t,
                           int64_t rows) {
   char name[40];
   snprintf(name, sizeof name, "tile_of_%lld", (long long)rows);
   byoc_cutlass_emit_tile(text, name, t, rows, (int64_t)t->vectors * t->lanes);
-  byoc_cutlass_text_add(pick, "(LEFT >= %d ? FN(%s)", t->vectors * t->lanes, name);
+  byoc_plugin_string_add(pick, "(LEFT >= %d ? FN(%s)", t->vectors * t->lanes, name);
   for (int32_t vectors = t->vectors; vectors >= 1; --vectors) {
     snprintf(name, sizeof name, "tile_of_%lld_last_%d", (long long)rows, vectors);
     // One column less than the vectors have: the call says how many there are in the last one.
     byoc_cutlass_emit_tile(text, name, t, rows, (int64_t)vectors * t->lanes - 1);
     if (vectors > 1)
-      byoc_cutlass_text_add(pick, " : LEFT > %d ? FN(%s)", (vectors - 1) * t->lanes, name);
+      byoc_plugin_string_add(pick, " : LEFT > %d ? FN(%s)", (vectors - 1) * t->lanes, name);
     else
-      byoc_cutlass_text_add(pick, " : FN(%s))", name);
+      byoc_plugin_string_add(pick, " : FN(%s))", name);
   }
 }
 
-void byoc_cutlass_emit_open_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_tiling_t *t) {
   const int64_t row_rest = t->rows % t->tile_rows;
-  byoc_cutlass_text_t pick = {0};
+  byoc_plugin_string_t pick = {0};
   byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
-  byoc_cutlass_text_add(&pick, "((void)row_rest, (void)column_rest, ");
-  if (row_rest && t->rows > row_rest) byoc_cutlass_text_add(&pick, "row_rest ? ");
+  byoc_plugin_string_add(&pick, "((void)row_rest, (void)column_rest, ");
+  if (row_rest && t->rows > row_rest) byoc_plugin_string_add(&pick, "row_rest ? ");
   if (row_rest) emit_open_row(text, &pick, t, row_rest);
-  if (row_rest && t->rows > row_rest) byoc_cutlass_text_add(&pick, " : ");
+  if (row_rest && t->rows > row_rest) byoc_plugin_string_add(&pick, " : ");
   if (t->rows > row_rest) emit_open_row(text, &pick, t, t->tile_rows);
-  byoc_cutlass_text_add(&pick, ")(__VA_ARGS__)");
+  byoc_plugin_string_add(&pick, ")(__VA_ARGS__)");
   if (pick.failed) text->failed = true;
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(...)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }
 
-void byoc_cutlass_emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                         const byoc_cutlass_tiling_t *t) {
   const int64_t wide = (int64_t)t->vectors * t->lanes, column_rest = t->columns % wide;
-  byoc_cutlass_text_t pick = {0};
+  byoc_plugin_string_t pick = {0};
   byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
-  byoc_cutlass_text_add(&pick, "switch ((height) * 2 + (rest)) {");
+  byoc_plugin_string_add(&pick, "switch ((height) * 2 + (rest)) {");
   for (int32_t height = 1; height <= t->tile_rows; ++height)
     for (int rest = 0; rest < 2; ++rest) {
       char name[40];
       if (rest ? column_rest == 0 : t->columns < wide) continue;
       snprintf(name, sizeof name, "tile_of_%d%s", height, rest ? "_last_columns" : "");
       byoc_cutlass_emit_tile(text, name, t, height, rest ? column_rest : wide);
-      byoc_cutlass_text_add(&pick, " case %d: FN(%s)(__VA_ARGS__); break;", height * 2 + rest, name);
+      byoc_plugin_string_add(&pick, " case %d: FN(%s)(__VA_ARGS__); break;", height * 2 + rest, name);
     }
-  byoc_cutlass_text_add(&pick, " }");
+  byoc_plugin_string_add(&pick, " }");
   if (pick.failed) text->failed = true;
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }

@@ -6,7 +6,7 @@
 #include "plan/plan_winograd.h"
 
 // The whole tile and those that a block can end with, and the choice among them by `left`, the squares that are left.
-static void emit_rests(byoc_cutlass_text_t *text, byoc_cutlass_text_t *pick, const byoc_cutlass_tiling_t *tiling,
+static void emit_rests(byoc_plugin_string_t *text, byoc_plugin_string_t *pick, const byoc_cutlass_tiling_t *tiling,
                        const byoc_cutlass_winograd_t *sizes) {
   int32_t rows = tiling->tile_rows;
   int64_t rest = sizes->squares % rows, last_rest = sizes->last_squares % rows;
@@ -14,33 +14,33 @@ static void emit_rests(byoc_cutlass_text_t *text, byoc_cutlass_text_t *pick, con
   if (rest) byoc_cutlass_emit_tile(text, "tile_rest", tiling, rest, sizes->panel);
   if (last_rest && last_rest != rest) byoc_cutlass_emit_tile(text, "tile_last_rest", tiling, last_rest, sizes->panel);
   if (sizes->squares >= rows && (rest || last_rest))
-    byoc_cutlass_text_add(pick, "(left) >= %d ? FN(tile) : ", rows);
+    byoc_plugin_string_add(pick, "(left) >= %d ? FN(tile) : ", rows);
   else if (sizes->squares >= rows)
-    byoc_cutlass_text_add(pick, "FN(tile)");
+    byoc_plugin_string_add(pick, "FN(tile)");
   if (last_rest && last_rest != rest && rest)
-    byoc_cutlass_text_add(pick, "(left) == %lld ? FN(tile_last_rest) : ", (long long)last_rest);
+    byoc_plugin_string_add(pick, "(left) == %lld ? FN(tile_last_rest) : ", (long long)last_rest);
   if (rest)
-    byoc_cutlass_text_add(pick, "FN(tile_rest)");
+    byoc_plugin_string_add(pick, "FN(tile_rest)");
   else if (last_rest)
-    byoc_cutlass_text_add(pick, "FN(tile_last_rest)");
+    byoc_plugin_string_add(pick, "FN(tile_last_rest)");
 }
 
 // The same where a block can have any number of squares: a tile of each height.
-static void emit_heights(byoc_cutlass_text_t *text, byoc_cutlass_text_t *pick, const byoc_cutlass_tiling_t *tiling,
+static void emit_heights(byoc_plugin_string_t *text, byoc_plugin_string_t *pick, const byoc_cutlass_tiling_t *tiling,
                          const byoc_cutlass_winograd_t *sizes) {
   for (int32_t rows = tiling->tile_rows; rows >= 1; --rows) {
     char name[24];
     snprintf(name, sizeof name, "tile_of_%d", rows);
     byoc_cutlass_emit_tile(text, name, tiling, rows, sizes->panel);
     if (rows > 1)
-      byoc_cutlass_text_add(pick, "(left) == %d ? FN(%s) : ", rows, name);
+      byoc_plugin_string_add(pick, "(left) == %d ? FN(%s) : ", rows, name);
     else
-      byoc_cutlass_text_add(pick, "FN(%s)", name);
+      byoc_plugin_string_add(pick, "FN(%s)", name);
   }
 }
 
 // TILES(left): the register tile for so many squares.
-static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_winograd_t *sizes, const byoc_cutlass_plan_t *plan) {
   int64_t tiles = byoc_cutlass_ceil_div(sizes->squares, plan->rows); // that share the reading of the next weights
   if (byoc_cutlass_open_sizes(problem)) tiles = 1;
@@ -56,8 +56,8 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
                                   .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
   byoc_cutlass_names_t own = {0};
   byoc_cutlass_epilogue_t none = {.alpha = 1.0f};
-  byoc_cutlass_text_t pick = {0};
-  byoc_cutlass_text_add(&pick, "(");
+  byoc_plugin_string_t pick = {0};
+  byoc_plugin_string_add(&pick, "(");
   // The epilogue comes after the transform back.
   byoc_cutlass_define(text, &own, "B_PADDED", 1);
   byoc_cutlass_emit_epilogue(text, &own, &none, "0");
@@ -65,15 +65,15 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
     emit_heights(text, &pick, &tiling, sizes);
   else
     emit_rests(text, &pick, &tiling, sizes);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_undefine_all(text, &own);
-  byoc_cutlass_text_add(&pick, ")");
+  byoc_plugin_string_add(&pick, ")");
   if (pick.failed) text->failed = true;
   byoc_cutlass_define_text(text, names, "TILES", "(left)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }
 
-void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_emit_winograd(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   byoc_cutlass_winograd_t sizes;
   byoc_cutlass_winograd_sizes(problem, plan, &sizes);

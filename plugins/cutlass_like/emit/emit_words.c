@@ -6,7 +6,7 @@
 #include "pack/pack_words.h"
 
 // What templates/words/words_finish.h reads.
-static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   static const char *const dots[] = {"", "DOT_I8X4", "DOT_I16X2", "DOT_BF16X2", "DOT_BF16_WIDE"};
   const byoc_cutlass_words_t *words = &problem->words;
@@ -47,10 +47,10 @@ typedef struct tiles_t {
   const char *row_test, *column_test;
 } tiles_t;
 
-static void emit_tile(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem, const char *name, int64_t rows,
+static void emit_tile(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem, const char *name, int64_t rows,
                       int64_t vectors, int64_t lanes) {
   byoc_cutlass_names_t names = {0};
-  byoc_cutlass_text_add(text, "\n#define TILE_NAME FN(%s)\n", name);
+  byoc_plugin_string_add(text, "\n#define TILE_NAME FN(%s)\n", name);
   byoc_cutlass_note_name(text, &names, "TILE_NAME");
   byoc_cutlass_define(text, &names, "TILE_ROWS", rows);
   byoc_cutlass_define(text, &names, "TILE_VECTORS", vectors);
@@ -62,7 +62,7 @@ static void emit_tile(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *p
   byoc_cutlass_undefine_all(text, &names);
 }
 
-static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                        const tiles_t *t) {
   static const char *const kinds[] = {"tile", "tile_last_columns", "tile_last_rows", "tile_corner"};
   bool other_rows = t->row_rest != t->rows, other_columns = t->column_rest != t->vectors || t->last_lanes != t->lanes;
@@ -71,38 +71,38 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
     emit_tile(text, problem, kinds[i], i & 2 ? t->row_rest : t->rows, i & 1 ? t->column_rest : t->vectors,
               i & 1 ? t->last_lanes : t->lanes);
   }
-  byoc_cutlass_text_t pick = {0};
-  byoc_cutlass_text_add(&pick, "((void)%s, (void)%s, (", t->row_test, t->column_test);
+  byoc_plugin_string_t pick = {0};
+  byoc_plugin_string_add(&pick, "((void)%s, (void)%s, (", t->row_test, t->column_test);
   if (other_rows) {
-    byoc_cutlass_text_add(&pick, "%s ? ", t->row_test);
-    if (other_columns) byoc_cutlass_text_add(&pick, "(%s ? FN(tile_corner) : FN(tile_last_rows)) : ", t->column_test);
-    if (!other_columns) byoc_cutlass_text_add(&pick, "FN(tile_last_rows) : ");
+    byoc_plugin_string_add(&pick, "%s ? ", t->row_test);
+    if (other_columns) byoc_plugin_string_add(&pick, "(%s ? FN(tile_corner) : FN(tile_last_rows)) : ", t->column_test);
+    if (!other_columns) byoc_plugin_string_add(&pick, "FN(tile_last_rows) : ");
   }
-  if (other_columns) byoc_cutlass_text_add(&pick, "%s ? FN(tile_last_columns) : ", t->column_test);
-  byoc_cutlass_text_add(&pick, "FN(tile))(__VA_ARGS__))");
+  if (other_columns) byoc_plugin_string_add(&pick, "%s ? FN(tile_last_columns) : ", t->column_test);
+  byoc_plugin_string_add(&pick, "FN(tile))(__VA_ARGS__))");
   if (pick.failed) text->failed = true;
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(...)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }
 
 // A tile of every height, and TILES, which picks by the height and column_rest.
-static void emit_tiles_of_heights(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+static void emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_problem_t *problem, const tiles_t *t) {
-  byoc_cutlass_text_t pick = {0};
-  byoc_cutlass_text_add(&pick, "switch ((height) * 2 + (rest)) {");
+  byoc_plugin_string_t pick = {0};
+  byoc_plugin_string_add(&pick, "switch ((height) * 2 + (rest)) {");
   for (int64_t height = 1; height <= t->rows; ++height)
     for (int rest = 0; rest < 2; ++rest) {
       char name[40];
       snprintf(name, sizeof name, "tile_of_%lld%s", (long long)height, rest ? "_last_columns" : "");
       emit_tile(text, problem, name, height, rest ? t->column_rest : t->vectors, rest ? t->last_lanes : t->lanes);
-      byoc_cutlass_text_add(&pick, " case %lld: FN(%s)(__VA_ARGS__); break;", (long long)(height * 2 + rest), name);
+      byoc_plugin_string_add(&pick, " case %lld: FN(%s)(__VA_ARGS__); break;", (long long)(height * 2 + rest), name);
     }
-  byoc_cutlass_text_add(&pick, " }");
+  byoc_plugin_string_add(&pick, " }");
   if (pick.failed) text->failed = true;
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
-  byoc_cutlass_text_deinit(&pick);
+  byoc_plugin_string_deinit(&pick);
 }
 
 // Panels of `panel` out of `total`: how large the last one is.
@@ -111,9 +111,9 @@ static int64_t rest_of(int64_t total, int64_t panel) {
 }
 
 // TAPS: the distance of each kernel tap's first word; PHASES: the planes in which they lie.
-static void emit_taps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *c,
+static void emit_taps(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *c,
                       const byoc_cutlass_spread_t *spread) {
-  byoc_cutlass_text_t taps = {0}, phases = {0};
+  byoc_plugin_string_t taps = {0}, phases = {0};
   for (int64_t y = 0; y < c->kernel_h; ++y)
     for (int64_t x = 0; x < c->kernel_w; ++x) {
       int64_t in_y = y * c->dilation_h, in_x = x * c->dilation_w, phase = 0;
@@ -123,21 +123,21 @@ static void emit_taps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
             phase += byoc_cutlass_words_phase_used(i, c->kernel_h, c->stride_h, c->dilation_h) &&
                      byoc_cutlass_words_phase_used(j, c->kernel_w, c->stride_w, c->dilation_w);
       int64_t at = (phase * spread->tall + in_y / c->stride_h) * spread->wide + in_x / c->stride_w;
-      byoc_cutlass_text_add(&taps, "%lld, ", (long long)at);
+      byoc_plugin_string_add(&taps, "%lld, ", (long long)at);
     }
   for (int64_t i = 0; i < c->stride_h; ++i)
     for (int64_t j = 0; j < c->stride_w; ++j)
       if (byoc_cutlass_words_phase_used(i, c->kernel_h, c->stride_h, c->dilation_h) &&
           byoc_cutlass_words_phase_used(j, c->kernel_w, c->stride_w, c->dilation_w))
-        byoc_cutlass_text_add(&phases, "{%lld, %lld}, ", (long long)i, (long long)j);
+        byoc_plugin_string_add(&phases, "{%lld, %lld}, ", (long long)i, (long long)j);
   if (taps.failed || phases.failed) text->failed = true;
   byoc_cutlass_define_text(text, names, "TAPS", "", taps.data ? taps.data : "");
   byoc_cutlass_define_text(text, names, "PHASES", "", phases.data ? phases.data : "");
-  byoc_cutlass_text_deinit(&taps);
-  byoc_cutlass_text_deinit(&phases);
+  byoc_plugin_string_deinit(&taps);
+  byoc_plugin_string_deinit(&phases);
 }
 
-static void emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                       const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
@@ -182,7 +182,7 @@ static void emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_conv);
 }
 
-static void emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                       const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
@@ -212,7 +212,7 @@ static void emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, co
 }
 
 // What templates/words/words_entry.h reads to go through the rows or images of a call.
-static void emit_slices(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
@@ -225,7 +225,7 @@ static void emit_slices(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS_OF_WORDS);
 }
 
-void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   emit_common(text, names, problem, plan);
   if (problem->kind == BYOC_CUTLASS_CONV)
@@ -235,6 +235,6 @@ void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *na
   if (byoc_cutlass_is_open(problem)) emit_slices(text, names, problem, plan);
   byoc_cutlass_define(text, names, "SLOT_FLOATS", 0); // shares have no memory of their own
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
-  byoc_cutlass_text_add(text, "\n");
+  byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_entry);
 }

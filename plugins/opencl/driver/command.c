@@ -95,7 +95,7 @@ int32_t byoc_opencl_copy(byoc_device_t *device, byoc_device_queue_t *queue, cons
                          const byoc_device_bytes_t *destination, uint64_t size_bytes,
                          const byoc_device_order_t *order) {
   if (source->buffer == NULL && destination->buffer == NULL)
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "neither side of a copy is on the device");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "neither side of a copy is on the device");
   if (size_bytes == 0) return byoc_opencl_barrier(device, queue, order); // OpenCL 1.2 refuses empty copies
   command_t command;
   int32_t status = begin(device, queue, order, &command);
@@ -145,7 +145,7 @@ static int32_t set_argument(byoc_device_t *device, cl_kernel kernel, cl_uint ind
 static int32_t set_arguments(byoc_device_t *device, const byoc_device_launch_t *launch) {
   const byoc_device_entry_t *entry = launch->entry;
   if (launch->argument_count != entry->argument_count) {
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s takes %u arguments, and %u are given",
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s takes %u arguments, and %u are given",
                             entry->name, entry->argument_count, launch->argument_count);
   }
   for (uint32_t i = 0; i < launch->argument_count; ++i) {

@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "byoc/device.h"
+#include "common/archive.h"
 
 #define BYOC_OPENCL_FORMAT_BINARY "opencl-binary"
 #define BYOC_OPENCL_FORMAT_SOURCE "opencl-c"
@@ -87,9 +88,7 @@ struct byoc_device_module_t {
   byoc_device_entry_t *entries;
 };
 
-// error.c: reports a sentence to the runtime, and returns `status`.
-int32_t byoc_opencl_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+// error.c: reports "out of memory".
 int32_t byoc_opencl_out_of_memory(const byoc_device_t *device);
 // BYOC_OK for CL_SUCCESS. Otherwise reports "OpenCL cannot <what>: CL_<NAME>" and returns the status that fits.
 int32_t byoc_opencl_check_code(const byoc_runtime_t *runtime, cl_int code, const char *what);

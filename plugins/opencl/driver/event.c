@@ -87,7 +87,7 @@ int32_t byoc_opencl_event_wait(byoc_device_t *device, byoc_device_event_t *event
 static int32_t read_times(const byoc_device_t *device, cl_event command, uint64_t *out_begin_ns, uint64_t *out_end_ns) {
   cl_ulong begin = 0, end = 0;
   if (command == NULL || byoc_opencl_execution_status(device, command) > CL_COMPLETE) {
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                             "the times of a command are known only when it has ended");
   }
   cl_int code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL);
@@ -103,7 +103,7 @@ int32_t byoc_opencl_event_times(byoc_device_t *device, byoc_device_event_t *even
                                 uint64_t *out_end_ns) {
   *out_begin_ns = *out_end_ns = 0;
   if (!device->has_times) {
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED,
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED,
                             "the device was opened without BYOC_DEVICE_TIMES and takes no times");
   }
   cl_event command = byoc_opencl_event_get(device, event);

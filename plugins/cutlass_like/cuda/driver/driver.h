@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "byoc/device.h"
+#include "common/archive.h"
 #include "cuda_api.h"
 
 #define BYOC_CUDA_FORMAT_CUBIN "cubin"
@@ -71,9 +72,7 @@ struct byoc_device_module_t {
   byoc_device_entry_t *entries;
 };
 
-// error.c: reports a sentence to the runtime, and returns `status`.
-int32_t byoc_cuda_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+// error.c: reports "out of memory".
 int32_t byoc_cuda_out_of_memory(const byoc_device_t *device);
 // BYOC_OK for CUDA_SUCCESS. Otherwise reports "CUDA cannot <what>: CUDA_ERROR_<NAME> (<text>)".
 int32_t byoc_cuda_check(const byoc_device_t *device, CUresult code, const char *what);

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/archive.h"
 #include "engine/library/bundle.h"
 #include "engine/library/openmp.h"
 #include "engine/library/out_of_memory.h"
@@ -18,25 +19,17 @@ static pthread_mutex_t library_mutex = PTHREAD_MUTEX_INITIALIZER;
 static byoc_dnnl_api_t library_api;
 static int library_ready;
 
-// ISO C has no conversion from an object pointer to a function pointer; POSIX guarantees that the bytes are the same.
-static int resolve(void *handle, const char *name, void *out_function) {
-  void *symbol = dlsym(handle, name);
-  if (symbol == NULL) return 0;
-  memcpy(out_function, &symbol, sizeof(symbol));
-  return 1;
-}
-
 static int32_t fill_table(void *handle, byoc_dnnl_api_t *api, byoc_dnnl_error_t *error) {
   const char *missing = NULL;
 #define BYOC_DNNL_FUNCTION(name)                                                                                       \
-  if (missing == NULL && !resolve(handle, #name, &api->name)) missing = #name;
+  if (missing == NULL && !byoc_plugin_resolve(handle, #name, &api->name)) missing = #name;
 #include "engine/library/api_functions.def"
 #undef BYOC_DNNL_FUNCTION
-  if (missing == NULL && !resolve(handle, "omp_set_num_threads", &api->omp_set_num_threads))
+  if (missing == NULL && !byoc_plugin_resolve(handle, "omp_set_num_threads", &api->omp_set_num_threads))
     missing = "omp_set_num_threads (of the OpenMP runtime)";
-  if (missing == NULL && !resolve(handle, "omp_get_max_threads", &api->omp_get_max_threads))
+  if (missing == NULL && !byoc_plugin_resolve(handle, "omp_get_max_threads", &api->omp_get_max_threads))
     missing = "omp_get_max_threads (of the OpenMP runtime)";
-  if (missing == NULL && !resolve(handle, "GOMP_parallel", &api->GOMP_parallel))
+  if (missing == NULL && !byoc_plugin_resolve(handle, "GOMP_parallel", &api->GOMP_parallel))
     missing = "GOMP_parallel (of the OpenMP runtime)";
   if (missing != NULL)
     return byoc_dnnl_fail(error, BYOC_UNSUPPORTED,
@@ -93,7 +86,7 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   }
   if (!is_protected) status = protect(handle, is_new, error);
   if (status == BYOC_OK) status = fill_table(handle, &library_api, error);
-  if (!resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
+  if (!byoc_plugin_resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
     library_api.omp_pause_resource_all = NULL;
   return status; // the handle is never closed: the library stays for the process' life
 }
