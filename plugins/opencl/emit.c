@@ -263,8 +263,9 @@ byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const 
 
 // ---- elements ----
 
-void byoc_opencl_emit_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
-                            byoc_opencl_name_t name) {
+// Records that the element is the variable `name`.
+static void set_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
+                      byoc_opencl_name_t name) {
   if (!RESERVE(emit, emit->elements, emit->element_count, emit->element_capacity)) return;
   emit->elements[emit->element_count++] = (byoc_opencl_element_t){value, index->linear, name};
 }
@@ -303,7 +304,7 @@ byoc_opencl_name_t byoc_opencl_emit_element(byoc_opencl_emit_t *emit, const byoc
   }
   if (emit->failed) return byoc_opencl_name("none");
   byoc_opencl_name_t name = compute(emit, value, index);
-  byoc_opencl_emit_known(emit, value, index, name);
+  set_known(emit, value, index, name);
   return name;
 }
 
@@ -313,7 +314,7 @@ void byoc_opencl_emit_store(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index
   byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, root);
   byoc_opencl_index_t at = *index;
   if (!byoc_opencl_same_shape(&shape, &at.shape)) at = byoc_opencl_index(&shape, index->linear);
-  if (known != NULL) byoc_opencl_emit_known(emit, known, index, name);
+  if (known != NULL) set_known(emit, known, index, name);
   byoc_opencl_name_t element = byoc_opencl_emit_element(emit, root, &at);
   byoc_opencl_name_t to = add_argument(
       emit, (byoc_opencl_argument_t){.value = root, .dtype = emit->graph->value_dtype(root), .is_written = true});

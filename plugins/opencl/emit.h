@@ -123,9 +123,6 @@ byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const 
 // An element of a value as a variable: computed, loaded, or what it was before.
 byoc_opencl_name_t byoc_opencl_emit_element(byoc_opencl_emit_t *emit, const byoc_value_t *value,
                                             byoc_opencl_index_t *index);
-// States that the element is the variable `name`: what the kernel of a convolution has summed up.
-void byoc_opencl_emit_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
-                            byoc_opencl_name_t name);
 // A new variable of the value's type, set to the expression.
 byoc_opencl_name_t byoc_opencl_emit_set(byoc_opencl_emit_t *emit, const byoc_value_t *value, const char *expression);
 // Statements between these may declare variables that are unknown after them. `end` is given what `begin` returned.

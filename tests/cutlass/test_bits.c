@@ -8,7 +8,8 @@
 #include "kernels.h"
 #include "plan/plan_bits.h"
 
-enum { SLOTS = 3, LANES = BYOC_CUTLASS_BITS_TILE };
+// LANES: the columns of a tile of weights, as byoc::PackedMatMul has them.
+enum { SLOTS = 3, LANES = 64 };
 
 typedef struct case_t {
   byoc_cutlass_bits_t bits;

@@ -377,10 +377,14 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
 // Compiles all cases into one shared object and runs them where this processor can; nothing where the instruction set
 // does not have the dot.
 static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint32_t dot) {
+  static const char *const isas[] = {
+#define BYOC_ISA(NAME, id, ...) #id,
+#include "byoc/isa.def"
+  };
   static const char *const dots[] = {"f32", "i8x4", "i16x2", "bf16x2", "bf16 wide"};
   if (!byoc_cutlass_dot_feature(isa, dot)) return;
   char how[64];
-  snprintf(how, sizeof(how), "%s by %s", dots[dot], byoc_cutlass_isa_name(isa));
+  snprintf(how, sizeof(how), "%s by %s", dots[dot], isas[isa]);
   bool runs = kernels_run_here(isa, dot);
   byoc_cutlass_plan_t plans[MOST_CASES];
   kernels_t kernels;

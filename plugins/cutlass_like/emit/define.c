@@ -26,7 +26,8 @@ void byoc_cutlass_undefine_all(byoc_plugin_string_t *text, const byoc_cutlass_na
   for (size_t i = 0; i < names->count; ++i) byoc_plugin_string_add(text, "#undef %s\n", names->name[i]);
 }
 
-void byoc_cutlass_add_float(byoc_plugin_string_t *text, float value) {
+// A float as a C literal that reads back as the same bits; infinities and NaN as builtins of the compiler.
+static void add_float(byoc_plugin_string_t *text, float value) {
   if (isnan(value))
     byoc_plugin_string_add(text, "__builtin_nanf(\"\")");
   else if (isinf(value))
@@ -38,7 +39,7 @@ void byoc_cutlass_add_float(byoc_plugin_string_t *text, float value) {
 void byoc_cutlass_define_float(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *name, float value) {
   byoc_cutlass_note_name(text, names, name);
   byoc_plugin_string_add(text, "#define %s ", name);
-  byoc_cutlass_add_float(text, value);
+  add_float(text, value);
   byoc_plugin_string_add(text, "\n");
 }
 
@@ -55,7 +56,7 @@ void byoc_cutlass_emit_epilogue(byoc_plugin_string_t *text, byoc_cutlass_names_t
   byoc_plugin_string_add(&value, "%s(", call[epilogue->activation]);
   if (epilogue->alpha != 1.0f) {
     byoc_plugin_string_add(&value, "(sum) * ");
-    byoc_cutlass_add_float(&value, epilogue->alpha);
+    add_float(&value, epilogue->alpha);
   } else {
     byoc_plugin_string_add(&value, "(sum)");
   }
@@ -65,17 +66,17 @@ void byoc_cutlass_emit_epilogue(byoc_plugin_string_t *text, byoc_cutlass_names_t
     byoc_plugin_string_add(&residual, " + (residual)");
     if (epilogue->beta != 1.0f) {
       byoc_plugin_string_add(&residual, " * ");
-      byoc_cutlass_add_float(&residual, epilogue->beta);
+      add_float(&residual, epilogue->beta);
     }
     if (!epilogue->residual_last && residual.data) byoc_plugin_string_add(&value, "%s", residual.data);
   }
   if (parameters[epilogue->activation] > 0) {
     byoc_plugin_string_add(&value, ", ");
-    byoc_cutlass_add_float(&value, epilogue->p0);
+    add_float(&value, epilogue->p0);
   }
   if (parameters[epilogue->activation] > 1) {
     byoc_plugin_string_add(&value, ", ");
-    byoc_cutlass_add_float(&value, epilogue->p1);
+    add_float(&value, epilogue->p1);
   }
   byoc_plugin_string_add(&value, ")");
   if (epilogue->has_residual && epilogue->residual_last && residual.data)

@@ -83,9 +83,6 @@ void byoc_cutlass_define_text(byoc_plugin_string_t *text, byoc_cutlass_names_t *
                               const char *arguments, const char *value);
 void byoc_cutlass_undefine_all(byoc_plugin_string_t *text, const byoc_cutlass_names_t *names);
 
-// A float as a C literal that reads back as the same bits; infinities and NaN as the compiler's builtins.
-void byoc_cutlass_add_float(byoc_plugin_string_t *text, float value);
-
 // HAS_BIAS, HAS_RESIDUAL and FINISH(sum, bias, residual): the epilogue as an expression on vectors. `bias_kind`:
 // BIAS_OF_ROW or BIAS_OF_COLUMN.
 void byoc_cutlass_emit_epilogue(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,

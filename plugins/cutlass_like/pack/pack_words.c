@@ -138,11 +138,20 @@ int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem
   return byoc_cutlass_words_table(problem) * 4 + ONCE_WORDS;
 }
 
+// The data's zero point as it stands in words: bytes of I8X4 are unsigned, so signed ones have their highest bit
+// flipped.
+static int32_t words_zero(const byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_words_t *words = &problem->words;
+  if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_F32) return 128;
+  if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_I8) return words->zero + 128;
+  return words->zero;
+}
+
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables) {
   int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
   const byoc_cutlass_words_t *words = &problem->words;
-  const byoc_cutlass_once_t once = {.zero = byoc_cutlass_words_zero(problem),
+  const byoc_cutlass_once_t once = {.zero = words_zero(problem),
                                     .result_scale = words->result_scale,
                                     .result_zero = words->result_zero,
                                     .low = words->low,
@@ -163,17 +172,10 @@ void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const 
     for (int64_t i = 0; weights && i < line.count; ++i) sum += (uint32_t)(int32_t)weights[line.begin + i * line.step];
     // Bytes keep their zero point in words; if it is known, its total is subtracted here.
     if (problem->words.dot == BYOC_CUTLASS_DOT_I8X4 && !problem->words.reads_zero)
-      offset -= (uint32_t)byoc_cutlass_words_zero(problem) * sum;
+      offset -= (uint32_t)words_zero(problem) * sum;
     tables[c] = (int32_t)offset;
     tables[table + c] = (int32_t)sum;
     memcpy(&tables[2 * table + c], &scales[c], sizeof(float));
     memcpy(&tables[3 * table + c], &shifts[c], sizeof(float));
   }
-}
-
-int32_t byoc_cutlass_words_zero(const byoc_cutlass_problem_t *problem) {
-  const byoc_cutlass_words_t *words = &problem->words;
-  if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_F32) return 128;
-  if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_I8) return words->zero + 128;
-  return words->zero;
 }

@@ -25,10 +25,6 @@ void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const b
 void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const float *weights, int16_t *quantised,
                                  float *scales);
 
-// The data's zero point as it stands in words: bytes of I8X4 are unsigned, so signed ones have their highest bit
-// flipped.
-int32_t byoc_cutlass_words_zero(const byoc_cutlass_problem_t *problem);
-
 // Words of a parameter table, and of the constant that holds all four tables and the parameters that exist once.
 // Functions that differ in nothing else share their code.
 int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem);

@@ -70,7 +70,8 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->block_panels = (int32_t)(panels < 4 ? 4 : panels > 16 ? 16 : panels);
 }
 
-bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa) {
+// True if gemm_few_rows.h computes the problem: all sums of a column fit into registers.
+static bool has_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   return problem->kind == BYOC_CUTLASS_GEMM && gemm->constant_b && !gemm->open_rows && gemm->m <= 16 &&
          gemm->m <= byoc_cutlass_isa_sums(isa);
@@ -180,7 +181,7 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
   }
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
-  else if (byoc_cutlass_few_rows(problem, isa))
+  else if (has_few_rows(problem, isa))
     plan_few_rows(&problem->gemm, out_plan);
   else
     plan_gemm(&problem->gemm, out_plan);

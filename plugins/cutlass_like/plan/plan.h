@@ -68,9 +68,6 @@ uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, con
 // --- Shared by the files of this folder
 // -------------------------------------------------------------------------------
 
-// True if gemm_few_rows.h takes the problem: all sums of a column fit into registers.
-bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa);
-
 // A plane, or a band of it, as templates/conv/depthwise.h pads it. Sizes that template and workspace agree on.
 typedef struct byoc_cutlass_depthwise_t {
   int64_t band_h, band_w; // of the output

@@ -5,9 +5,6 @@
 
 #include "plan/plan.h"
 
-// The columns of a tile of weights, as byoc::PackedMatMul has them.
-enum { BYOC_CUTLASS_BITS_TILE = 64 };
-
 // True if data may be rounded to bytes and sums of bytes fit into 32 bits.
 bool byoc_cutlass_bits_may_be_bytes(const byoc_cutlass_bits_t *bits);
 

@@ -13,12 +13,12 @@ enum {
 };
 
 typedef struct isa_row_t {
-  const char *name, *features, *header, *preamble;
+  const char *features, *header, *preamble;
   int32_t vector_bytes, registers;
 } isa_row_t;
 static const isa_row_t isas[BYOC_CUTLASS_ISA_COUNT] = {
 #define BYOC_ISA(NAME, id, features, WIDTH, registers, header)                                                         \
-  [BYOC_CUTLASS_ISA_##NAME] = {#id, features, header, "#include <" header ">\n", BYTES_##WIDTH, registers},
+  [BYOC_CUTLASS_ISA_##NAME] = {features, header, "#include <" header ">\n", BYTES_##WIDTH, registers},
 #include "byoc/isa.def"
 };
 
@@ -48,10 +48,6 @@ static const feature_row_t features[FEATURE_COUNT] = {
   [FEATURE_##NAME] = {name, flag, tuning, MACHINE_OF_##WORD},
 #include "byoc/isa.def"
 };
-
-const char *byoc_cutlass_isa_name(byoc_cutlass_isa_t isa) {
-  return isas[isa].name;
-}
 
 int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa) {
   return isas[isa].vector_bytes / (int32_t)sizeof(float);

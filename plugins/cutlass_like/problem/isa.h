@@ -29,9 +29,6 @@ enum {
   BYOC_CUTLASS_DOT_COUNT,
 };
 
-// The word of -mcpu: "avx512".
-const char *byoc_cutlass_isa_name(byoc_cutlass_isa_t isa);
-
 // Lanes of f32 in a vector.
 int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa);
 

@@ -133,9 +133,7 @@ const char *byoc_opencl_event_error(byoc_device_t *device, byoc_device_event_t *
 void byoc_opencl_event_set(const byoc_device_t *device, byoc_device_event_t *event, cl_event command);
 // What the event stands for now, with a reference for the caller; NULL: nothing.
 cl_event byoc_opencl_event_get(const byoc_device_t *device, byoc_device_event_t *event);
-// CL_COMPLETE, or what is above it as long as the command has not ended, or the negative code of its failure.
-cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event command);
-// Blocks until the command has ended; the status as above.
+// Blocks until the command has ended: CL_COMPLETE, or the negative code of its failure.
 cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command);
 
 // command.c

@@ -41,7 +41,8 @@ cl_event byoc_opencl_event_get(const byoc_device_t *device, byoc_device_event_t 
   return command;
 }
 
-cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event command) {
+// CL_COMPLETE; a larger value as long as the command has not ended; or the negative code of its failure.
+static cl_int execution_status(const byoc_device_t *device, cl_event command) {
   cl_int state = CL_COMPLETE;
   cl_int code = device->cl.clGetEventInfo(command, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL);
   return code == CL_SUCCESS ? state : code;
@@ -49,7 +50,7 @@ cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event comman
 
 cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command) {
   cl_int code = device->cl.clWaitForEvents(1, &command);
-  cl_int state = byoc_opencl_execution_status(device, command);
+  cl_int state = execution_status(device, command);
   return code != CL_SUCCESS && state >= 0 ? code : state; // the wait itself may fail
 }
 
@@ -69,7 +70,7 @@ int32_t byoc_opencl_event_query(byoc_device_t *device, byoc_device_event_t *even
   *out_is_complete = 1;
   cl_event command = byoc_opencl_event_get(device, event);
   if (command == NULL) return BYOC_OK;
-  cl_int state = byoc_opencl_execution_status(device, command);
+  cl_int state = execution_status(device, command);
   *out_is_complete = state <= CL_COMPLETE;
   int32_t status = settle(event, command, state);
   (void)device->cl.clReleaseEvent(command);
@@ -86,7 +87,7 @@ int32_t byoc_opencl_event_wait(byoc_device_t *device, byoc_device_event_t *event
 
 static int32_t read_times(const byoc_device_t *device, cl_event command, uint64_t *out_begin_ns, uint64_t *out_end_ns) {
   cl_ulong begin = 0, end = 0;
-  if (command == NULL || byoc_opencl_execution_status(device, command) > CL_COMPLETE) {
+  if (command == NULL || execution_status(device, command) > CL_COMPLETE) {
     return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                             "the times of a command are known only when it has ended");
   }

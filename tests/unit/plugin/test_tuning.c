@@ -4,6 +4,7 @@
 #include "tests/support/support.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -39,6 +40,7 @@ typedef struct fake_clock_t {
   int fastest; // candidate that takes 50 ns; the others take 100
   int broken;  // candidate that cannot be measured; NOBODY, EVERYBODY
   int measured;
+  int delay_ms; // of each measurement
   char *cache;
   char tensors[64]; // bytes of each of the last request's: inputs > outputs
 } fake_clock_t;
@@ -66,6 +68,8 @@ static byoc_status_t measure(void *self, const byoc_measure_request_t *request, 
   (void)allocator;
   fake_clock_t *clock = self;
   int candidate = clock->measured++;
+  const struct timespec delay = {.tv_nsec = clock->delay_ms * 1000000L};
+  nanosleep(&delay, NULL);
   const char *tensors = (const char *)request->tensors;
   size_t length = 0;
   for (uint32_t i = 0; i < request->input_count + request->output_count; ++i, tensors += request->tensor_stride) {
@@ -221,6 +225,7 @@ static void test_b32_cache_key(void **state) {
       {"cutlass -O=0 -mcpu=portable -tune_trials=6", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=5", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -max_threads=2", "40", 32, "MatMul@13(%x, @w)"},
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -tune_seconds=1000", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -cc=gcc", "40", 32, "MatMul@13(%x, @w)"},
   };
   fake_clock_t clock = make_clock(0, NOBODY);
@@ -279,6 +284,21 @@ static void test_constant_operands(void **state) {
   }
 }
 
+// A shape may use a sixteenth of the seconds that are left, but the first candidates are measured in any case. Once the
+// seconds are used up, nothing is measured.
+static void test_seconds_end_the_measuring(void **state) {
+  (void)state;
+  enum { AT_ONCE = 4 }; // candidates that are compiled together
+  const char *target = "cutlass -O=0 -mcpu=avx2 -tune_trials=6 -tune_seconds=1";
+  fake_clock_t clock = make_clock(0, NOBODY);
+  clock.delay_ms = 100;
+  assert_int_equal(generate_matmul(&clock, target, "40", 32, "MatMul@13(%x, @w)"), AT_ONCE);
+  assert_in_range(generate_matmul(&clock, target, "41", 32, "MatMul@13(%x, @w)"), 0, AT_ONCE);
+  assert_in_range(generate_matmul(&clock, target, "42", 32, "MatMul@13(%x, @w)"), 0, AT_ONCE);
+  assert_int_equal(generate_matmul(&clock, target, "43", 32, "MatMul@13(%x, @w)"), 0);
+  end(&clock);
+}
+
 // However long the compiler's name is, another shape gets another entry.
 static void test_long_compiler(void **state) {
   (void)state;
@@ -295,8 +315,11 @@ static void test_long_compiler(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_b32_broken_and_slow), cmocka_unit_test(test_b32_cache_key),
-      cmocka_unit_test(test_b32_dynamic_shapes),  cmocka_unit_test(test_constant_operands),
+      cmocka_unit_test(test_seconds_end_the_measuring), // first: the seconds are those of all builds of the process
+      cmocka_unit_test(test_b32_broken_and_slow),
+      cmocka_unit_test(test_b32_cache_key),
+      cmocka_unit_test(test_b32_dynamic_shapes),
+      cmocka_unit_test(test_constant_operands),
       cmocka_unit_test(test_long_compiler),
   };
   return cmocka_run_group_tests(tests, group_setup, group_teardown);
