@@ -14,7 +14,7 @@ enum { MAX_NAME_BYTES = 64, MAX_DEPTH = 64, MAX_ARGUMENTS = 3 };
 typedef struct reader_t {
   byoc_shim_scope_t *scope;
   const char *begin, *at;
-  bool live; // false: only checked for errors (a branch that is not taken, or a table being checked)
+  bool live; // false: only checked for errors (the other branch of a condition, or a table being checked)
   bool failed;
   int depth;
 } reader_t;

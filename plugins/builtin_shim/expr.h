@@ -23,7 +23,7 @@ typedef struct byoc_shim_value_t {
   double number;
 } byoc_shim_value_t;
 
-// What names mean. Without a region expressions are only checked: every branch is read, functions answer 1 or ''.
+// The meaning of names. Without a region expressions are only checked: every branch is read, functions return 1 or ''.
 typedef struct byoc_shim_scope_t {
   const byoc_host_t *host;
   const char *pattern; // declares the names of values and nodes

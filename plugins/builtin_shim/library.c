@@ -11,7 +11,7 @@
 
 #include "byoc/memory_library.h"
 
-// What the build put into the plugin; a table that names files of the system needs neither.
+// Files that the build put into the plugin; a table that names files of the system needs neither.
 #ifdef BYOC_SHIM_ARCHIVE
 extern const unsigned char BYOC_SHIM_ARCHIVE[], BYOC_SHIM_SHARED[];
 extern const unsigned long long BYOC_SHIM_ARCHIVE_SIZE, BYOC_SHIM_SHARED_SIZE;

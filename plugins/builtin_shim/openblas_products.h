@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tables/openblas.json calls: matrix products of rows that lie dense, over the workers of a context.
+// The functions that tables/openblas.json calls: matrix products of dense rows, over the workers of a context.
 #ifndef BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
 #define BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
 

@@ -42,7 +42,7 @@ NO_TABLE(SANDYBRIDGE)
 NO_TABLE(STEAMROLLER)
 NO_TABLE(ZEN)
 
-// What openblas_env.o defines. 0 means "not set" throughout.
+// Definitions of openblas_env.o. 0 means "not set" throughout.
 void openblas_read_env(void);
 int openblas_verbose(void);
 unsigned int openblas_block_factor(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin of the built-in shim flavour: a table says which operators become which calls of a library's C functions.
+// A plugin of the kind "built-in shim": a table says which operators become which calls of a library's C functions.
 // Nothing here knows the library; README.md says how to write another table. The parts:
 //   plugin.c   the target, its options and rules, and the hooks (this file)
 //   table.c    the table as a whole

@@ -9,7 +9,7 @@
 
 enum { MAX_NAMES = 32, MAX_ARGUMENTS = 32, MAX_OPERANDS = 16, MAX_UNROLL = 1024 };
 
-// What a step left behind, by name. The value is NULL unless the function is being rewritten.
+// The result of a step, by name. The value is NULL unless the function is being rewritten.
 typedef struct result_t {
   const char *name;
   byoc_value_t *value;
@@ -53,7 +53,7 @@ bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const cha
   return true;
 }
 
-// What a result is called if the table does not say.
+// The name of a result if the table does not say.
 #define DEFAULT_RESULT "result"
 
 // A text that may be left out.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of a table: what their steps mean (README.md lists the fields).
+// Rules of a table: the meaning of their steps (docs/tables.md lists the fields).
 //
 // One walk serves three purposes, so that they cannot drift apart: checking a table when it is loaded (no region),
 // deciding about a match (a region), and rewriting a function (a region and a rewrite).

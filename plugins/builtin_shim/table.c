@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_load.h"
 #include "packed.h"
 #include "rule.h"
 
@@ -165,7 +166,7 @@ static bool read_library(table_reader_t *r, json_t *library) {
          find_folders(r, json_object_get(library, "search"));
 }
 
-// What is compiled or carried defines the functions only later; everything else can be looked at now.
+// Sources and embedded archives define their functions only later; other libraries are checked now.
 static bool check_library(table_reader_t *r) {
   const byoc_shim_table_t *table = r->table;
   const byoc_table_api_t *api = byoc_shim_table_api(r->host);
@@ -223,15 +224,11 @@ bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size
   *out_table = (byoc_shim_table_t){.json = NULL};
   table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
   json_error_t error;
-  out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
-  // Jansson may take what it could not keep for a mistake in the text. A second look at it tells, if there is memory.
-  if (out_table->json == NULL) out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
+  bool out_of_memory;
+  out_table->json = byoc_plugin_load_json(text, size_bytes, JSON_REJECT_DUPLICATES, &error, &out_of_memory);
   if (out_table->json == NULL) {
-    void *probe = malloc(size_bytes);
-    const bool has_memory = probe != NULL && error.text[0] != '\0';
-    free(probe);
-    if (has_memory) snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
-    if (!has_memory) snprintf(out_error, error_size, "out of memory");
+    if (out_of_memory) snprintf(out_error, error_size, "out of memory");
+    if (!out_of_memory) snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
     return false;
   }
   if (read_table(&r)) return true;

@@ -31,7 +31,7 @@ void byoc_dnnl_draft_deinit(byoc_dnnl_draft_t *draft) {
   memset(draft, 0, sizeof(*draft));
 }
 
-// Makes room for one more element; sets `failed` if it cannot.
+// Reserves memory for one more element; sets `failed` if it cannot.
 static int reserve(byoc_dnnl_draft_t *draft, void **array, uint32_t count, uint32_t *capacity, size_t element_size) {
   if (draft->failed) return 0;
   if (count < *capacity) return 1;

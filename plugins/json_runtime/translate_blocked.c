@@ -3,7 +3,7 @@
 #include "layout_change.h"
 #include "translate.h"
 
-// [N,C,H,W] with C in whole blocks. Returns NULL, or why the node is not taken.
+// [N,C,H,W] with C in whole blocks. Returns NULL, or why the node is declined.
 static const char *check(const byoc_dnnl_source_t *source, const byoc_value_t *plain) {
   const byoc_graph_api_t *graph = source->graph;
   if (graph->node_int(source->node, "axis") != 1 || graph->node_int(source->node, "block") != BYOC_DNNL_BLOCK)

@@ -89,7 +89,7 @@ static json_t *window_attributes(const window_t *window, const char *algorithm, 
   return NULL;
 }
 
-// What both directions need of their operands: the window, read by `read`, the shape of the weights, and the groups.
+// The operands of both directions: the window, read by `read`, the shape of the weights, and the groups.
 typedef struct convolution_t {
   const byoc_value_t *weights, *bias;
   byoc_dnnl_shape_t w;

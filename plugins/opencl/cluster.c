@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a kernel may hold, so that its text and its list of arguments stay short.
+// Limits of a kernel, so that its code and its list of arguments stay short.
 enum { MOST_NODES = 32, MOST_READS = 64 };
 
 void byoc_opencl_clusters_deinit(byoc_opencl_clusters_t *clusters) {
@@ -63,7 +63,7 @@ static bool keeps_order(const byoc_opencl_clusters_t *clusters, const byoc_node_
          byoc_opencl_size_same(count_of(clusters, operand), count_of(clusters, clusters->graph->node_result(user, 0)));
 }
 
-// What all users of a node's results have in common.
+// The common property of all users of a node's results.
 typedef struct users_t {
   int32_t cluster; // -1: none
   uint32_t count;

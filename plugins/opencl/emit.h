@@ -25,7 +25,7 @@ typedef struct byoc_opencl_index_t {
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS]; // "" until byoc_opencl_emit_axis makes it
 } byoc_opencl_index_t;
 
-// What a kernel reads or writes, or a size.
+// An argument of a kernel: a tensor that it reads or writes, or a size.
 typedef struct byoc_opencl_argument_t {
   const char *extent;        // of a size, which the kernel gets as an int; NULL: it is a tensor
   const byoc_value_t *value; // NULL: a constant of the plan

@@ -14,7 +14,7 @@ const char *byoc_opencl_module_entry_name(const byoc_opencl_module_t *module, ui
   return module->entries[entry].name.text;
 }
 
-// What follows the kernel's name.
+// The code behind the kernel's name.
 static void add_definition(byoc_plugin_string_t *text, const byoc_opencl_kernel_t *kernel) {
   byoc_plugin_string_add(text, "(");
   for (uint32_t i = 0; i < kernel->argument_count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements: each tells which element of an operand an element of its result is.
+// Operators that move elements: each element of a result is an element of an operand.
 #include <stdlib.h>
 #include <string.h>
 

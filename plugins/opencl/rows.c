@@ -110,7 +110,7 @@ static const reduction_t *reduction_of(const byoc_opencl_source_t *source) {
   return reduction;
 }
 
-// Which dimensions are reduced. False: they are not constant, or nothing is.
+// Finds the reduced dimensions. False if they are not constant, or if there are none.
 static bool read_axes(const byoc_opencl_source_t *source, int32_t rank, bool *is_reduced) {
   const byoc_graph_api_t *graph = source->graph;
   int64_t axes[BYOC_OPENCL_MOST_DIMS];

@@ -129,7 +129,7 @@ static void read_list(const byoc_opencl_source_t *source, const char *name, int3
   for (int32_t i = 0; i < count; ++i) values[i] = list != NULL && given == (uint64_t)count ? list[i] : fallback;
 }
 
-// The pads of auto_pad=SAME_UPPER or SAME_LOWER: the windows are as many as the steps that the input has room for.
+// The pads of auto_pad=SAME_UPPER or SAME_LOWER: there are as many windows as steps in the input.
 static void read_same(byoc_opencl_sizes_t *sizes, byoc_opencl_window_t *w, int32_t i, bool is_lower) {
   int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
   byoc_opencl_size_t steps = byoc_opencl_size_subtract(sizes, w->out[i], byoc_opencl_size(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend's hook: reads every function as a problem, compiles the distinct ones, and binds what came out.
+// The backend's hook: reads every function as a problem, compiles the distinct problems, and binds the functions.
 #include "codegen/generate.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 // Sources that are compiled at once: enough to keep many processors busy, few enough to see progress.
 enum { UNITS_AT_ONCE = 32 };
 
-// One function of the codegen with what was found in it.
+// One function of the codegen and its match.
 typedef struct job_t {
   byoc_function_t *function;
   byoc_cutlass_match_t match;
@@ -27,7 +27,7 @@ typedef struct generation_t {
   const byoc_host_t *host;
   byoc_codegen_t *codegen;
   byoc_cutlass_options_t options;
-  const char *target; // the target's text, as it was written
+  const char *target; // the target as the user wrote it
   job_t *jobs;
   size_t job_count;
   byoc_cutlass_unit_t *units;
@@ -105,7 +105,7 @@ static int32_t read_job(const generation_t *generation, job_t *job, const char *
   return read_inputs(generation, job) ? BYOC_OK : BYOC_UNSUPPORTED;
 }
 
-// The unit that computes the job's problem; it is made if there is none yet. Equal problems give equal texts.
+// The unit that computes the job's problem; it is made if there is none yet. Equal problems give equal code.
 static int32_t find_unit(generation_t *generation, job_t *job) {
   byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function, .plain = job->plain};
   byoc_plugin_string_t text = {0};
@@ -113,7 +113,7 @@ static int32_t find_unit(generation_t *generation, job_t *job) {
                             generation->options.winograd, &unit.plan);
   byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
   bool ok = byoc_plugin_string_ok(&text);
-  // Two targets of one list may have functions of the same text.
+  // Two targets of one list may have functions of the same code.
   if (ok) unit.identity = byoc_plugin_hash(byoc_plugin_hash_string(generation->target), text.data, text.length);
   byoc_plugin_string_deinit(&text);
   snprintf(unit.symbol, sizeof unit.symbol, "cutlass_kernel_%016llx", (unsigned long long)unit.identity);
@@ -214,7 +214,7 @@ static int32_t add_library(generation_t *generation) {
   return status;
 }
 
-// Hands one unit over as C, for an artifact that is C source.
+// Hands one unit over as C source, for an artifact that is C source.
 static int32_t add_source(generation_t *generation, const byoc_cutlass_unit_t *unit) {
   byoc_plugin_string_t text = {0};
   byoc_cutlass_flags_t flags;
@@ -234,7 +234,7 @@ static int32_t add_source(generation_t *generation, const byoc_cutlass_unit_t *u
   return status;
 }
 
-// Before minor 5 a host did not say so.
+// A host before minor 5 always wants a library.
 static bool wants_source(const generation_t *generation) {
   return generation->host->abi_minor >= 5 && generation->host->codegen->wants_source(generation->codegen);
 }
@@ -257,10 +257,10 @@ static const float *find_weights(const byoc_graph_api_t *graph, const byoc_cutla
   return *out_owned = byoc_cutlass_scaled_weights(graph, match);
 }
 
-// What is passed after a function's parameters: its own constants, then weights and tables made for the plan.
+// The constants behind a function's parameters: its own ones, then weights and tables made for the plan.
 typedef struct constants_t {
   byoc_tensor_data_t items[BYOC_CUTLASS_MOST_PLAIN + 2];
-  int64_t dims[2]; // shape of what is made
+  int64_t dims[2]; // shapes of weights and tables
   uint32_t count;
   float *packed, *bias;
 } constants_t;
@@ -270,7 +270,7 @@ static void constants_deinit(constants_t *constants) {
   free(constants->packed);
 }
 
-// Appends a vector of what is made; `index`: 0 or 1.
+// Appends a vector that was made for the plan; `index`: 0 or 1.
 static void add_vector(constants_t *constants, int index, const float *data, int64_t count) {
   constants->dims[index] = count;
   constants->items[constants->count++] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
@@ -298,8 +298,7 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
     if (!match->bytes) weights = find_weights(graph, match, &owned);
     out->packed = malloc(floats * sizeof(float));
     ok = (weights || match->bytes) && out->packed;
-    // The code may be shared, and reads packed weights regardless of how they were stored; the order here is the
-    // code's.
+    // Functions share the code whatever the order of their weights in the model; the order here is the code's.
     if (ok && !words) byoc_cutlass_pack_weights(&match->problem, plan, weights, out->packed);
     if (ok) add_vector(out, 0, out->packed, (int64_t)floats);
   }

@@ -10,15 +10,15 @@
 #include "patterns/match.h"
 #include "plan/plan.h"
 
-// What the hooks' `self` points to. The plugin lives as long as its host, so all calls of the hook in a build share a
+// `self` of the hooks points to it. The plugin lives as long as its host, so all calls of the hook in a build share a
 // budget.
 typedef struct byoc_cutlass_state_t {
   const byoc_host_t *host;
   _Atomic int64_t tuned_us; // spent on measuring so far
 } byoc_cutlass_state_t;
 
-// Constants of the model that are passed unchanged: data or weights of a function, between its parameters and what is
-// made for it. There is at most one per operand: data, weights, values or zero point, mask or factor, two of the cache.
+// Constants of the model that are passed unchanged, behind a function's parameters: data or weights. There is at most
+// one per operand: data, weights, values or zero point, mask or factor, two of the cache.
 enum { BYOC_CUTLASS_MOST_PLAIN = 6 };
 typedef struct byoc_cutlass_plain_t {
   byoc_value_t *items[BYOC_CUTLASS_MOST_PLAIN];
@@ -31,7 +31,7 @@ typedef struct byoc_cutlass_unit_t {
   byoc_cutlass_plan_t plan;
   byoc_function_t *function;  // the first that needs it
   byoc_cutlass_plain_t plain; // constants of that function
-  uint64_t identity;          // hash of the target and of the text that the default plan gives
+  uint64_t identity;          // hash of the target and of the code of the default plan
   char symbol[40]; // made from the identity: the same problem has the same source in every build and is compiled once
 } byoc_cutlass_unit_t;
 
@@ -44,7 +44,7 @@ bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_
                                   const float *weights, int32_t *packed, int32_t *tables);
 
 // Chooses unit->plan by measuring at most options->tune_trials candidates, and no more of them after `seconds`
-// (INFINITY: no limit; 0 or less: none at all). An earlier choice is taken from the cache. A candidate that does not
+// (INFINITY: no limit; 0 or less: none at all). An earlier choice comes from the cache. A candidate that does not
 // compile, fails or hangs is skipped; if none is better, the default stays.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of words: which dot a problem gets, and its constants.
+// Products of words: the choice of the dot, and the constants.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "pack/pack_words.h"
 #include "plan/plan_bits.h"
 
-// Up to so many rows a product only waits for its weights: half the bytes take half the time, widened or not.
+// Up to this number of rows a product only waits for its weights: half the bytes take half the time, widened or not.
 enum { MOST_WAITING_ROWS = 8 };
 // Fewer terms than this are summed faster than they are quantised.
 enum { LEAST_QUANTISED_TERMS = 16 };

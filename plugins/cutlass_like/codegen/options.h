@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// options.h - what a target's options say, and what they mean for the compiler.
+// options.h - the options of a target, and the flags of the compiler that follow from them.
 //
 //   byoc_cutlass_options_t options;
 //   int32_t status = byoc_cutlass_options_read(host, codegen, &options);
@@ -11,7 +11,7 @@
 
 enum { BYOC_CUTLASS_PRECISION_F32, BYOC_CUTLASS_PRECISION_BF16, BYOC_CUTLASS_PRECISION_INT8 };
 
-// What the target's options say.
+// The values of the target's options.
 typedef struct byoc_cutlass_options_t {
   byoc_cutlass_isa_t isa;
   int32_t max_threads;

@@ -42,8 +42,8 @@ static void machine_name(char name[64]) {
 #endif
 }
 
-// Everything that the choice depends on; false if it does not fit. The identity covers element type, shape, epilogue
-// and the templates' text.
+// Everything that the choice depends on; false if it is too long. The identity covers element type, shape, epilogue and
+// the templates.
 static bool cache_key(char key[KEY_TEXT], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
   machine_name(machine);
@@ -64,7 +64,7 @@ static int print_plan(char text[PLAN_TEXT], const byoc_cutlass_plan_t *plan) {
       plan->block_panels, plan->edge, plan->pass_panels, plan->streams);
 }
 
-// Finds the cached text among the candidates, so that a damaged entry cannot choose anything else.
+// Finds the cached plan among the candidates, so that a damaged entry cannot choose anything else.
 static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, const char *key,
                             const byoc_cutlass_plan_t *plans, size_t count, byoc_cutlass_plan_t *out_plan) {
   const void *data = NULL;
@@ -156,7 +156,7 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
   return ok;
 }
 
-// What tuning a unit works with.
+// The state of tuning one unit.
 typedef struct tuning_t {
   const byoc_host_t *host;
   byoc_codegen_t *codegen;
@@ -165,7 +165,7 @@ typedef struct tuning_t {
   const byoc_cutlass_plan_t *plans; // the default first
   size_t trials;                    // plans that may be measured
   tensors_t tensors;
-  // What was found.
+  // Results.
   double best, first; // nanoseconds, of the fastest and of the default; 0: not measured
   size_t winner, tried;
 } tuning_t;

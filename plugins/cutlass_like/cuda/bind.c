@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a function's launches. CUTLASS convolves NHWC: the picture is turned before, the result after.
+// Writes a function's launches. CUTLASS convolves NHWC: the image is transposed before, the result after.
 #include "cuda/bind.h"
 
 #include <stdio.h>

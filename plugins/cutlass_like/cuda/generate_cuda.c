@@ -58,7 +58,7 @@ static int32_t get_ready(generation_t *g) {
   return g->device->add_driver(g->codegen, &driver);
 }
 
-// Compiles a text and adds it, unless that was done.
+// Compiles a source and adds it, unless that was done.
 static int32_t add_module(generation_t *g, const char *name, const char *text, const char *const *entries,
                           uint64_t entry_count) {
   for (size_t i = 0; i < g->module_count; ++i)

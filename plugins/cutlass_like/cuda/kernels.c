@@ -118,7 +118,7 @@ int32_t byoc_cutlass_cuda_shared_bytes(const byoc_cutlass_kernel_t *kernel) {
   return tiles > sums ? tiles : sums;
 }
 
-// What an activation is called, and what it makes of x. NaN stays NaN, which fmaxf and fminf drop.
+// The name of an activation, and its formula of x. NaN stays NaN, unlike with fmaxf and fminf.
 static const struct {
   const char *name, *text;
 } activations[BYOC_CUTLASS_ACT_COUNT] = {

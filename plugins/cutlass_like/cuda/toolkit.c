@@ -64,7 +64,7 @@ int32_t byoc_cutlass_toolkit_find(const byoc_host_t *host, byoc_codegen_t *codeg
 
 typedef struct nvrtc_program_t nvrtc_program_t;
 
-// What NVRTC's header declares.
+// Declarations of NVRTC's header.
 typedef struct nvrtc_t {
   int (*nvrtcCreateProgram)(nvrtc_program_t **program, const char *text, const char *name, int header_count,
                             const char *const *headers, const char *const *names);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// emit.h - what the emitters share: constants defined around a template, register tiles, epilogues.
+// emit.h - C code of a problem: definitions around a template, register tiles, epilogues.
 //
 //   byoc_cutlass_names_t names = {0};
 //   byoc_cutlass_define(text, &names, "OUT", 64);
@@ -103,7 +103,7 @@ typedef struct byoc_cutlass_tiling_t {
   int64_t c_row;
   int64_t ahead;     // floats of the next weights that each term prefetches
   bool partial_tile; // partial sums have the shape of the whole tile, not of the result
-  bool open_columns; // a tile is told how long c's rows, b's unless they are packed, and its own are
+  bool open_columns; // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
 } byoc_cutlass_tiling_t;
 
 // One tile as the function FN(name).
@@ -123,7 +123,7 @@ void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass
 // The places of the inputs that every template has.
 void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_inputs_t *inputs);
-// Inputs, blocking and shares: what every template reads.
+// Inputs, blocking and shares, which every template reads.
 void byoc_cutlass_emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth);
 

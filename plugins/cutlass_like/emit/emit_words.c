@@ -5,7 +5,7 @@
 #include "emit/emit.h"
 #include "pack/pack_words.h"
 
-// What templates/words/words_finish.h reads.
+// The names that templates/words/words_finish.h reads.
 static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   static const char *const dots[] = {"", "DOT_I8X4", "DOT_I16X2", "DOT_BF16X2", "DOT_BF16_WIDE"};
@@ -211,7 +211,7 @@ static void emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, c
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_gemm);
 }
 
-// What templates/words/words_entry.h reads to go through the rows or images of a call.
+// The names that templates/words/words_entry.h reads to go through the rows or images of a call.
 static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;

@@ -20,8 +20,8 @@ void byoc_cutlass_words_pack(const byoc_cutlass_problem_t *problem, const byoc_c
 void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                   const float *weights, int32_t *packed);
 
-// f32 weights as s8: each channel times 127 / its largest magnitude. `scales`: what to multiply each channel's
-// integers with; NaN for a channel with a weight that is NaN or infinite.
+// f32 weights as s8: each channel times 127 / its largest magnitude. `scales`: the factors of each channel's
+// integers; NaN for a channel with a weight that is NaN or infinite.
 void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const float *weights, int16_t *quantised,
                                  float *scales);
 

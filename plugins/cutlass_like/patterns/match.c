@@ -49,7 +49,7 @@ static bool start_channels(chain_t *chain, int64_t channels) {
   return byoc_cutlass_match_start(chain->match, channels);
 }
 
-// The number of images, which is the same in both, and the sizes of the pictures are those of a call; nothing else.
+// Of both, only the number of images, which is the same, and the sizes of the images may be dynamic.
 static bool open_images(chain_t *chain, const byoc_value_t *x, const byoc_value_t *y) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_conv_t *conv = &chain->match->problem.conv;
@@ -60,7 +60,7 @@ static bool open_images(chain_t *chain, const byoc_value_t *x, const byoc_value_
   return true;
 }
 
-// Conv over one or two spatial axes; one is taken as a picture of height 1.
+// Conv over one or two spatial axes; a single axis counts as an image of height 1.
 static bool read_conv(chain_t *chain, byoc_node_t *node) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_match_t *match = chain->match;

@@ -6,11 +6,10 @@
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
-// The nodes are one Attention, one Conv, Gemm or MatMul, one of these on bytes (match_words.h), or one
-// byoc::PackedMatMul (match_bits.h), and what follows it,
-// each reading the one before. Convolutions take in the layout changes around them: byoc::FromBlocked of data and
-// residual, byoc::ToBlocked of the result. `accept` asks with the nodes of a region, `generate` with those of a
-// function: both get the same answer.
+// The first node is Attention, Conv, Gemm or MatMul, one of these on bytes (match_words.h), or byoc::PackedMatMul
+// (match_bits.h). Each further node reads the one before. Convolutions include the layout changes around them:
+// byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. `accept` asks with the nodes of a region,
+// `generate` with those of a function: both get the same answer.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 
@@ -27,12 +26,12 @@ typedef struct byoc_cutlass_match_t {
   byoc_value_t *scales, *zeros; // of weights of few bits; zeros may be NULL
   byoc_value_t *past[2];        // its cached keys and values; NULL if there are none
   byoc_value_t *residual;       // or the mask; NULL if there is none
-  // What is done to each channel (or column) of the product: y = x * scale + shift. Both have `channels` elements.
+  // The epilogue of each channel (or column) of the product: y = x * scale + shift. Both have `channels` elements.
   double *scale, *shift;
   int64_t channels;
   // Products of bytes.
-  int16_t *bytes;       // the weights, their zero points taken off
-  int32_t *summand;     // what is added to each channel's integer sum; NULL: nothing
+  int16_t *bytes;       // the weights minus their zero points
+  int32_t *summand;     // added to each channel's integer sum; NULL: nothing
   byoc_value_t *zero;   // the data's zero point if it is computed
   byoc_value_t *factor; // the factor of all sums if it is computed
   bool wide;            // some weight does not fit s8

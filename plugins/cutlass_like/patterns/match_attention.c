@@ -17,8 +17,8 @@ static int64_t planned(const byoc_graph_api_t *graph, const byoc_value_t *value,
   return dim < 0 ? number : dim;
 }
 
-// Which of [batch, heads, queries, keys] the mask has: each of its dimensions is the scores' or 1. `scores`: a value
-// and an axis for each.
+// Records the dimensions of [batch, heads, queries, keys] that the mask has: each of its dimensions is the scores'
+// or 1. `scores`: a value and an axis for each.
 static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, const byoc_value_t *const scores[4],
                       const int32_t axes[4], byoc_cutlass_attention_t *attention) {
   int32_t rank = graph->value_rank(mask);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all readers of products share: shapes of convolutions and matrix products, and values for each channel.
+// Shared by all readers of products: shapes of convolutions and matrix products, and values for each channel.
 #include <stdlib.h>
 #include <string.h>
 

@@ -108,7 +108,7 @@ static bool read_scales(const byoc_graph_api_t *graph, const byoc_value_t *data_
   return true;
 }
 
-// What quantises the result.
+// The scale and the zero point of the result.
 static bool read_result(const byoc_graph_api_t *graph, const byoc_value_t *scale, const byoc_value_t *zero,
                         byoc_cutlass_match_t *match) {
   byoc_cutlass_words_t *words = &match->problem.words;

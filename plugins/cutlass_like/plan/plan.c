@@ -55,7 +55,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // Three vectors wide and eight or nine rows high needs the fewest loads per product; with channels in lanes, results
   // are stored as squares of lanes, which want high tiles.
   int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
-  if (byoc_cutlass_open_sizes(problem) && vectors == 4) widest = 4; // small pictures are one panel
+  if (byoc_cutlass_open_sizes(problem) && vectors == 4) widest = 4; // small images are one panel
   plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
   plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
   while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)

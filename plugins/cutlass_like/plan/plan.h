@@ -43,7 +43,7 @@ typedef struct byoc_cutlass_plan_t {
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;
 
-// What a share has to do at least to be worth starting, two microseconds of work: multiply-add operations.
+// The multiply-add operations of the smallest share that is worth starting: two microseconds of work.
 enum { BYOC_CUTLASS_SHARE_MACS = 120000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 300000 };
 
 // The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
@@ -57,7 +57,8 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
 // The multiply-adds of a share that is worth starting.
 int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// The largest number of shares that a run is split into; the workspace has room for as many.
+// The largest number of shares that a run is split into, each the work of one thread; the workspace is large enough for
+// them.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 // Threads that are done go on with what is left of the others' shares (templates/shared/item_shares.h).
 bool byoc_cutlass_takes_pieces(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);

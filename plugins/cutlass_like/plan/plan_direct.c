@@ -100,7 +100,7 @@ void byoc_cutlass_direct_plan_vectors(const byoc_cutlass_problem_t *problem, int
                                 .block_depth = 1};
   int64_t along = flat ? conv->out_h * conv->out_w : conv->out_w;
   plan->rows = flat ? byoc_cutlass_tile_rows(along, most, 3) : byoc_cutlass_even_rows(along, most);
-  if (!flat && along < most) // several rows of a small picture
+  if (!flat && along < most) // several rows of a small image
     plan->lines =
         byoc_cutlass_even_rows(conv->out_h, (int32_t)(most / along < conv->out_h ? most / along : conv->out_h));
   int64_t unit_bytes =

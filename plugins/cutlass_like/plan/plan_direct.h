@@ -11,10 +11,10 @@
 
 // Sizes that template, packing and workspace agree on.
 typedef struct byoc_cutlass_direct_t {
-  bool flat;                                        // pixels are counted through the whole picture
+  bool flat;                                        // pixels are counted through the whole image
   bool in_place;                                    // the input is read without a copy
   int64_t in_lanes, out_lanes;                      // channels side by side: 16 if blocked, else 1
-  int64_t strip_h, strip_w;                         // rows and columns of the copied part, or of the picture
+  int64_t strip_h, strip_w;                         // rows and columns of the copied part, or of the image
   int64_t channel_step;                             // floats between two blocks of in_lanes channels
   int64_t tap_blocks, taps_h, taps_w;               // blocks of terms
   int64_t steps;                                    // terms of a block
@@ -24,8 +24,7 @@ typedef struct byoc_cutlass_direct_t {
   int64_t block_tiles;                              // tiles of a block
 } byoc_cutlass_direct_t;
 
-// True if the template can compute the problem: it can compute everything except depthwise convolutions and pictures of
-// open sizes.
+// True if the template can compute the problem: any convolution except depthwise ones and images of dynamic sizes.
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem);
 
 // Fills plan; plan->isa is read.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run is split among threads: how much work is worth a share, and blocks that give two threads as much to do.
+// Splits a run among threads: the work that is worth a share, and blocks that give two threads the same amount.
 #include "plan/plan.h"
 #include "plan/plan_winograd.h"
 
@@ -46,8 +46,8 @@ bool byoc_cutlass_takes_pieces(const byoc_cutlass_problem_t *problem, const byoc
 
 // ---- blocks of convolutions ----
 
-// What templates count: `copies` times blocks of `units`, each with all panels of weights; an item is a panel over a
-// block.
+// The items that templates count: `copies` times blocks of `units`, each with all panels of weights; an item is a panel
+// over a block.
 typedef struct grid_t {
   int64_t copies, units, panels;
 } grid_t;

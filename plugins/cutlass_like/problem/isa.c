@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction sets: what plans, emitters and flags use of the rows of byoc/isa.def.
+// Instruction sets: the columns of byoc/isa.def that plans, emitters and flags use.
 #include "problem/isa.h"
 
 #include <stdio.h>

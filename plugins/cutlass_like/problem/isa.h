@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isa.h - instruction sets that the templates are written for: the rows of byoc/isa.def, as plans and emitters read
-// them.
+// isa.h - instruction sets of the templates: the rows of byoc/isa.def, as plans and emitters read them.
 //
 //   byoc_cutlass_isa_t isa = byoc_cutlass_isa_choose("avx2 fma bmi2 ...");
 //   int32_t lanes = byoc_cutlass_isa_lanes(isa);
@@ -38,7 +37,7 @@ int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
 // The width of a tile of attention, in vectors of keys.
 int32_t byoc_cutlass_isa_key_vectors(byoc_cutlass_isa_t isa);
 
-// What sources for this set begin with: a header that takes longer to compile than the code; NULL: nothing.
+// The first line of sources for this set: it includes a header that takes longer to compile than the code. NULL: none.
 const char *byoc_cutlass_isa_preamble(byoc_cutlass_isa_t isa);
 
 // The features that code for it needs, as in /proc/cpuinfo, separated by blanks.

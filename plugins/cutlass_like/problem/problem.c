@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a problem independently of the template that computes it: its size, its tensors' layouts, how it is
-// split.
+// Properties of a problem that do not depend on its template: its size, its tensors' layouts, heights of tiles.
 #include "problem/problem.h"
 
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm) {

@@ -25,7 +25,7 @@ static inline int64_t byoc_cutlass_ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// How wide the panel is that starts `left` columns before the end: its remainder is rounded up to `unit`.
+// The width of the panel that starts `left` columns before the end: the last one is rounded up to a multiple of `unit`.
 static inline int64_t byoc_cutlass_panel_width(int64_t left, int64_t panel, int64_t unit) {
   return left >= panel ? panel : byoc_cutlass_ceil_div(left, unit) * unit;
 }
@@ -46,8 +46,8 @@ enum {
   BYOC_CUTLASS_ACT_COUNT
 };
 
-// What happens to a sum before it is stored: sum * alpha, + bias, + residual * beta, activation; the residual comes
-// after the activation where residual_last is set.
+// The operations on a sum before it is stored: sum * alpha, + bias, + residual * beta, activation. With residual_last
+// the residual comes after the activation.
 typedef struct byoc_cutlass_epilogue_t {
   float alpha;
   float beta;
@@ -61,7 +61,7 @@ typedef struct byoc_cutlass_epilogue_t {
 // Channels of a block: a blocked tensor is [batch][channels / 16][height][width][16].
 enum { BYOC_CUTLASS_BLOCK = 16 };
 
-// How an open axis is padded where that depends on its size: the larger half of the padding behind it, or in front.
+// Padding of a dynamic axis that depends on its size: the larger half is behind the axis, or in front of it.
 enum { BYOC_CUTLASS_SAME_NONE, BYOC_CUTLASS_SAME_UPPER, BYOC_CUTLASS_SAME_LOWER };
 
 // Convolution, NCHW or blocked. in and out count channels of one group; those of a blocked tensor are whole blocks.
@@ -72,8 +72,8 @@ typedef struct byoc_cutlass_conv_t {
   int64_t pad_top, pad_left; // bottom and right follow from the output size
   bool in_blocked;
   bool out_blocked;    // the residual too
-  bool open_batch;     // the number of images is that of each call; batch is 1, and so is what the code is planned for
-  bool open_h, open_w; // heights or widths are those of each call, as the batch is then; here is what is planned for
+  bool open_batch;     // each call brings the number of images; batch is 1, for which the code is planned
+  bool open_h, open_w; // each call brings heights or widths, and the batch; these are planned for
   uint32_t same;       // BYOC_CUTLASS_SAME_*: how open axes with a stride above 1 are padded
 } byoc_cutlass_conv_t;
 
@@ -85,7 +85,7 @@ typedef struct byoc_cutlass_gemm_t {
   bool transpose_a; // A is stored [k][m]
   bool transpose_b; // B is stored [n][k]
   bool constant_b;  // B is known when the model is built
-  bool open_rows;   // the number of rows is that of each call; m is what it is planned for
+  bool open_rows;   // each call brings the number of rows; m is planned for
   uint32_t batch_rank;
   int64_t batch[BYOC_CUTLASS_MAX_BATCH_RANK]; // of the result
   bool repeat_a[BYOC_CUTLASS_MAX_BATCH_RANK]; // A has 1 there
@@ -99,10 +99,10 @@ typedef struct byoc_cutlass_attention_t {
   int64_t batch, heads, kv_heads, queries, keys, past;
   int64_t size, value_size; // of one head of queries and keys, of values
   bool flat;                // operands and result lie [batch][length][heads * size], else [batch][heads][length][size]
-  bool open;                // batch and lengths are those of each call; here they are what the code is planned for
+  bool open;                // each call brings batch and lengths; these are planned for
   bool causal;              // query i attends to keys 0 to past + i
   bool has_mask;
-  bool mask_axes[4]; // the mask has the batches, heads, queries, keys of the scores; where it has not, it is repeated
+  bool mask_axes[4]; // the mask has batches, heads, queries, keys of its own; along the others it is broadcast
   float scale;
 } byoc_cutlass_attention_t;
 
@@ -115,7 +115,7 @@ typedef struct byoc_cutlass_bits_t {
   uint32_t zeros; // BYOC_CUTLASS_ZEROS_*
   int64_t zero;   // the zero point of all numbers if they have none of their own
   bool rounds;    // A is rounded to bytes, a scale for each block of a row
-  bool open_rows; // the number of rows is that of each call; `rows` is what it is planned for
+  bool open_rows; // each call brings the number of rows; `rows` is planned for
 } byoc_cutlass_bits_t;
 
 enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION, BYOC_CUTLASS_BITS };
@@ -129,7 +129,7 @@ typedef struct byoc_cutlass_inputs_t {
   uint32_t scales, zeros;          // of weights of few bits
 } byoc_cutlass_inputs_t;
 
-// What a product of words is besides its shape.
+// The properties of a product of words, besides its shape.
 typedef struct byoc_cutlass_words_t {
   uint32_t dot;
   uint32_t data, result; // BYOC_DTYPE_*; f32 data become bytes at run time, with a scale for each image or row
@@ -157,10 +157,10 @@ typedef struct byoc_cutlass_problem_t {
   byoc_cutlass_words_t words;
 } byoc_cutlass_problem_t;
 
-// The rows that a product is planned for whose number of rows is open.
+// The planned number of rows of a product whose number of rows is dynamic.
 enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
 
-// The keys that attention is planned for whose length is open.
+// The planned number of keys of attention whose length is dynamic.
 enum { BYOC_CUTLASS_OPEN_KEYS = 512 };
 
 // True if the amount of work is known at run time only.
@@ -171,11 +171,11 @@ static inline bool byoc_cutlass_open_sizes(const byoc_cutlass_problem_t *problem
   return problem->kind == BYOC_CUTLASS_CONV && (problem->conv.open_h || problem->conv.open_w);
 }
 
-// The rows and columns of a result that a convolution is planned for whose pictures have an open size: networks make
-// them smaller where there are more channels.
+// The planned height or width of the result of a convolution whose images have a dynamic size: networks use smaller
+// images where there are more channels.
 int64_t byoc_cutlass_open_size(int64_t in, int64_t out);
 
-// Multiply-add operations of one run; of what is planned for where sizes are open.
+// Multiply-add operations of one run, for the planned sizes.
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 
 // The number of matrices of a matrix product.

@@ -236,7 +236,7 @@ static int visit_all(const struct link_map *map, const struct dl_phdr_info *info
   return 1;
 }
 
-// All or nothing: what malloc took from the reserve, a free that is not redirected would give to the system.
+// All or nothing: a free that is not redirected would give memory of the reserve to the system.
 static int redirect(void *handle, const struct link_map *map, const struct dl_phdr_info *info, int32_t is_new) {
   if (!visit_all(map, info, UNLOCK)) {
     const int error = errno;

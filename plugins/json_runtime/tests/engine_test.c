@@ -491,7 +491,7 @@ static void test_constants_packed_for_another_processor(void **state) {
   check_packed(PACKED("288,2,96,32", "2"), 2);
 }
 
-// Each cut and each changed byte of a description is refused with a sentence or still runs; nothing crashes.
+// Each cut and each changed byte of a description is refused with a message or still runs; nothing crashes.
 static void test_damaged_json(void **state) {
   (void)state;
   char *json = json_of(cases[10]);

@@ -93,7 +93,7 @@ static void test_read_only_pages_are_whole(void **state) {
 
 enum { MOST_PAGES = 64, MOST_FUNCTIONS = 16 };
 
-// What mprotect did last with each page; the linker puts this one in front of the original (CMakeLists.txt).
+// The last call of mprotect for each page; the linker replaces the original by this function (CMakeLists.txt).
 static struct {
   void *address;
   int protection;

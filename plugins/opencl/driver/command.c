@@ -7,7 +7,7 @@
 
 enum { WAITS_ON_STACK = 16 };
 
-// A command on its way into a queue: what it waits for, as OpenCL takes it, and its event.
+// A command on its way into a queue: the events that it waits for, in OpenCL's form, and its own event.
 typedef struct command_t {
   cl_event fixed[WAITS_ON_STACK];
   cl_event *waits; // `fixed`, or allocated; NULL: none

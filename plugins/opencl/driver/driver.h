@@ -3,12 +3,12 @@
 //   driver.c   the table
 //   library.c  libOpenCL.so.1, found when a device is opened
 //   device.c   open, close, describe
-//   memory.c   buffers, and the sub-buffers that stand for places in them
+//   memory.c   buffers, and sub-buffers for addresses inside them
 //   queue.c    queues
 //   event.c    events
 //   command.c  fill, copy, launch, barrier
 //   module.c   programs and kernels
-//   error.c    statuses and sentences
+//   error.c    statuses and messages
 #ifndef BYOC_OPENCL_DRIVER_H_
 #define BYOC_OPENCL_DRIVER_H_
 
@@ -50,8 +50,8 @@ struct byoc_device_t {
   byoc_device_info_t info;
 };
 
-// A kernel takes a cl_mem and no offset, so a place inside a buffer is a sub-buffer. They are made when they are first
-// used, and kept, so that later runs make none.
+// A kernel has an argument cl_mem and no offset, so an address inside a buffer is a sub-buffer. Sub-buffers are made
+// when they are first used and kept, so that later runs make none.
 typedef struct byoc_opencl_part_t {
   uint64_t offset_bytes;
   cl_mem memory;
@@ -66,7 +66,7 @@ struct byoc_device_buffer_t {
 
 struct byoc_device_queue_t {
   cl_command_queue queue; // one reference is held, of the caller's too
-  cl_event last;          // the last command; NULL: none since the queue was made or queue_wait told a failure
+  cl_event last;          // the last command; NULL: none since the queue was made or queue_wait reported a failure
   byoc_device_queue_t *next;
 };
 
@@ -131,7 +131,7 @@ int32_t byoc_opencl_event_times(byoc_device_t *device, byoc_device_event_t *even
 const char *byoc_opencl_event_error(byoc_device_t *device, byoc_device_event_t *event);
 // Lets `event` stand for `command`, whose reference it takes over.
 void byoc_opencl_event_set(const byoc_device_t *device, byoc_device_event_t *event, cl_event command);
-// What the event stands for now, with a reference for the caller; NULL: nothing.
+// The command that the event stands for now, with a reference for the caller; NULL: none.
 cl_event byoc_opencl_event_get(const byoc_device_t *device, byoc_device_event_t *event);
 // Blocks until the command has ended: CL_COMPLETE, or the negative code of its failure.
 cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command);

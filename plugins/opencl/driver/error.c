@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences for failures, and the statuses that OpenCL's codes stand for.
+// Messages for failures, and the statuses that OpenCL's codes stand for.
 #include "driver.h"
 
 // Codes that a correct program can meet, or that a mistake in the driver would bring up.

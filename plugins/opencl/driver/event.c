@@ -54,7 +54,7 @@ cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command) {
   return code != CL_SUCCESS && state >= 0 ? code : state; // the wait itself may fail
 }
 
-// The status of a command that ended in `state`; remembers the sentence if it failed.
+// The status of a command that ended in `state`; records the message if it failed.
 static int32_t settle(byoc_device_event_t *event, cl_event command, cl_int state) {
   if (state >= 0) return BYOC_OK;
   (void)pthread_mutex_lock(&event->mutex);

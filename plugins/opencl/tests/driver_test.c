@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL driver on whatever OpenCL device there is: what byoc-plugin-check cannot see, because it needs kernels in
-// OpenCL C or OpenCL's own handles.
+// The OpenCL driver on the OpenCL device of this machine. These checks need kernels in OpenCL C or OpenCL's own
+// handles, which byoc-plugin-check does not have.
 #define _DEFAULT_SOURCE // setenv
 #include <setjmp.h>
 #include <stdarg.h>

@@ -64,7 +64,7 @@ static int32_t describe_device(byoc_device_t *device) {
   return BYOC_OK;
 }
 
-// What time stamps are counted from.
+// The event from which time stamps are counted.
 static int32_t start_clock(byoc_device_t *device) {
   int32_t status = byoc_cuda_enter(device);
   if (status != BYOC_OK) return status;

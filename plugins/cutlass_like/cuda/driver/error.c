@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences for failures, and the statuses that CUDA's codes stand for.
+// Messages for failures, and the statuses that CUDA's codes stand for.
 #include "driver.h"
 
 #include <stdio.h>

@@ -31,7 +31,7 @@ int32_t byoc_dnnl_check_memory(byoc_dnnl_function_t *function) {
   return byoc_dnnl_check(function, dnnl_out_of_memory, "create what it needs");
 }
 
-// Makes room for one more element.
+// Reserves memory for one more element.
 static int reserve(void **array, uint32_t count, uint32_t *capacity, size_t element_size) {
   if (count < *capacity) return 1;
   uint32_t grown = *capacity < 16 ? 32 : *capacity * 2;

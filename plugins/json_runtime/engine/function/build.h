@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// build.h - what the operators' builders (op_*.c) are made of. All of it works on a function that is being built,
-// records failures in function->error, and returns a status.
+// build.h - functions for the builders of operators (op_*.c). They work on a function that is being built, record
+// failures in function->error, and return a status.
 #ifndef BYOC_DNNL_BUILD_H_
 #define BYOC_DNNL_BUILD_H_
 
@@ -16,9 +16,9 @@
 // At most this many post-ops become part of one primitive (oneDNN's limit is 32).
 #define BYOC_DNNL_FUSED_LIMIT 16
 
-// "symbol, node: " and a sentence about it.
+// Reports "symbol, node: what".
 int32_t byoc_dnnl_node_fail(byoc_dnnl_function_t *function, int32_t status, const char *what);
-// The same for a call of oneDNN that failed.
+// The same for a call of oneDNN, if it failed.
 int32_t byoc_dnnl_check(byoc_dnnl_function_t *function, dnnl_status_t status, const char *what);
 
 // Fails if memory ran out while oneDNN made something since building began.
@@ -115,8 +115,7 @@ int32_t byoc_dnnl_build_plain(byoc_dnnl_function_t *function, const byoc_dnnl_no
 int32_t byoc_dnnl_plain_post_op(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
                                 const byoc_dnnl_post_op_t *post_op, int32_t *version);
 
-// --- Operators (operators.def)
-// ----------------------------------------------------------------------------------------
+// --- Operators (operators.def) --------------------------------------------------------------------------------------
 
 typedef int32_t (*byoc_dnnl_operator_t)(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node);
 #define BYOC_DNNL_OPERATOR(name)                                                                                       \

@@ -111,7 +111,7 @@ int32_t byoc_dnnl_build_pooling(byoc_dnnl_function_t *function, const byoc_dnnl_
   const byoc_dnnl_value_t *output = &function->graph.values[node->output];
   window_t window;
   BYOC_DNNL_RETURN_IF_ERROR(read_window(function, node, &window));
-  if (byoc_dnnl_node_int(node, "global", 0) != 0) // one window as large as the picture
+  if (byoc_dnnl_node_int(node, "global", 0) != 0) // one window as large as the image
     memcpy(window.kernel, &function->graph.values[node->inputs[0]].dims[2],
            (size_t)window.rank * sizeof(window.kernel[0]));
   const char *name = byoc_dnnl_node_string(node, "algorithm", "");

@@ -26,7 +26,7 @@ int32_t byoc_dnnl_build_concat(byoc_dnnl_function_t *function, const byoc_dnnl_n
       status = byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it lacks an operand");
       goto cleanup;
     }
-    if (input->dims[axis] > 0) inputs[count++] = node->inputs[i]; // what has no elements adds none
+    if (input->dims[axis] > 0) inputs[count++] = node->inputs[i]; // an input without elements adds none
   }
   status = byoc_dnnl_create_attributes(function, &attributes);
   // The operands as they are, then, where that has no optimised kernel, all of them row-major.

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// What the memory of the node's result may be shared with: a value read by the step in any other role must survive.
+// The operand whose memory the node's result may share: a value that the step reads in any other role must survive.
 static int value_is_read_elsewhere(const byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
                                    uint32_t post_op) {
   const byoc_dnnl_graph_t *graph = &function->graph;

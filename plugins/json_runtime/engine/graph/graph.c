@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_load.h"
 #include "engine/graph/layout.h"
 
 // Enough for any model, small enough that no product of indices overflows.
@@ -216,13 +217,9 @@ static int32_t parse_boundary(byoc_dnnl_graph_t *graph, const char *name, int32_
 
 static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_graph_t *graph, byoc_dnnl_error_t *error) {
   json_error_t parse_error;
-  graph->root = json_loadb(function->json, (size_t)function->json_size, 0, &parse_error);
-  // Jansson may take what it could not keep for a mistake in the text. A second look at it tells, if there is memory.
-  if (graph->root == NULL) graph->root = json_loadb(function->json, (size_t)function->json_size, 0, &parse_error);
-  void *probe = graph->root == NULL ? malloc((size_t)function->json_size) : NULL;
-  const int has_memory = graph->root != NULL || (probe != NULL && parse_error.text[0] != '\0');
-  free(probe);
-  if (!has_memory) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
+  bool out_of_memory;
+  graph->root = byoc_plugin_load_json(function->json, (size_t)function->json_size, 0, &parse_error, &out_of_memory);
+  if (out_of_memory) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
   if (graph->root == NULL)
     return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON does not parse: line %d, column %d: %s",
                           function->symbol, parse_error.line, parse_error.column, parse_error.text);

@@ -70,7 +70,7 @@ int32_t byoc_dnnl_graph_init(const byoc_engine_function_t *function, byoc_dnnl_g
                              byoc_dnnl_error_t *error);
 void byoc_dnnl_graph_deinit(byoc_dnnl_graph_t *graph);
 
-// Fails, with a sentence, if a call has another number of tensors.
+// Fails, with a message, if a call has another number of tensors.
 int32_t byoc_dnnl_graph_check_call(const byoc_dnnl_graph_t *graph, const byoc_call_t *call, byoc_dnnl_error_t *error);
 
 // The value that owns the memory which this one shows.

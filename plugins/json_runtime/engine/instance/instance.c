@@ -70,7 +70,7 @@ static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine
   return status;
 }
 
-// oneDNN keeps primitives for others that want the same; what lies in the reserve must not stay there.
+// oneDNN keeps primitives in a cache. Primitives whose memory is the reserve's must not stay there.
 static void empty_cache(const byoc_dnnl_api_t *api) {
   int capacity = 0;
   if (api->dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// instance.h - all functions of one context: what the engine's table calls, and what the compiler side asks for when
+// instance.h - all functions of one context: for the engine's table, and for the compiler side when
 // it packs constants at build time.
 #ifndef BYOC_DNNL_INSTANCE_H_
 #define BYOC_DNNL_INSTANCE_H_

@@ -40,7 +40,7 @@ static void create_primitives(work_t *work) {
     byoc_dnnl_step_t *step = step_at(work, atomic_fetch_add(&work->next, 1));
     if (step == NULL) return;
     if (step->plain != NULL) continue;
-    // What is made has to fit into the reserve once memory has run out.
+    // Once memory has run out, new primitives have to fit into the reserve.
     if (byoc_dnnl_reserve_count() != work->functions[0]->reserve_count) {
       step->created = dnnl_out_of_memory;
       continue;

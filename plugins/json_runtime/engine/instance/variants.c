@@ -48,7 +48,7 @@ byoc_dnnl_function_t *byoc_dnnl_variants_find(byoc_dnnl_variants_t *variants, in
   return NULL;
 }
 
-// Makes room for another one: of the careful ones, or of the others.
+// Drops the variant used longest ago if there are as many as may be; careful ones and others are counted apart.
 static void drop_oldest(byoc_dnnl_variants_t *variants, int is_careful) {
   uint32_t oldest = 0;
   uint64_t count = 0;

@@ -6,9 +6,9 @@
 #include "byoc/engine.h"
 #include "engine/library/error.h"
 
-// Finds a library of this soname in the process; NULL if it has none. It fails where the library is there in part:
-// dlopen of glibc 2.35 and newer keeps what it has of a library where it lacks memory for the very last step, and hands
-// that out as the whole library from then on. What it lacks then is what unwinds the stack, and thread variables.
+// Finds a library of this soname in the process; NULL if it has none. It fails if only a part of the library is there:
+// if dlopen of glibc 2.35 or newer lacks memory for its very last step, it keeps the unfinished library, and returns it
+// as the whole library from then on. Unwinding the stack and thread variables do not work in such a library.
 int32_t byoc_dnnl_find_loaded(const char *soname, void **out_handle, byoc_dnnl_error_t *error);
 
 // Loads the blobs in their order, which must be that of their dependencies, and hands back the dlopen handle of the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// out_of_memory.h - keeps oneDNN from ending the process where memory runs out (reserve/reserve.h), and tells that it
-// did.
+// out_of_memory.h - keeps oneDNN from ending the process when memory runs out (reserve/reserve.h), and reports how
+// often memory ran out.
 #ifndef BYOC_DNNL_OUT_OF_MEMORY_H_
 #define BYOC_DNNL_OUT_OF_MEMORY_H_
 

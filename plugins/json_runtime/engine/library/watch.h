@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// watch.h - tells whether oneDNN may have lost a NaN.
+// watch.h - whether oneDNN may have lost a NaN.
 //
 // Its kernels take a maximum by an instruction that drops a NaN, and raise the processor's flag of invalid operations
-// as they do (../reserve/invalid.h). A run in which no thread raised it lost none, which costs nothing to know. After
-// any other run the function is computed again, carefully: what may lose a NaN, by plain loops (plain.h).
+// as they do (../reserve/invalid.h). A run in which no thread raised it lost none; reading the flag costs almost
+// nothing. After any other run the function is computed again, carefully: plain loops (function/plain.h) replace the
+// primitives that may lose a NaN.
 #ifndef BYOC_DNNL_WATCH_H_
 #define BYOC_DNNL_WATCH_H_
 
