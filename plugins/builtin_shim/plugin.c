@@ -114,7 +114,8 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   uint64_t size_bytes = 0;
   const char *text = find_table(host, &size_bytes);
   if (text == NULL) {
-    return host->error(host, BYOC_UNSUPPORTED, "it makes backends of tables: give it NAME.json instead");
+    return host->error(host, BYOC_UNSUPPORTED,
+                       "this plugin makes backends of tables: pass the table, NAME.json, instead");
   }
   shim_plugin_t *plugin = host->resize(host, NULL, sizeof(*plugin));
   if (plugin == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "no memory for the plugin");

@@ -61,12 +61,12 @@ static bool may_have_text(walk_t *w, const json_t *object, const char *key, cons
                           const char **out_text) {
   const json_t *member = json_object_get(object, key);
   *out_text = member == NULL ? fallback : json_string_value(member);
-  return *out_text != NULL || byoc_shim_fail(w->scope, "'%s' is not a text", key);
+  return *out_text != NULL || byoc_shim_fail(w->scope, "'%s' is not a string", key);
 }
 
 static bool read_text(walk_t *w, const json_t *object, const char *key, const char **out_text) {
   *out_text = json_string_value(json_object_get(object, key));
-  return *out_text != NULL || byoc_shim_fail(w->scope, "the text '%s' is missing", key);
+  return *out_text != NULL || byoc_shim_fail(w->scope, "the string '%s' is missing", key);
 }
 
 // An optional condition.
@@ -177,7 +177,7 @@ static bool copy_attributes(walk_t *w, json_t *copy, byoc_node_t *to) {
     }
     for (size_t i = 0; i < json_array_size(list); ++i) {
       const char *attribute = json_string_value(json_array_get(list, i));
-      if (attribute == NULL) return byoc_shim_fail(w->scope, "'copy': attribute %zu is not a text", i + 1);
+      if (attribute == NULL) return byoc_shim_fail(w->scope, "'copy': attribute %zu is not a string", i + 1);
       if (w->rewrite == NULL) continue;
       const byoc_node_t *from = w->host->region->node(w->scope->region, name);
       if (from == NULL) return byoc_shim_fail(w->scope, "'copy': '%.64s' is not a node", name);

@@ -24,7 +24,7 @@ static bool fail(table_reader_t *r, const char *what, const char *detail) {
 
 static bool need_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
   *out_text = json_string_value(json_object_get(object, key));
-  return *out_text != NULL || fail(r, "the text is missing", key);
+  return *out_text != NULL || fail(r, "the string is missing", key);
 }
 
 static bool check_members(table_reader_t *r, json_t *object, const char *what, const char *known) {
@@ -40,7 +40,7 @@ static bool read_texts(table_reader_t *r, const json_t *object, const char *key,
   if (json_array_size(list) > BYOC_SHIM_MAX_FILES) return fail(r, "the list is too long", key);
   for (size_t i = 0; i < json_array_size(list); ++i) {
     out[i] = json_string_value(json_array_get(list, i));
-    if (out[i] == NULL) return fail(r, "the list has something else than texts", key);
+    if (out[i] == NULL) return fail(r, "a member of the list is not a string", key);
     *out_count = (uint32_t)i + 1;
   }
   return true;
@@ -113,7 +113,7 @@ static bool host_refused(table_reader_t *r) {
 static bool may_have_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
   const json_t *member = json_object_get(object, key);
   *out_text = json_string_value(member);
-  return member == NULL || *out_text != NULL || fail(r, "it is not a text", key);
+  return member == NULL || *out_text != NULL || fail(r, "it is not a string", key);
 }
 
 // Names of files are relative to the table; a table inside a plugin has none of its own.

@@ -24,7 +24,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
   bool blocked = match.problem.conv.in_blocked || match.problem.conv.out_blocked;
   if (ok && blocked && strcmp(precision, "int8") == 0) {
     ok = false;
-    match.reason = "bytes are made of plain layouts";
+    match.reason = "products with bytes as results need plain layouts";
   }
   if (ok && byoc_cutlass_is_cuda(host, host->region->target(region)))
     ok = byoc_cutlass_cuda_takes(&match, &match.reason);

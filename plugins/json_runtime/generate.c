@@ -82,7 +82,7 @@ static const char *draft_outputs(const byoc_graph_api_t *graph, const byoc_funct
     // A value may be an output once; further ones are copies of it.
     for (uint32_t j = 0; j < i && value >= 0; ++j) {
       if (boundary->outputs[j] != value) continue;
-      if (draft->values[value].layout != NULL) return "an output that is wanted in two layouts";
+      if (draft->values[value].layout != NULL) return "an output that is needed in two layouts";
       byoc_dnnl_shape_t shape = draft->values[value].shape;
       value = byoc_dnnl_draft_reshape(draft, "copy", value, &shape);
     }
@@ -132,7 +132,7 @@ static const char *check_open_sizes(byoc_dnnl_draft_t *draft, const boundary_t *
   for (uint32_t i = 0; i < boundary->output_count; ++i) mark_known(draft, boundary->outputs[i], known);
   for (uint32_t i = 0; reason == NULL && i < draft->node_count; ++i) {
     if (draft->nodes[i].op == NULL) continue;
-    if (!has_known_sizes(draft, &draft->nodes[i], known)) reason = "an open size that no input or output tells";
+    if (!has_known_sizes(draft, &draft->nodes[i], known)) reason = "a dynamic size that no input or output has";
     mark_known(draft, draft->nodes[i].output, known);
   }
   free(known);

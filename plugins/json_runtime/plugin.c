@@ -40,7 +40,7 @@ static const byoc_option_t options[] = {
      .default_value = "8",
      .minimum = 1,
      .maximum = 1024,
-     .help = "open sizes: how many shapes a context keeps primitives for, of each sub-graph"},
+     .help = "dynamic sizes: how many shapes a context keeps primitives for, of each sub-graph"},
 };
 
 // Whether a translator takes the node.

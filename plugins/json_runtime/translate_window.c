@@ -21,9 +21,9 @@ static const char *read_open_pads(const byoc_dnnl_source_t *source, const window
   const int64_t *pads = source->graph->attribute_ints(source->node, "pads", &count);
   *begin = *end = 0;
   if (pads != NULL && count != 2 * (uint64_t)window->rank) return "pads of another number than two for each axis";
-  if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on an open size";
+  if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on a dynamic size";
   if (strncmp(auto_pad, "SAME_", 5) == 0) {
-    if (window->strides[axis] != 1) return "padding that follows from an open size";
+    if (window->strides[axis] != 1) return "padding that follows from a dynamic size";
     const int64_t needed = (window->kernel[axis] - 1) * window->dilations[axis];
     *begin = strcmp(auto_pad, "SAME_LOWER") == 0 ? needed - needed / 2 : needed / 2;
     *end = needed - *begin;
@@ -40,7 +40,7 @@ static const char *read_window(const byoc_dnnl_source_t *source, window_t *windo
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   int32_t rank = window->rank = x.rank - 2;
-  if (rank < 1 || rank > SPATIAL_LIMIT || y.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (rank < 1 || rank > SPATIAL_LIMIT || y.rank != x.rank) return "oneDNN supports 1 to 3 spatial dimensions";
   static const char *const names[] = {"strides", "dilations"};
   for (int32_t n = 0; n < 2; ++n) {
     uint64_t count = 0;
@@ -103,10 +103,10 @@ static const char *read_convolution(const byoc_dnnl_source_t *source,
   *c = (convolution_t){.weights = byoc_dnnl_source_operand(source, 1), .bias = byoc_dnnl_source_operand(source, 2)};
   const int are_static = byoc_dnnl_source_is_static(source, c->weights) &&
                          (c->bias == NULL || byoc_dnnl_source_is_static(source, c->bias));
-  if (!are_static) return "only static f32 weights are taken";
+  if (!are_static) return "only f32 weights of known sizes are supported";
   const byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   const byoc_dnnl_shape_t w = c->w = byoc_dnnl_source_shape(source, c->weights);
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN supports 1 to 3 spatial dimensions";
   for (int32_t i = 0; i < w.rank - 2; ++i) c->window.kernel[i] = w.dims[2 + i];
   const char *reason = read(source, &c->window);
   if (reason != NULL) return reason;
@@ -174,11 +174,11 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
   const int is_same = strncmp(auto_pad, "SAME_", 5) == 0;
   const int has_shape = graph->attribute_ints(source->node, "output_shape", &shape_count) != NULL && shape_count > 0;
   const int32_t rank = window->rank = x.rank - 2;
-  if (is_same || has_shape) return "the pads of ConvTranspose are taken as they are written only";
+  if (is_same || has_shape) return "ConvTranspose is supported only with explicit pads";
   for (int32_t i = 0; i < rank; ++i) {
     window->strides[i] = counts[0] == (uint64_t)rank ? strides[i] : 1;
     window->dilations[i] = counts[1] == (uint64_t)rank ? dilations[i] : 1;
-    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) return "a transposed convolution of an open size";
+    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) return "a transposed convolution of a dynamic size";
     const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
     const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
@@ -221,7 +221,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   window_t window;
   uint64_t count = 0;
   const int64_t *kernel = graph->attribute_ints(source->node, "kernel_shape", &count);
-  if (kernel == NULL || count < 1 || count > SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (kernel == NULL || count < 1 || count > SPATIAL_LIMIT) return "oneDNN supports 1 to 3 spatial dimensions";
   memcpy(window.kernel, kernel, count * sizeof(*kernel));
   const char *reason = read_window(source, &window);
   if (reason != NULL) return reason;
@@ -232,8 +232,8 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   for (int32_t i = 0; i < window.rank; ++i) {
     int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
     if (window.pads[i] >= reach || window.pads[window.rank + i] >= reach)
-      return "oneDNN takes no pads as large as the kernel";
-    if (!is_max && window.dilations[i] != 1) return "dilated averages are left to others";
+      return "oneDNN supports no pads as large as the kernel";
+    if (!is_max && window.dilations[i] != 1) return "dilated averages are not supported";
     // ceil_mode: ONNX does not count what lies beyond the pads that the node gives.
     int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
     if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
@@ -254,7 +254,7 @@ const char *byoc_dnnl_translate_average_pool(const byoc_dnnl_source_t *source, b
 
 static const char *translate_global_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_max) {
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT) return "oneDNN supports 1 to 3 spatial dimensions";
   if (draft == NULL) return NULL;
   json_t *attributes = json_pack("{s:s, s:i}", "algorithm", is_max ? "max" : "avg", "global", 1);
   if (attributes == NULL) draft->failed = 1;

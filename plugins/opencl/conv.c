@@ -31,7 +31,7 @@ static const char *read_conv(const byoc_opencl_source_t *source, conv_t *out_con
   c->taps = 1;
   for (int32_t i = 0; i < rank; ++i) {
     w[i] = graph->value_dim(c->w, i);
-    if (w[i] < 0) return "weights whose sizes a run decides";
+    if (w[i] < 0) return "weights of dynamic sizes";
     if (i >= 2) c->taps *= w[i];
   }
   const char *reason = byoc_opencl_read_window(source, x.rank - 2, w + 2, &c->window);

@@ -19,7 +19,7 @@ static const char *check_moved(const byoc_opencl_source_t *source) {
   }
   for (uint64_t i = 1; reason == NULL && is_open && i < graph->operand_count(source->node); ++i) {
     const byoc_value_t *operand = byoc_opencl_operand(source, i);
-    if (operand != NULL && !graph->value_constant(operand, &data)) reason = "a shape or a place that a run computes";
+    if (operand != NULL && !graph->value_constant(operand, &data)) reason = "a shape or an index that a run computes";
   }
   return reason;
 }

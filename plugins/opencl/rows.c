@@ -149,7 +149,7 @@ static const char *read_reduction(const byoc_opencl_source_t *source, rows_t *ou
     end = i + 1;
   }
   for (int32_t i = first; i < end; ++i)
-    if (!is_reduced[i] && !byoc_opencl_size_is(shape.dims[i], 1)) return "axes that are not side by side";
+    if (!is_reduced[i] && !byoc_opencl_size_is(shape.dims[i], 1)) return "axes that are not adjacent";
   *out_rows = rows_along(source->sizes, &shape, first < end ? first : 0, end);
   return NULL;
 }

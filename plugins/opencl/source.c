@@ -154,7 +154,7 @@ const char *byoc_opencl_read_window(const byoc_opencl_source_t *source, int32_t 
   const byoc_graph_api_t *graph = source->graph;
   byoc_opencl_window_t *w = out_window;
   int64_t pads[2 * BYOC_OPENCL_MOST_SPATIAL];
-  if (rank < 1 || rank > BYOC_OPENCL_MOST_SPATIAL) return "windows over 1 to 3 dimensions are taken";
+  if (rank < 1 || rank > BYOC_OPENCL_MOST_SPATIAL) return "only windows over 1 to 3 dimensions are supported";
   *w = (byoc_opencl_window_t){.rank = rank};
   const char *automatic = graph->node_text(source->node, "auto_pad");
   bool is_same = automatic != NULL && strncmp(automatic, "SAME", 4) == 0;

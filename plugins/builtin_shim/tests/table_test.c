@@ -34,10 +34,10 @@ static void members_without_a_name_are_refused(void **state) {
 
 static void rules_with_a_packed_function_have_operands_and_no_steps(void **state) {
   (void)state;
-  expect_refused(RULE("\"packed\": 1"), "'packed' is not a text");
+  expect_refused(RULE("\"packed\": 1"), "'packed' is not a string");
   expect_refused(RULE("\"packed\": \"f\""), "the list 'operands' is missing");
   expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\", \"x\"]"), "operand 2 is no name of the pattern");
-  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\"], \"steps\": []"), "'steps' and 'result' mean nothing");
+  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\"], \"steps\": []"), "'steps' and 'result' have no meaning");
 }
 
 int main(void) {

@@ -232,7 +232,7 @@ static void log_choice(const tuning_t *tuning, const char *text) {
     snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, tuning->tried,
              tuning->best * 1e-6, tuning->first * 1e-6, text);
   else
-    snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the rule stands: %s", symbol, text);
+    snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the default stays: %s", symbol, text);
   tuning->host->codegen->log(tuning->codegen, line);
 }
 

@@ -143,8 +143,7 @@ static int32_t generate_function(generation_t *g, byoc_function_t *function) {
 int32_t byoc_cutlass_cuda_generate(const byoc_host_t *host, byoc_codegen_t *codegen) {
   generation_t g = {.host = host, .codegen = codegen};
   g.device = host->extension(host, BYOC_DEVICE_EXTENSION, 1);
-  if (!g.device)
-    return host->codegen->error(codegen, BYOC_UNSUPPORTED, "cutlass: this version of byoc drives no devices");
+  if (!g.device) return host->codegen->error(codegen, BYOC_UNSUPPORTED, "cutlass: this version of byoc has no devices");
   uint64_t count = host->codegen->function_count(codegen);
   g.modules = calloc((size_t)count + 1, sizeof *g.modules); // one for each function at most, and the layouts'
   int32_t status = g.modules ? BYOC_OK : out_of_memory(&g);

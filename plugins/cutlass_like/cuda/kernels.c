@@ -35,8 +35,8 @@ static const char *refuse_gemm(const byoc_cutlass_gemm_t *gemm) {
 }
 
 static const char *refuse_conv(const byoc_cutlass_conv_t *conv) {
-  if (conv->in_blocked || conv->out_blocked) return "blocks of channels are the processor's";
-  if (conv->groups != 1) return "convolutions in groups are the processor's";
+  if (conv->in_blocked || conv->out_blocked) return "blocks of channels are not supported on the GPU";
+  if (conv->groups != 1) return "convolutions in groups are not supported on the GPU";
   if (conv->batch > 65535) return "more images than a grid has";
   int64_t most = INT32_MAX / 8;
   bool fits = conv->batch * conv->in * conv->in_h * conv->in_w < most &&
@@ -48,13 +48,13 @@ bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out
   const byoc_cutlass_problem_t *problem = &match->problem;
   const byoc_cutlass_epilogue_t *epilogue = &problem->epilogue;
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
-    *out_reason = "attention is the processor's";
+    *out_reason = "attention is not supported on the GPU";
   else if (problem->kind == BYOC_CUTLASS_BITS)
-    *out_reason = "weights of few bits are the processor's";
+    *out_reason = "weights of few bits are not supported on the GPU";
   else if (match->bytes)
-    *out_reason = "products of bytes are the processor's";
+    *out_reason = "products of bytes are not supported on the GPU";
   else if (epilogue->has_residual && epilogue->residual_last && epilogue->activation != BYOC_CUTLASS_ACT_NONE)
-    *out_reason = "a sum behind the activation is the processor's";
+    *out_reason = "a sum behind the activation is not supported on the GPU";
   else
     *out_reason = problem->kind == BYOC_CUTLASS_CONV ? refuse_conv(&problem->conv) : refuse_gemm(&problem->gemm);
   return !*out_reason;

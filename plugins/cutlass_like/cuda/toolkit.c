@@ -35,7 +35,7 @@ static int32_t refuse(const byoc_host_t *host, byoc_codegen_t *codegen, int32_t 
   if (package)
     snprintf(message, sizeof message, format, "the folder '", folder, "' does not hold ", package);
   else
-    snprintf(message, sizeof message, format, "-cuda_path does not say where they are", "", "", "");
+    snprintf(message, sizeof message, format, "-cuda_path is not given", "", "", "");
   return host->codegen->error(codegen, status, message);
 }
 
@@ -155,10 +155,12 @@ static int32_t read_binary(const byoc_host_t *host, byoc_codegen_t *codegen, con
   size_t cubin_bytes = 0, ptx_bytes = 0;
   bool ok = size >= HEAD_BYTES && sscanf(data, "%d %zu %zu", &failed, &cubin_bytes, &ptx_bytes) == 3 &&
             cubin_bytes <= size && ptx_bytes == size - HEAD_BYTES - cubin_bytes;
-  if (!ok) return host->codegen->error(codegen, BYOC_TOOL, "cutlass: NVRTC's child handed over half a kernel");
+  if (!ok)
+    return host->codegen->error(codegen, BYOC_TOOL,
+                                "cutlass: the child process that runs NVRTC returned an incomplete kernel");
   if (failed) {
     char message[1024];
-    snprintf(message, sizeof message, "cutlass: NVRTC does not compile a kernel: %.*s", (int)ptx_bytes,
+    snprintf(message, sizeof message, "cutlass: NVRTC cannot compile a kernel: %.*s", (int)ptx_bytes,
              data + HEAD_BYTES + cubin_bytes);
     return host->codegen->error(codegen, BYOC_TOOL, message);
   }

@@ -53,8 +53,9 @@ static bool start_channels(chain_t *chain, int64_t channels) {
 static bool open_images(chain_t *chain, const byoc_value_t *x, const byoc_value_t *y) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_conv_t *conv = &chain->match->problem.conv;
-  if (graph->value_dim(x, 1) < 0 || graph->value_dim(y, 1) < 0) return refuse(chain, "the number of channels is open");
-  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(chain, "another number of images as result");
+  if (graph->value_dim(x, 1) < 0 || graph->value_dim(y, 1) < 0)
+    return refuse(chain, "the number of channels is dynamic");
+  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(chain, "the result has another number of images");
   conv->open_batch = true;
   conv->batch = 1;
   return true;
@@ -69,7 +70,7 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   bool is_open = false;
   if (!byoc_cutlass_match_known_f32(graph, x, &is_open) || !static_f32(graph, w) ||
       !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "takes f32 and weights of a constant shape only");
+    return refuse(chain, "only f32 and weights of a known shape are supported");
   byoc_tensor_data_t data;
   if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
   if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
@@ -92,9 +93,9 @@ static int spread(const chain_t *chain, const byoc_tensor_data_t *data) {
 // Takes the product with a number of rows that each call brings: those of all open axes together.
 static bool open_rows(chain_t *chain) {
   byoc_cutlass_gemm_t *gemm = &chain->match->problem.gemm;
-  if (!gemm->constant_b) return refuse(chain, "open shapes are taken with constant weights only");
+  if (!gemm->constant_b) return refuse(chain, "dynamic shapes are supported with constant weights only");
   if (gemm->transpose_a || gemm->batch_rank > 0 || gemm->n < 0 || gemm->k < 0)
-    return refuse(chain, "something else than the number of rows is open");
+    return refuse(chain, "a size other than the number of rows is dynamic");
   gemm->open_rows = true;
   gemm->m = BYOC_CUTLASS_OPEN_ROWS;
   return true;
@@ -128,7 +129,7 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
   bool is_open = false;
   if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
       !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "takes f32 and weights of a constant shape only");
+    return refuse(chain, "only f32 and weights of a known shape are supported");
   byoc_tensor_data_t data;
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
   match->problem.kind = BYOC_CUTLASS_GEMM;
@@ -154,7 +155,7 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
   bool is_open = false;
   if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
       !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "takes f32 and weights of a constant shape only");
+    return refuse(chain, "only f32 and weights of a known shape are supported");
   byoc_tensor_data_t data;
   if (!byoc_cutlass_match_matmul_shape(graph, a, b, y, match)) return false;
   match->problem.gemm.constant_b = constant_f32(graph, b, &data) != NULL;
@@ -170,7 +171,7 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   byoc_cutlass_match_t *match = chain->match;
   const float *parameter[4];
   if (match->problem.kind != BYOC_CUTLASS_CONV || chain->activated || match->residual)
-    return refuse(chain, "a batch normalisation is only taken right after a convolution");
+    return refuse(chain, "a batch normalisation is supported only right after a convolution");
   if (graph->node_int(node, "training_mode") != 0) return refuse(chain, "batch normalisation in training mode");
   for (uint64_t i = 0; i < 4; ++i) {
     byoc_tensor_data_t data;
@@ -194,7 +195,7 @@ static bool read_gate(chain_t *chain, const char *op) {
   bool hard = epilogue->activation == BYOC_CUTLASS_ACT_HARD_SIGMOID && fabsf(epilogue->p0 - 1.0f / 6.0f) < 1e-6f &&
               epilogue->p1 == 0.5f;
   if (strcmp(op, "Mul") != 0 || epilogue->residual_last || (!sigmoid && !hard))
-    return refuse(chain, "an activation times its operand that no epilogue has");
+    return refuse(chain, "the product of this activation and its operand is not supported");
   epilogue->activation = sigmoid ? BYOC_CUTLASS_ACT_SILU : BYOC_CUTLASS_ACT_HARD_SWISH;
   return true;
 }
@@ -214,7 +215,7 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   if (kind != 0) {
     if (chain->activated || match->residual) return refuse(chain, "a constant comes after the residual or activation");
     bool add = strcmp(op, "Add") == 0, multiply = strcmp(op, "Mul") == 0;
-    if (second && !add && !multiply) return refuse(chain, "a constant by the product");
+    if (second && !add && !multiply) return refuse(chain, "a constant divided by the product");
     for (int64_t i = 0; i < match->channels; ++i) {
       double c = x[kind == 2 ? i : 0];
       if (add) {
@@ -266,7 +267,7 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   byoc_cutlass_epilogue_t *epilogue = &chain->match->problem.epilogue;
   size_t i = 0, count = sizeof table / sizeof *table;
   while (i < count && strcmp(table[i].op, op) != 0) ++i;
-  if (i == count) return refuse(chain, "an operator that no epilogue has");
+  if (i == count) return refuse(chain, "an operator that is not supported behind a product");
   if (chain->activated || epilogue->residual_last) return refuse(chain, "a second activation");
   chain->activated = true;
   chain->before = chain->value;
@@ -364,7 +365,8 @@ static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t cou
   conv->in_blocked = data;
   conv->out_blocked = to_blocked;
   if (match->residual && residual != to_blocked) return refuse(chain, "residual and result in different layouts");
-  return byoc_cutlass_takes_layouts(conv) || refuse(chain, "no template for these channels in blocks");
+  return byoc_cutlass_takes_layouts(conv) ||
+         refuse(chain, "there is no template for this number of channels in blocks");
 }
 
 static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,

@@ -55,9 +55,9 @@ static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, by
                       byoc_cutlass_match_t *match) {
   byoc_cutlass_attention_t *attention = &match->problem.attention;
   const byoc_value_t *q = match->data;
-  if (!keys && !values) return graph->node_result_count(node) == 1 || refuse(match, "takes one result only");
+  if (!keys && !values) return graph->node_result_count(node) == 1 || refuse(match, "only one result is supported");
   if (!keys || !values || graph->node_result_count(node) != 3)
-    return refuse(match, "takes a cache of keys and values with the next one as results only");
+    return refuse(match, "a cache of keys and values is supported only if the next cache is a result");
   bool is_open = false;
   if (!byoc_cutlass_match_known_f32(graph, keys, &is_open) || !byoc_cutlass_match_known_f32(graph, values, &is_open))
     return refuse(match, "the cache is not f32");
@@ -68,7 +68,7 @@ static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, by
       graph->value_dims_equal(values, 0, q, 0) && graph->value_dim(keys, 1) == attention->kv_heads &&
       graph->value_dim(values, 1) == attention->kv_heads && graph->value_dims_equal(values, 2, keys, 2) &&
       graph->value_dim(keys, 3) == attention->size && graph->value_dim(values, 3) == attention->value_size;
-  if (!fits) return refuse(match, "the cache is shaped unlike the keys and values");
+  if (!fits) return refuse(match, "the cache has another shape than the keys and values");
   attention->past = planned(graph, keys, 2, BYOC_CUTLASS_OPEN_KEYS, &attention->open);
   attention->keys += attention->past;
   match->past[0] = keys;
@@ -79,19 +79,19 @@ static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, by
 bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_cutlass_match_t *match) {
   byoc_value_t *operands[7] = {NULL};
   uint64_t count = graph->operand_count(node);
-  if (count < 3 || count > 7) return refuse(match, "not the operands of Attention");
+  if (count < 3 || count > 7) return refuse(match, "the number of operands is not Attention's");
   for (uint64_t i = 0; i < count; ++i) operands[i] = graph->operand(node, i);
   byoc_value_t *q = operands[0], *k = operands[1], *v = operands[2], *mask = operands[3];
-  if (operands[6]) return refuse(match, "takes no lengths");
+  if (operands[6]) return refuse(match, "lengths are not supported");
   bool is_open = false;
   if (!byoc_cutlass_match_known_f32(graph, q, &is_open) || !byoc_cutlass_match_known_f32(graph, k, &is_open) ||
       !byoc_cutlass_match_known_f32(graph, v, &is_open) ||
       !byoc_cutlass_match_known_f32(graph, graph->node_result(node, 0), &is_open))
-    return refuse(match, "takes f32 only");
+    return refuse(match, "only f32 is supported");
   int64_t precision = graph->node_int(node, "softmax_precision");
   if (graph->node_float(node, "softcap") != 0.0 || (precision != 0 && precision != BYOC_DTYPE_F32) ||
       graph->node_int(node, "left_window_size") >= 0 || graph->node_int(node, "right_window_size") >= 0)
-    return refuse(match, "takes no cap, no window and no other precision");
+    return refuse(match, "softcap, windows and other precisions are not supported");
   const bool flat = graph->value_rank(q) == 3;
   const int32_t length = flat ? 1 : 2;
   byoc_cutlass_attention_t *attention = &match->problem.attention;

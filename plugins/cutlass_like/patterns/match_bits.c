@@ -25,7 +25,8 @@ bool byoc_cutlass_match_bits(const byoc_graph_api_t *graph, const byoc_node_t *n
   byoc_value_t *scales = graph->operand(node, SCALES);
   byoc_value_t *zeros = graph->operand_count(node) > ZEROS ? graph->operand(node, ZEROS) : NULL;
   const int32_t rank = graph->value_rank(x);
-  if (rank < 1 || graph->value_dtype(x) != BYOC_DTYPE_F32) return refuse(match, "takes f32 of a known rank only");
+  if (rank < 1 || graph->value_dtype(x) != BYOC_DTYPE_F32)
+    return refuse(match, "only f32 of a known rank is supported");
   if (!is_constant(graph, words) || !is_constant(graph, scales) || (zeros && !is_constant(graph, zeros)))
     return refuse(match, "the weights are not constant");
   byoc_cutlass_bits_t bits = {.rows = 1,

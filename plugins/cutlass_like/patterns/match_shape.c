@@ -82,13 +82,13 @@ static axis_t read_axis(const byoc_graph_api_t *graph, const byoc_node_t *node, 
 bool byoc_cutlass_match_conv_shape(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *x,
                                    byoc_value_t *w, byoc_value_t *y, byoc_cutlass_match_t *match) {
   int32_t axes = graph->value_rank(x) - 2;
-  match->reason = "takes one or two spatial axes";
+  match->reason = "only one or two spatial axes are supported";
   if (axes != 1 && axes != 2) return false;
   byoc_value_t *const xwy[3] = {x, w, y};
   axis_t wide = read_axis(graph, node, xwy, axes - 1, axes);
   axis_t high = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
   if (axes == 2) high = read_axis(graph, node, xwy, 0, axes);
-  match->reason = "a size of the pictures is open beyond what padding leaves";
+  match->reason = "the height or width of images is dynamic, and does not follow from the padding";
   if (wide.in <= 0 || high.in <= 0) return false;
   const char *mode = graph->node_text(node, "auto_pad");
   uint32_t same = strcmp(mode, "SAME_UPPER") == 0   ? BYOC_CUTLASS_SAME_UPPER
@@ -136,7 +136,7 @@ int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_
 bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t *a, byoc_value_t *b, byoc_value_t *y,
                                      byoc_cutlass_match_t *match) {
   int32_t rank = graph->value_rank(y), rank_a = graph->value_rank(a), rank_b = graph->value_rank(b);
-  match->reason = "takes matrices, not vectors";
+  match->reason = "vectors are not supported, only matrices";
   if (rank_a < 2 || rank_b < 2) return false;
   match->reason = "too many batch axes";
   if (rank - 2 > BYOC_CUTLASS_MAX_BATCH_RANK) return false;

@@ -129,8 +129,8 @@ static bool open_batch(const byoc_graph_api_t *graph, const byoc_value_t *x, con
                        byoc_cutlass_match_t *match) {
   for (int32_t i = 1; i < graph->value_rank(x); ++i)
     if (graph->value_dim(x, i) < 0 || graph->value_dim(y, i) < 0)
-      return refuse(match, "something else than the number of images is open");
-  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(match, "another number of images as result");
+      return refuse(match, "a size other than the number of images is dynamic");
+  if (!graph->value_dims_equal(x, 0, y, 0)) return refuse(match, "the result has another number of images");
   match->problem.conv.batch = 1;
   match->problem.conv.open_batch = true;
   return true;
@@ -139,7 +139,7 @@ static bool open_batch(const byoc_graph_api_t *graph, const byoc_value_t *x, con
 // Only the number of rows is that of each call.
 static bool open_rows(byoc_cutlass_match_t *match) {
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
-  if (gemm->n < 0 || gemm->k < 0) return refuse(match, "something else than the number of rows is open");
+  if (gemm->n < 0 || gemm->k < 0) return refuse(match, "a size other than the number of rows is dynamic");
   gemm->m = BYOC_CUTLASS_OPEN_ROWS;
   gemm->open_rows = true;
   return true;
@@ -159,8 +159,9 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
   bool is_open = false;
   if (graph->value_element_count(w) <= 0 || !byoc_cutlass_match_known(graph, x, &is_open) ||
       !byoc_cutlass_match_known(graph, y, &is_open))
-    return refuse(match, "takes weights of a constant shape only");
-  if (!is_byte(graph->value_dtype(x)) || !is_byte(graph->value_dtype(w))) return refuse(match, "takes bytes only");
+    return refuse(match, "only weights of a known shape are supported");
+  if (!is_byte(graph->value_dtype(x)) || !is_byte(graph->value_dtype(w)))
+    return refuse(match, "only bytes are supported");
   match->problem.words =
       (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I16X2, .data = graph->value_dtype(x), .result = BYOC_DTYPE_I32};
   match->data = x;
@@ -224,14 +225,14 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
     return read_affine(graph, node, &words->own_scale, &words->own_zero) ||
            refuse(match, "a scale that is not one constant");
   }
-  if (!words->joins) return refuse(match, "an operator on bytes that no epilogue has");
+  if (!words->joins) return refuse(match, "an operator on bytes that is not supported behind a product");
   if (strcmp(op, "Add") == 0 && match->side && !match->residual) {
     byoc_value_t *bytes = graph->operand(match->side, 0);
     if (other_operand(graph, node, value) != graph->node_result(match->side, 0))
       return refuse(match, "a summand that is not made of bytes");
-    if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is spread");
+    if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is broadcast");
     for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
-      if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is spread");
+      if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is broadcast");
     if (!read_affine(graph, match->side, &words->other_scale, &words->other_zero))
       return refuse(match, "a scale that is not one constant");
     match->residual = bytes;
@@ -250,7 +251,7 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
     return read_affine(graph, node, &words->joined_scale, &words->joined_zero) ||
            refuse(match, "a scale that is not one constant");
   }
-  return refuse(match, "an operator on bytes that no epilogue has");
+  return refuse(match, "an operator on bytes that is not supported behind a product");
 }
 
 bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
@@ -322,11 +323,11 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
     if (low > words->low) words->low = low;
     return true;
   }
-  return refuse(match, "an operator on integers that no epilogue has");
+  return refuse(match, "an operator on integers that is not supported behind a product");
 }
 
 bool byoc_cutlass_settle_words(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_cutlass_match_t *match) {
-  if (match->side && match->problem.words.residual == 0) return refuse(match, "bytes that are not added");
+  if (match->side && match->problem.words.residual == 0) return refuse(match, "dequantised bytes that are not added");
   if (match->problem.words.joins && match->problem.words.joined_scale == 0.0f)
     return refuse(match, "dequantised bytes that are not quantised again");
   match->problem.words.result = graph->value_dtype(value);

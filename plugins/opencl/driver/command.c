@@ -145,7 +145,7 @@ static int32_t set_argument(byoc_device_t *device, cl_kernel kernel, cl_uint ind
 static int32_t set_arguments(byoc_device_t *device, const byoc_device_launch_t *launch) {
   const byoc_device_entry_t *entry = launch->entry;
   if (launch->argument_count != entry->argument_count) {
-    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s takes %u arguments, and %u are given",
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s has %u arguments, and %u are given",
                             entry->name, entry->argument_count, launch->argument_count);
   }
   for (uint32_t i = 0; i < launch->argument_count; ++i) {

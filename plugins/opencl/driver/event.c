@@ -94,7 +94,7 @@ static int32_t read_times(const byoc_device_t *device, cl_event command, uint64_
   cl_int code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL);
   if (code == CL_SUCCESS)
     code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL);
-  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "tell the times of a command");
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "read the times of a command");
   *out_begin_ns = begin;
   *out_end_ns = end;
   return BYOC_OK;
@@ -105,7 +105,7 @@ int32_t byoc_opencl_event_times(byoc_device_t *device, byoc_device_event_t *even
   *out_begin_ns = *out_end_ns = 0;
   if (!device->has_times) {
     return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED,
-                            "the device was opened without BYOC_DEVICE_TIMES and takes no times");
+                            "the device was opened without BYOC_DEVICE_TIMES and measures no times");
   }
   cl_event command = byoc_opencl_event_get(device, event);
   int32_t status = read_times(device, command, out_begin_ns, out_end_ns);

@@ -130,11 +130,11 @@ static const char *read_parameter(const byoc_device_argument_t *argument, parame
     value->f64 = argument->real;
     break;
   case BYOC_DEVICE_ARGUMENT_LOCAL:
-    if (out->shared_bytes != 0) return "a CUDA kernel has one argument of its work-group's memory at most";
+    if (out->shared_bytes != 0) return "a CUDA kernel has at most one argument of work-group memory";
     out->shared_bytes = (uint32_t)argument->integer;
     return NULL;
   default:
-    return "an argument of a launch is of no kind that there is";
+    return "an argument of a launch has an unknown kind";
   }
   out->places[out->count++] = value;
   return NULL;

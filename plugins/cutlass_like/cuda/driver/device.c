@@ -25,7 +25,7 @@ static int32_t find_device(byoc_device_t *device, int32_t ordinal) {
   }
   if (code != CUDA_SUCCESS) return byoc_cuda_check(device, code, "start; check that nvidia-smi works");
   if (ordinal < 0 || ordinal >= count) {
-    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND, "CUDA has GPUs 0 to %d, none of number %d", count - 1,
+    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND, "CUDA has GPUs 0 to %d, there is no GPU %d", count - 1,
                             (int)ordinal);
   }
   return byoc_cuda_check(device, device->cu.cuDeviceGet(&device->id, ordinal), "find the GPU");
@@ -72,7 +72,7 @@ static int32_t start_clock(byoc_device_t *device) {
   if (code == CUDA_SUCCESS) code = device->cu.cuEventRecord(device->origin, NULL);
   if (code == CUDA_SUCCESS) code = device->cu.cuEventSynchronize(device->origin);
   byoc_cuda_leave(device);
-  return byoc_cuda_check(device, code, "take the time");
+  return byoc_cuda_check(device, code, "record a time stamp");
 }
 
 int32_t byoc_cuda_open(const byoc_device_init_t *init, byoc_device_t **out_device) {

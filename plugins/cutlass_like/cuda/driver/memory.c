@@ -17,7 +17,7 @@ int32_t byoc_cuda_allocate(byoc_device_t *device, const byoc_device_allocation_t
                             "CUDA allocates at least one byte of scope 'global'");
   }
   if (allocation->size_bytes > device->info.memory_size) {
-    return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY, "%s has %llu bytes of memory, and %llu are asked for",
+    return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY, "%s has %llu bytes of memory, and %llu are requested",
                             device->name, (unsigned long long)device->info.memory_size,
                             (unsigned long long)allocation->size_bytes);
   }

@@ -34,7 +34,8 @@ int32_t byoc_cuda_module_load(byoc_device_t *device, const byoc_device_code_t *c
   *out_module = NULL;
   bool is_cubin = strcmp(code->format, BYOC_CUDA_FORMAT_CUBIN) == 0;
   if (!is_cubin && strcmp(code->format, BYOC_CUDA_FORMAT_PTX) != 0) {
-    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "CUDA takes cubin and PTX, not '%s'", code->format);
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "the CUDA driver loads cubin and PTX, not '%s'",
+                            code->format);
   }
   if (is_cubin && !is_cubin_whole(code))
     return byoc_plugin_fail(device->runtime, BYOC_INVALID_DATA, "a cubin is damaged: it is cut short, or not ELF");

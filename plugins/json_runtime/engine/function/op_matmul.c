@@ -95,7 +95,7 @@ int32_t byoc_dnnl_build_matmul(byoc_dnnl_function_t *function, const byoc_dnnl_n
   int transpose_b = byoc_dnnl_node_int(node, "transpose_b", 0) != 0;
   int32_t rank = output->rank;
   if (rank < 2 || a->rank < 2 || b->rank < 2 || a->rank > rank || b->rank > rank)
-    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its operands are no matrices");
+    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its operands are not matrices");
 
   dnnl_dims_t a_dims, b_dims, output_dims;
   align_dims(a, rank, a_dims);

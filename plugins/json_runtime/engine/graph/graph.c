@@ -234,7 +234,7 @@ static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_gra
     return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON has no values or nodes", function->symbol);
   const int64_t open_count = json_integer_value(json_object_get(graph->root, "open"));
   if (open_count < 0 || open_count > GRAPH_COUNT_LIMIT)
-    return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON is damaged: open sizes", function->symbol);
+    return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON is damaged: 'open'", function->symbol);
   graph->open_count = (uint32_t)open_count;
   graph->shape_limit = json_integer_value(json_object_get(graph->root, "shapes"));
   if (graph->shape_limit < 1) graph->shape_limit = 1;

@@ -141,7 +141,7 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
     if (access("/proc/self/fd", X_OK) != 0)
       reason = "/proc is not mounted; mount it, or build with dnnl -deploy=system";
     status = byoc_dnnl_fail(error, BYOC_UNSUPPORTED, "cannot load the bundled %s: %s", blob->name,
-                            reason != NULL ? reason : "too many are open");
+                            reason != NULL ? reason : "too many libraries are open");
     goto cleanup;
   }
   status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);

@@ -236,7 +236,7 @@ static int32_t hide_constructors(const char *name, const byoc_dnnl_image_t *imag
 
 int32_t byoc_dnnl_image_write(const char *name, const byoc_dnnl_image_t *image, int fd, byoc_dnnl_error_t *error) {
   if (ftruncate(fd, (off_t)image->size_bytes) != 0)
-    return byoc_dnnl_fail(error, BYOC_IO, "cannot make room in memory for the bundled %s: %s", name, strerror(errno));
+    return byoc_dnnl_fail(error, BYOC_IO, "cannot reserve memory for the bundled %s: %s", name, strerror(errno));
   uint64_t position = 0;
   for (uint32_t i = 0; i < image->hole_count; ++i) {
     int32_t status = write_range(name, image, fd, position, image->holes[i].offset, error);
