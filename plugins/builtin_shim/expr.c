@@ -119,7 +119,7 @@ typedef enum function_t {
   FN_TEXT,
 } function_t;
 
-// Kinds of arguments: v a value, o a node, n a number, t a text; capital: may be left out.
+// Kinds of arguments: v a value, o a node, n a number, t a string; capital: may be left out.
 static const struct {
   const char *name, *arguments;
   function_t function;
@@ -417,7 +417,7 @@ static byoc_shim_value_t read_unary(reader_t *r) {
   return value;
 }
 
-// A longer spelling stands before its own beginning.
+// An operator stands before those that are its beginning: "<=" before "<".
 static const struct {
   const char *text;
   int level;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library behind a table: linked into artifacts, and opened in the evaluator's process.
+// library.h - the library behind a table: linked into artifacts, and opened in the evaluator's process.
 #ifndef BYOC_SHIM_LIBRARY_H_
 #define BYOC_SHIM_LIBRARY_H_
 

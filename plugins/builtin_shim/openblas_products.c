@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-// ---- what OpenBLAS calls ----
+// ---- functions that OpenBLAS calls ----
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112 };
 

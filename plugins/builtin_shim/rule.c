@@ -56,7 +56,7 @@ bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const cha
 // The name of a result if the table does not say.
 #define DEFAULT_RESULT "result"
 
-// A text that may be left out.
+// A string that may be left out.
 static bool may_have_text(walk_t *w, const json_t *object, const char *key, const char *fallback,
                           const char **out_text) {
   const json_t *member = json_object_get(object, key);
@@ -167,7 +167,7 @@ static bool copy_attribute(walk_t *w, const byoc_node_t *from, byoc_node_t *to, 
   return status == BYOC_OK || host_refused(w);
 }
 
-// "copy": {"conv": ["strides", ...]}: integer, list and text attributes that a matched node has.
+// "copy": {"conv": ["strides", ...]}: integer, list and string attributes that a matched node has.
 static bool copy_attributes(walk_t *w, json_t *copy, byoc_node_t *to) {
   const char *name;
   json_t *list;
@@ -262,7 +262,7 @@ static bool call_operand(walk_t *w, call_t *call, const char *name, uint32_t *ou
   *out_index = 0;
   while (*out_index < call->operand_count && strcmp(call->operand_names[*out_index], name) != 0) ++*out_index;
   if (*out_index < call->operand_count) return true;
-  // One slot is kept for the result of the previous turn.
+  // One slot is kept for the result of the previous iteration.
   if (call->operand_count == MAX_OPERANDS - 1) return byoc_shim_fail(w->scope, "too many operands");
   call->operand_names[call->operand_count] = name;
   return find_value(w, name, &call->operands[call->operand_count++]);
@@ -322,7 +322,7 @@ static bool read_scalar(walk_t *w, const char *text, byoc_c_argument_t *out) {
   return ok;
 }
 
-// A text, or one for each element type: {"f32": "cblas_sgemm", "f64": "cblas_dgemm"}.
+// A string, or one for each element type: {"f32": "cblas_sgemm", "f64": "cblas_dgemm"}.
 static bool read_symbol(walk_t *w, const json_t *symbol, const char **out_symbol) {
   const char *key = byoc_dtype_name(w->dtype);
   *out_symbol = json_string_value(json_is_object(symbol) ? json_object_get(symbol, key) : symbol);
@@ -366,7 +366,7 @@ static bool read_arguments(walk_t *w, const json_t *step, const char *result, ca
   return true;
 }
 
-// The dimensions of what the match computes.
+// The dimensions of the match's result.
 static bool read_root_dims(walk_t *w, call_t *call) {
   if (is_checking(w)) return true;
   const byoc_graph_api_t *graph = w->host->graph;

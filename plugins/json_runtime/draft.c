@@ -239,7 +239,7 @@ char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs
     failed = json_array_append_new(values, emit_value(&draft->values[i], i)) != 0;
   for (uint32_t i = 0; !failed && i < draft->node_count; ++i)
     if (draft->nodes[i].op != NULL) failed = json_array_append_new(nodes, emit_node(&draft->nodes[i])) != 0;
-  // Nine digits represent a float exactly; members stay in the order of insertion, so the text is always the same.
+  // Nine digits represent a float exactly; members stay in the order of insertion, so the JSON is always the same.
   // json_dumps does not notice that it had no memory for the key of an object; json_dumpb needs none.
   const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(9), size = failed ? 0 : json_dumpb(root, NULL, 0, flags);
   if (size > 0) text = malloc(size + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft.h - a sub-graph on its way to JSON: the engine's operators (engine/operators.def) over numbered values, built
-// node by node in the model's order, with elementwise nodes folded into the one that makes their operand.
+// draft.h - a sub-graph on its way to JSON: the engine's operators (engine/function/operators.def) over numbered
+// values, built node by node in the model's order, with elementwise nodes folded into the one that makes their operand.
 #ifndef BYOC_DNNL_DRAFT_H_
 #define BYOC_DNNL_DRAFT_H_
 
@@ -85,7 +85,7 @@ void byoc_dnnl_draft_prune(byoc_dnnl_draft_t *draft, const int32_t *outputs, uin
 // JSON arrays of integers.
 json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count);
 
-// The finished text; *out_size does not count the NUL. Release it with free. NULL if out of memory.
+// The finished JSON; *out_size does not count the NUL. Release it with free. NULL if out of memory.
 char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs, uint32_t input_count,
                            const int32_t *outputs, uint32_t output_count, uint64_t *out_size);
 

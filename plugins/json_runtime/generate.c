@@ -34,7 +34,7 @@ static int moves_elements_only(const byoc_graph_api_t *graph, const byoc_node_t 
   return graph->node_has_trait(node, "moves") || graph->node_has_trait(node, "injective");
 }
 
-// Translates every node. Returns NULL, or why the function is declined after all.
+// Translates every node. Returns NULL, or why the function is declined.
 static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                byoc_dnnl_draft_t *draft) {
   int computes = 0;
@@ -53,7 +53,7 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
   return computes ? NULL : "it only moves elements, which costs less where they are used";
 }
 
-// Returns NULL, or why the function is declined after all; so does the next function.
+// Returns NULL, or why the function is declined; so does the next function.
 static const char *draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                   byoc_dnnl_draft_t *draft, boundary_t *boundary) {
   boundary->input_count = (uint32_t)graph->parameter_count(function);
@@ -98,7 +98,7 @@ static void mark_known(const byoc_dnnl_draft_t *draft, int32_t value, char *know
 }
 
 // Whether dimension `axis` of a node's result follows from its operands: the conditions of infer_size in
-// engine/open_sizes.c.
+// engine/graph/open_sizes.c.
 static int can_infer(const byoc_dnnl_draft_t *draft, const byoc_dnnl_draft_node_t *node, int32_t axis) {
   const int32_t rank = draft->values[node->output].shape.rank;
   if (strcmp(node->op, "convolution") == 0 || strcmp(node->op, "pooling") == 0) return axis >= 2;
@@ -177,7 +177,7 @@ cleanup:
   return status;
 }
 
-// Without memory the build ends: the artifact would be another one than with it.
+// If memory runs out the build ends, because the artifact would differ from one that is built with enough memory.
 static int32_t pack_constants(const byoc_host_t *host, byoc_codegen_t *codegen, const char *symbol,
                               byoc_dnnl_draft_t *draft, const boundary_t *boundary) {
   char line[768];

@@ -11,7 +11,7 @@ enum { PANEL_WIDTH = 32 };
 
 typedef struct network_t {
   const char *cell;
-  int is_lstm, is_linear; // linear: the reset gate scales the product with the state, whose bias stands by itself
+  int is_lstm, is_linear; // linear: the reset gate scales the product with the state, which has a bias of its own
   int64_t directions, gates, size, hidden;
   const byoc_value_t *x, *h, *c;
   const float *weights, *panels, *bias, *state_bias; // biases may be NULL
@@ -125,7 +125,7 @@ static int32_t draft_bias(byoc_dnnl_draft_t *draft, const network_t *n) {
   return byoc_dnnl_draft_constant(draft, &shape, to);
 }
 
-// Result `index` of the steps if anybody reads it.
+// Result `index` of the steps if a node reads it.
 static const byoc_value_t *used_result(const byoc_dnnl_source_t *source, uint64_t index) {
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *value =

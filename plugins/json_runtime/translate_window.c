@@ -13,7 +13,7 @@ typedef struct window_t {
   int64_t kernel[SPATIAL_LIMIT], strides[SPATIAL_LIMIT], dilations[SPATIAL_LIMIT], pads[2 * SPATIAL_LIMIT];
 } window_t;
 
-// The pads of an axis of open size: as they are written, or what a window that moves by one needs for as many results.
+// The pads of an axis of dynamic size: explicit ones, or those that give a window of stride 1 as many results.
 static const char *read_open_pads(const byoc_dnnl_source_t *source, const window_t *window, int32_t axis,
                                   int64_t *begin, int64_t *end) {
   const char *auto_pad = source->graph->node_text(source->node, "auto_pad");
@@ -160,8 +160,8 @@ static int32_t turn_weights(byoc_dnnl_draft_t *draft, const float *weights, cons
   return byoc_dnnl_draft_constant(draft, &turned, data);
 }
 
-// The window of a transposed convolution: its pads are what the result lacks of the full size; they begin as the node
-// says.
+// The window of a transposed convolution: its pads are the difference between the full size and the result's; the pads
+// in front are the node's.
 static const char *read_transposed_window(const byoc_dnnl_source_t *source, window_t *window) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
@@ -182,7 +182,7 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
     const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
     const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
-    // By output_padding the result may exceed what the windows reach, but by less than a stride.
+    // output_padding makes the result larger than the windows reach, by less than a stride.
     if (begin < 0 || end <= -window->strides[i]) return "negative pads";
     window->pads[i] = begin;
     window->pads[rank + i] = end;
@@ -234,7 +234,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
     if (window.pads[i] >= reach || window.pads[window.rank + i] >= reach)
       return "oneDNN supports no pads as large as the kernel";
     if (!is_max && window.dilations[i] != 1) return "dilated averages are not supported";
-    // ceil_mode: ONNX does not count what lies beyond the pads that the node gives.
+    // ceil_mode: ONNX does not count elements beyond the node's own pads.
     int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
     if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
       return "an average that counts padding, with ceil_mode";

@@ -67,7 +67,7 @@ static bool keeps_order(const byoc_opencl_clusters_t *clusters, const byoc_node_
 typedef struct users_t {
   int32_t cluster; // -1: none
   uint32_t count;
-  bool keep_order; // up to the root
+  bool keep_order; // elements keep their order up to the root
   bool expand;     // one repeats the elements
 } users_t;
 
@@ -103,7 +103,7 @@ static bool can_join(const byoc_opencl_clusters_t *clusters, const byoc_node_t *
   case BYOC_OPENCL_ANCHOR:
     return users->keep_order && cluster->anchor < 0;
   case BYOC_OPENCL_POINT:
-    if (users->expand) return false; // rather once than for each element that it comes to
+    if (users->expand) return false; // computed once, not for each element that uses it
     break;
   case BYOC_OPENCL_VIEW:
   case BYOC_OPENCL_MOVE:

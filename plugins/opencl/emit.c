@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of one kernel while it grows.
+// The code of one kernel while it grows.
 #include "emit.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ void byoc_opencl_constants_deinit(byoc_opencl_constants_t *constants) {
   *constants = (byoc_opencl_constants_t){NULL, 0, 0};
 }
 
-// Room for one more item.
+// Memory for one more item.
 static bool reserve(void **items, uint32_t count, uint32_t *capacity, size_t size) {
   if (count < *capacity) return true;
   uint32_t larger = *capacity == 0 ? 16 : *capacity * 2;
@@ -48,7 +48,7 @@ static bool reserve(void **items, uint32_t count, uint32_t *capacity, size_t siz
   ((emit)->failed = (emit)->failed || !reserve((void **)&(items), (count), &(capacity), sizeof(*(items))),             \
    !(emit)->failed)
 
-// ---- text ----
+// ---- code ----
 
 void byoc_opencl_line(byoc_opencl_emit_t *emit, const char *format, ...) {
   char line[1024];
@@ -175,7 +175,7 @@ void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit) {
   for (uint32_t i = 0; i < emit->count_count; ++i)
     byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_larger, &pile, emit->counts[i]);
   byoc_opencl_size_t largest = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_larger, &pile);
-  // As much room as byoc_opencl_check_tensor leaves where the sizes are known.
+  // The limit of byoc_opencl_check_tensor for known sizes.
   byoc_opencl_size_t limit = byoc_opencl_size_multiply(emit->sizes, largest, byoc_opencl_size(4));
   if (limit.is_open) (void)byoc_opencl_emit_size(emit, limit);
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// emit.h - the text of one kernel while it grows: its arguments, its variables, and the elements of tensors that it has
+// emit.h - the code of one kernel while it grows: its arguments, its variables, and the elements of tensors that it has
 // computed.
 //
-// A kernel computes one tensor, its root. Where it has come to an element of it, byoc_opencl_emit_store writes the
-// statements that compute the element and store it. They follow the graph from the root upwards as far as its nodes
-// belong to the kernel, and load what comes from elsewhere. So what reads a tensor elementwise, or moves its elements,
-// is written without knowing what made it.
+// A kernel computes one tensor, its root. For an element of the root, byoc_opencl_emit_store writes the statements that
+// compute and store it. The statements follow the graph from the root to its operands as far as the nodes belong to the
+// kernel, and load the other tensors. So the emitter of an elementwise operator does not know its operands' operators.
 #ifndef BYOC_OPENCL_EMIT_H_
 #define BYOC_OPENCL_EMIT_H_
 

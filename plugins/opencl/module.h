@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// module.h - the text of all kernels of a build. Kernels that read alike are one.
+// module.h - the code of all kernels of a build. Equal kernels are one.
 #ifndef BYOC_OPENCL_MODULE_H_
 #define BYOC_OPENCL_MODULE_H_
 

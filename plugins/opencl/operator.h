@@ -35,7 +35,7 @@ const char *byoc_opencl_operator_name(uint32_t index);
 // NULL, or why the target declines the node.
 const char *byoc_opencl_check(const byoc_opencl_source_t *source);
 
-// point.c: formulas, and what is nearly one.
+// point.c: formulas, and operators that are nearly formulas.
 const char *byoc_opencl_check_formula(const byoc_opencl_source_t *source);
 const char *byoc_opencl_check_unary(const byoc_opencl_source_t *source);
 byoc_opencl_name_t byoc_opencl_point_formula(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,

@@ -13,7 +13,7 @@ void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan) {
   byoc_opencl_clusters_deinit(&plan->clusters);
 }
 
-// ---- what cannot be planned ----
+// ---- functions that cannot be planned ----
 
 static const char *check_nodes(byoc_opencl_sizes_t *sizes) {
   const byoc_graph_api_t *graph = sizes->graph;

@@ -24,7 +24,7 @@ static rows_t rows_along(byoc_opencl_sizes_t *sizes, const byoc_opencl_shape_t *
   return rows;
 }
 
-// ---- text that all have in common ----
+// ---- code that all have in common ----
 
 static void open_rows(byoc_opencl_emit_t *emit, const char *stem, const rows_t *rows, byoc_opencl_name_t x) {
   byoc_opencl_size_t one = byoc_opencl_size(1);
@@ -50,7 +50,7 @@ static void open_elements(byoc_opencl_emit_t *emit, const rows_t *rows) {
   byoc_opencl_line(emit, "const float element = x[k * %s];", BYOC_OPENCL_SIZE(emit, rows->step));
 }
 
-// Puts together what the lanes have in `name`; `join` is an expression of p and q.
+// Combines the lanes' values of `name`; `join` is an expression of p and q.
 static void join_lanes(byoc_opencl_emit_t *emit, const rows_t *rows, const char *name, const char *join) {
   if (rows->lanes == 1) return;
   byoc_opencl_line(emit, "parts[lane] = %s;", name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.h - reading the graph: shapes, operands, attributes and constants of a node, as the generator wants them.
+// source.h - reading the graph: shapes, operands, attributes and constants of a node.
 #ifndef BYOC_OPENCL_SOURCE_H_
 #define BYOC_OPENCL_SOURCE_H_
 

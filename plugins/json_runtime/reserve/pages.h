@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of memory from pages that were mapped beforehand. Callable from any thread.
+// pages.h - blocks of memory from pages that were mapped beforehand. Callable from any thread.
 #ifndef BYOC_DNNL_RESERVE_PAGES_H_
 #define BYOC_DNNL_RESERVE_PAGES_H_
 

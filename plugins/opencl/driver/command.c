@@ -40,7 +40,7 @@ static int32_t begin(const byoc_device_t *device, const byoc_device_queue_t *que
   return BYOC_OK;
 }
 
-// Ends what begin began, with OpenCL's answer. A command that signals is started at once: OpenCL wants that before
+// Ends a command with OpenCL's status. A command that signals is started at once: OpenCL wants that before
 // another queue or the host waits for it.
 static int32_t end(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_order_t *order,
                    command_t *command, cl_int code, const char *what) {

@@ -110,7 +110,7 @@ static int32_t make_context(byoc_device_t *device, int32_t ordinal) {
   return byoc_opencl_check_code(device->runtime, code, "make a context");
 }
 
-// The context of a queue of the caller's: buffers of another one could not be used in it.
+// The context of a queue of the caller's: a queue cannot use buffers of another context.
 static int32_t adopt_context(byoc_device_t *device, cl_command_queue queue) {
   const byoc_opencl_api_t *cl = &device->cl;
   cl_int code = cl->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device->id), &device->id, NULL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers, and the sub-buffers that stand for places in them.
+// Buffers, and sub-buffers for addresses inside them.
 #include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// The most that code of OpenCL C assumes of a pointer without saying so: the alignment of a float4.
+// The largest alignment that code of OpenCL C assumes of a pointer: that of a float4.
 enum { IMPORT_ALIGNMENT = 16 };
 
 static int32_t create(byoc_device_t *device, cl_mem_flags flags, void *host, uint64_t size_bytes,

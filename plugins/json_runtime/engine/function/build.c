@@ -223,7 +223,7 @@ dnnl_status_t byoc_dnnl_reshape(const byoc_dnnl_function_t *function, const dnnl
   dnnl_status_t status = function->api->dnnl_memory_desc_reshape(out_desc, desc, rank, dims);
   dnnl_memory_desc_t row_major;
   byoc_dnnl_layout_plain(rank, dims, &row_major);
-  // Where a dimension is 1, its stride may be an odd one that the matrix product chokes on.
+  // The stride of a dimension of 1 may be a number that the matrix product refuses.
   if (status == dnnl_success && function->api->dnnl_memory_desc_equal(out_desc, &row_major)) *out_desc = row_major;
   return status;
 }
@@ -296,7 +296,7 @@ static void touch_buffer(byoc_dnnl_function_t *function, int32_t version, int32_
   buffer->last_step = step;
 }
 
-// Appends the step with its arguments. On failure the caller keeps what it stands on.
+// Appends the step with its arguments. On failure the caller still owns the primitive descriptor or the loops.
 static int32_t append_step(byoc_dnnl_function_t *function, byoc_dnnl_step_t *step,
                            const byoc_dnnl_argument_t *arguments, int32_t argument_count) {
   step->argument_count = argument_count;

@@ -93,7 +93,7 @@ typedef struct byoc_dnnl_fusion_t {
 } byoc_dnnl_fusion_t;
 
 // Creates the primitive descriptor for the operation `op_desc`, whose result has the given dimensions, with as many
-// post-ops as an optimised kernel takes.
+// post-ops as an optimised kernel supports.
 int32_t byoc_dnnl_fuse(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, const void *op_desc,
                        int32_t result_rank, const dnnl_dims_t result_dims, float scale, byoc_dnnl_fusion_t *out_fusion);
 // Adds the step, with DNNL_ARG_DST and the post-ops' operands added to `arguments`, then the post-ops left over, and

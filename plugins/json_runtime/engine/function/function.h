@@ -2,9 +2,9 @@
 // function.h - one compiled sub-graph: the primitives to execute, in order, and the memory they work on.
 //
 // A value of the graph may lie in memory in several layouts, its versions. Each version is a descriptor on a buffer;
-// buffers are the caller's tensors, the artifact's constants, repacked weights, or a place in the instance's arena.
+// buffers are the caller's tensors, the artifact's constants, repacked weights, or a part of the instance's arena.
 // Building emits steps (primitives with the versions that they touch); reorders between versions are steps like any
-// other, and run once at creation where their source is constant. Finishing places the buffers and creates the memory
+// other, and run once at creation where their source is constant. Finishing assigns the buffers and creates the memory
 // objects, so that a run sets the data pointers of the caller's tensors and executes.
 #ifndef BYOC_DNNL_FUNCTION_H_
 #define BYOC_DNNL_FUNCTION_H_

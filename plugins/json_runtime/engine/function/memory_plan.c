@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets of arena buffers: largest first, each at the lowest place that is free for as long as it lives.
+// Offsets of arena buffers: largest first, each at the lowest offset that is free during its lifetime.
 #include <stdlib.h>
 
 #include "engine/function/function.h"
@@ -35,7 +35,7 @@ int32_t byoc_dnnl_function_plan_memory(byoc_dnnl_function_t *function) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_dnnl_buffer_t *buffer = &function->buffers[order[i].buffer];
     uint64_t offset = 0;
-    // Moves past whatever is in the way until nothing is; each round moves past at least one buffer.
+    // Moves past buffers that overlap until none does; each iteration moves past at least one.
     for (int moved = 1; moved;) {
       moved = 0;
       for (uint32_t j = 0; j < i; ++j) {

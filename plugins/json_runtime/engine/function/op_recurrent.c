@@ -7,7 +7,7 @@
 // The operands and results of a network; versions, or -1.
 typedef struct recurrent_t {
   dnnl_memory_desc_t x, weights[2], bias, state, y;
-  int has_state, has_last; // the state in front of the first step is given, that behind the last one is asked for
+  int has_state, has_last; // an initial state is given, the last state is a result
   dnnl_rnn_direction_t direction;
 } recurrent_t;
 
@@ -98,7 +98,7 @@ static int32_t read_inputs(byoc_dnnl_function_t *function, const byoc_dnnl_node_
   return BYOC_OK;
 }
 
-// The last states: results where they are asked for, or memory that nobody reads.
+// The last states: results if a node reads them, otherwise memory that nothing reads.
 static int32_t place_last_states(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, const recurrent_t *r,
                                  int is_lstm, byoc_dnnl_argument_t *arguments, int32_t *count) {
   static const int32_t roles[] = {DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C};

@@ -70,7 +70,7 @@ cleanup:
   return status;
 }
 
-// Views share memory with what they are made from, so nothing may be applied to them in place.
+// Views share the memory of their operand, so nothing may be applied to them in place.
 static int32_t define_view(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, int32_t version) {
   if (node->post_op_count > 0) return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "a view has no post-ops");
   byoc_dnnl_define(function, node->output, version);

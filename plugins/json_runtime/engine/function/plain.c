@@ -44,7 +44,8 @@ static float function_of(const byoc_dnnl_plain_t *plain, float x) {
   return x < plain->alpha ? plain->alpha : x > plain->beta ? plain->beta : x;
 }
 
-// Where an element of a tensor with dimensions `dims` finds its fellow in one whose dimensions are those or 1.
+// The index of the element of a broadcast tensor, whose dimensions are `dims` or 1, that belongs to an element of a
+// tensor of dimensions `dims`.
 static int64_t fellow(const byoc_dnnl_plain_t *plain, const dnnl_dims_t dims, const dnnl_dims_t other, int64_t at) {
   int64_t place = 0, step = 1;
   for (int32_t i = plain->rank - 1; i >= 0; --i) {
@@ -73,7 +74,7 @@ static void run_reduction(const byoc_dnnl_plain_t *plain, const float *x, float 
   }
 }
 
-// The largest in the window of one result, whose place among those of its channel is `at`.
+// The largest element in the window of one result, which has index `at` in its channel.
 static float pool(const byoc_dnnl_plain_t *plain, const float *x, int64_t at) {
   const int32_t spatial = plain->rank - 2;
   const int64_t taps = product(plain->kernel, 0, spatial);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// plain.h - what oneDNN computes without regard for NaN, in plain loops that keep it: NaN in, NaN out. For the runs in
-// which there is one (watch.h). All tensors are row-major.
+// plain.h - plain loops for the operators by which oneDNN loses NaN: NaN in, NaN out. Careful functions use them, for
+// runs in which there is a NaN (watch.h). All tensors are row-major.
 #ifndef BYOC_DNNL_PLAIN_H_
 #define BYOC_DNNL_PLAIN_H_
 
@@ -10,7 +10,7 @@ typedef enum byoc_dnnl_plain_kind_t {
   BYOC_DNNL_PLAIN_NONE,
   BYOC_DNNL_PLAIN_ELTWISE,   // y = f(x)
   BYOC_DNNL_PLAIN_BINARY,    // y = f(x, z), where z broadcasts to x
-  BYOC_DNNL_PLAIN_REDUCTION, // y = f of x over the dimensions that y has not
+  BYOC_DNNL_PLAIN_REDUCTION, // y = f of x over the dimensions that y lacks
   BYOC_DNNL_PLAIN_POOLING,   // the largest in each window
   BYOC_DNNL_PLAIN_SOFTMAX,   // or its logarithm, along `axis`
 } byoc_dnnl_plain_kind_t;

@@ -48,7 +48,7 @@ static int append_binary(byoc_dnnl_function_t *function, const byoc_dnnl_post_op
   for (int32_t i = 0; i < rank; ++i)
     if (seen[i] != 1 && seen[i] != dims[i]) return 0;
 
-  // A full operand comes in the result's own layout, which the primitive has yet to choose.
+  // An operand of the result's size gets the result's layout, which the primitive has yet to choose.
   int32_t version = -1;
   dnnl_memory_desc_t desc;
   if (is_full && count > 1) {
@@ -148,7 +148,7 @@ int byoc_dnnl_is_plain(byoc_dnnl_function_t *function, dnnl_alg_kind_t algorithm
   return function->is_careful;
 }
 
-// A careful function fuses none that may lose a NaN, nor what follows it.
+// A careful function fuses no post-op that may lose a NaN, and none behind it.
 static uint32_t fusable_count(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
   for (uint32_t i = 0; i < node->post_op_count; ++i)
     if (byoc_dnnl_is_plain(function, node->post_ops[i].algorithm, node->post_ops[i].alpha)) return i;
@@ -161,7 +161,7 @@ int32_t byoc_dnnl_fuse(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *n
   memset(out_fusion, 0, sizeof(*out_fusion));
   uint32_t most = fusable_count(function, node);
   if (most > BYOC_DNNL_FUSED_LIMIT) most = BYOC_DNNL_FUSED_LIMIT;
-  // Optimised kernels first, with as many post-ops as they take; then whatever there is.
+  // Optimised kernels first, with as many post-ops as they support; then any kernel.
   for (int accept_reference = 0; accept_reference < 2; ++accept_reference) {
     for (uint32_t left = most + 1; left-- > 0;) {
       for (int allow_sum = 1; allow_sum >= 0; --allow_sum) {
@@ -182,7 +182,7 @@ static int32_t place_result(byoc_dnnl_function_t *function, const byoc_dnnl_node
                             const byoc_dnnl_fusion_t *fusion, const dnnl_memory_desc_t *desc, int32_t overwrite,
                             int32_t *out_version) {
   if (fusion->sum_value >= 0) {
-    // Where a copy in the right layout has to be made anyway, and nobody needs it later, it is as good as the original.
+    // If a copy in the right layout has to be made anyway and nothing reads it later, its memory serves as well.
     BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read(function, fusion->sum_value, NULL, out_version));
     int32_t root = byoc_dnnl_graph_root_value(&function->graph, fusion->sum_value);
     if (function->graph.values[root].last_use <= function->node) {

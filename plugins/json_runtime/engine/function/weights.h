@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weights.h - constants in the layouts that primitives want. The shapes that one function is called with share them: a
-// layout is made by the first shape that asks for it, and goes with the last one.
+// weights.h - constants in the layouts that primitives want. The shapes that one function is called with share them:
+// the first shape that needs a layout makes it, and the last one frees it.
 #ifndef BYOC_DNNL_WEIGHTS_H_
 #define BYOC_DNNL_WEIGHTS_H_
 

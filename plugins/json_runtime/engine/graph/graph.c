@@ -90,7 +90,7 @@ static int32_t parse_value(byoc_dnnl_graph_t *graph, uint32_t index, const json_
   int64_t count = 1;
   int open_count = 0;
   for (uint32_t i = 0; i < rank; ++i) {
-    int64_t dim = json_integer_value(json_array_get(dims, i)); // 0 where it is no integer
+    int64_t dim = json_integer_value(json_array_get(dims, i)); // 0 if it is not an integer
     const int is_open = dim < 0 && -1 - dim < (int64_t)graph->open_count;
     if ((dim < 1 && !is_open) || dim > ((int64_t)1 << 40) / count) return damaged(graph, error, "dims of value", index);
     value->dims[i] = dim;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graph.h - the description of one sub-graph, read from its JSON (the schema is in ../README.md) and checked.
+// graph.h - the description of one sub-graph, read from its JSON (docs/dnnl.md has the schema) and checked.
 #ifndef BYOC_DNNL_GRAPH_H_
 #define BYOC_DNNL_GRAPH_H_
 
@@ -14,7 +14,7 @@
 // A tensor of f32. Scalars (rank 0 in the model) have one dimension of 1 here, as oneDNN knows no rank 0.
 typedef struct byoc_dnnl_value_t {
   int32_t rank;
-  dnnl_dims_t dims; // negative: open; 0 only once open sizes are known
+  dnnl_dims_t dims; // negative: dynamic; 0 only once dynamic sizes are known
   int32_t input;    // index among the function's inputs, or -1
   int32_t output;   // index among the function's outputs, or -1
   int32_t constant; // index among the function's constants, or -1
@@ -61,7 +61,7 @@ typedef struct byoc_dnnl_graph_t {
   uint32_t input_count;
   int32_t *outputs;
   uint32_t output_count;
-  uint32_t open_count; // sizes that a run decides (open_sizes.h); 0: all dimensions are constant
+  uint32_t open_count; // dynamic sizes (open_sizes.h); 0: all dimensions are constant
   int64_t shape_limit; // shapes to keep primitives for, if there are any
 } byoc_dnnl_graph_t;
 

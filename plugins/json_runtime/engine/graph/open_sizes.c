@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads open sizes off a call's tensors, and infers those of intermediate values.
+// Reads dynamic sizes off a call's tensors, and infers those of intermediate values.
 #include "engine/graph/open_sizes.h"
 
 #include <string.h>

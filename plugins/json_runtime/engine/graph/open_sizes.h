@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// open_sizes.h - sizes that a run decides. In the JSON, size k stands as -1 - k among the dimensions of values; those
-// of the function's tensors come with each call, the others follow from them.
+// open_sizes.h - dynamic sizes. In the JSON, size k stands as -1 - k among the dimensions of values. Each call brings
+// the sizes of the function's tensors; the others follow from them.
 #ifndef BYOC_DNNL_OPEN_SIZES_H_
 #define BYOC_DNNL_OPEN_SIZES_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants.h - one function of the artifact in the shapes that it is called with. A function without open sizes has one
-// variant, made when the instance is; another makes one for each new shape, and keeps those used last. Where a call's
-// data have a NaN that oneDNN would lose, there is a careful variant beside the one of its shape.
+// variants.h - one function of the artifact in the shapes that it is called with. A function without dynamic sizes has
+// one variant, which is made with the instance. Any other function makes one for each new shape, and keeps those used
+// last. For calls with a NaN that oneDNN would lose there is a careful variant beside the one of its shape.
 #ifndef BYOC_DNNL_VARIANTS_H_
 #define BYOC_DNNL_VARIANTS_H_
 
@@ -34,8 +34,8 @@ void byoc_dnnl_variants_deinit(byoc_dnnl_variants_t *variants);
 // The variant for the sizes in variants->sizes; NULL if there is none yet.
 byoc_dnnl_function_t *byoc_dnnl_variants_find(byoc_dnnl_variants_t *variants, int is_careful);
 // Describes the primitives of a new variant for these sizes, in the place of the one that was used longest ago if there
-// are as many as may be. It is complete once its primitives are created and it is finished; before that, a failure is
-// to be followed by drop_newest.
+// are as many as may be. It is complete once its primitives are created and it is finished. After a failure before
+// that, call drop_newest.
 int32_t byoc_dnnl_variants_add(byoc_dnnl_variants_t *variants, int is_careful, const byoc_dnnl_api_t *api,
                                dnnl_engine_t engine, byoc_dnnl_function_t **out_function, byoc_dnnl_error_t *error);
 void byoc_dnnl_variants_drop_newest(byoc_dnnl_variants_t *variants);

@@ -68,7 +68,7 @@ static int can_map_holes(int fd, uint64_t offset, const byoc_dnnl_image_t *image
 }
 
 // Covers the holes of the loaded image with the artifact's own pages. Its constructors run once its allocations are
-// protected; also where these could not be, because the image stays, and who asks for it by name takes it for complete.
+// protected. They run even if protecting failed: the image stays in the process, and a later dlopen by name returns it.
 static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, void *handle, int memory_fd,
                               int file_fd, uint64_t file_offset, byoc_dnnl_error_t *error) {
   struct link_map *map = NULL;
@@ -88,7 +88,7 @@ static int32_t complete_image(const char *name, const byoc_dnnl_image_t *image, 
   return status;
 }
 
-// The last step of dlopen notes for the unwinder where the library lies (_dl_find_object).
+// The last step of dlopen records the address of the library for the unwinder (_dl_find_object).
 static int is_whole(void *handle) {
   int (*find_object)(void *address, void *result) = NULL;
   uint64_t result[32]; // struct dl_find_object has 12 words

@@ -51,7 +51,8 @@ static int lock_process(void) {
   return fd;
 }
 
-// Lets oneDNN, as it was found in the process or the system, and what it stands on allocate through the reserve.
+// Lets oneDNN and the libraries that it needs, as they were found in the process or the system, allocate through the
+// reserve.
 static int32_t protect(void *library, int is_new, byoc_dnnl_error_t *error) {
   static const char *const below[] = {"libstdc++.so.6", "libgomp.so.1"};
   int32_t status = byoc_dnnl_reserve_protect(BYOC_DNNL_SONAME, library, is_new, error);
@@ -91,8 +92,8 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   return status; // the handle is never closed: the library stays for the process' life
 }
 
-// A child process has a copy of what OpenMP knows of the forking thread's workers, but not the workers, and its first
-// loop would wait for them forever. So they end before the fork; the parent's are started again by its next loop.
+// A child process has a copy of OpenMP's records of the forking thread's workers, but not the workers, and its first
+// loop would wait for them forever. So the workers end before the fork; the next loop of the parent starts them again.
 static void before_fork(void) {
   if (library_api.omp_pause_resource_all != NULL) (void)library_api.omp_pause_resource_all(1); // omp_pause_soft
 }

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// About 30 microseconds: longer than the gap between two primitives, shorter than what a descheduled thread costs.
+// About 30 microseconds: longer than the gap between two primitives, shorter than the cost of a descheduled thread.
 static const char openmp_setting[] = "GOMP_SPINCOUNT=2000";
 
 // Both are used under the loader's lock only. The changed environment is never freed, because another thread may be

@@ -46,8 +46,8 @@ int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error) {
   return BYOC_OK;
 }
 
-// Of the C++ library (reserve/thread_variables.c). Where threads have no room left, or it came with the process and
-// lies elsewhere already, its variables stay where they are.
+// Loads the library that holds the C++ library's variables per thread (reserve/thread_variables.c). If threads have no
+// memory left for them, or the process loaded the C++ library earlier, its variables stay where they are.
 static void settle_thread_variables(void) {
   const byoc_engine_blob_t blob = {
       .name = BYOC_DNNL_THREADS_SONAME, .data = byoc_embed_dnnl_threads, .size_bytes = byoc_embed_dnnl_threads_size};
@@ -59,7 +59,7 @@ static void settle_thread_variables(void) {
 int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, byoc_dnnl_error_t *error) {
   if (protect == NULL) return BYOC_OK;
   errno = 0;
-  // Where a policy forbids it, the library allocates as it always does.
+  // If a policy forbids it, the library allocates as it always does.
   if (!protect(handle, is_new) && errno == ENOMEM)
     return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory while byoc changed the table of addresses of %s",
                           name);

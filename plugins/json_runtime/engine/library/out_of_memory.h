@@ -14,13 +14,13 @@ int32_t byoc_dnnl_reserve_load(byoc_dnnl_error_t *error);
 // system does not permit it. `is_new`: no thread has been in it.
 int32_t byoc_dnnl_reserve_protect(const char *name, void *handle, int is_new, byoc_dnnl_error_t *error);
 
-// How often memory ran out in this process, under a library that is protected. Where the number has grown, what oneDNN
-// made meanwhile lies in the reserve, and is to be given back soon.
+// How often memory ran out in this process, under a library that is protected. If the number has grown, objects that
+// oneDNN made meanwhile lie in the reserve, and should be destroyed soon.
 uint64_t byoc_dnnl_reserve_count(void);
 
 // Whether the reserve's library sees the flags of all threads that oneDNN computes on.
 int byoc_dnnl_reserve_sees_loops(void);
-// Whether a loop that this thread began raised the flag of invalid operations since this was asked last.
+// Whether a loop that this thread began has raised the flag of invalid operations since the last call.
 int byoc_dnnl_reserve_take_invalid(void);
 
 #endif // BYOC_DNNL_OUT_OF_MEMORY_H_

@@ -12,7 +12,7 @@
 
 typedef struct byoc_dnnl_watch_t {
   int before;    // the calling thread's flag
-  int each_step; // the threads of each step have to be asked, as nobody sees them otherwise
+  int each_step; // the threads have to be asked after each step, because the reserve does not see them
   int32_t thread_count;
   int is_raised;
 } byoc_dnnl_watch_t;
