@@ -7,7 +7,7 @@
 //   TRANSPOSED 1: lanes are output channels, and rows are pixels: for small images, whose pixels do not fill vectors.
 // Weights arrive packed in panels of WEIGHT_PANEL channels: [GROUPS][panel][DEPTH][channels of the panel].
 // SKIPS_TAPS 1: blocks of depth whose taps read nothing but padding are left out, as dilated kernels have them.
-// Sizes of pictures may be those of a call (open_images.h): TILE_SIZES tells a tile then what there is of them.
+// Sizes of images may be dynamic (open_images.h): TILE_SIZES then passes the sizes to a tile.
 enum {
   FN(depth) = IN * KERNEL_H * KERNEL_W,
   FN(weight_panels) = (OUT + WEIGHT_PANEL - 1) / WEIGHT_PANEL,

@@ -5,7 +5,7 @@
 //   PADDED_ROW        floats of a padded row: STRIDE_W phases of PHASE_W floats; phase f holds the padded columns f,
 //                     f + STRIDE_W, ...
 //   BAND_H, BAND_W    rows and columns of the output that are computed from one copy: all of them, unless the sizes of
-//                     the picture are those of a call
+//                     the image are dynamic
 CALL_SIZE FN(bands)(const FN(args_t) * args) {
   (void)args;
   return (OUT_H + BAND_H - 1) / BAND_H;
@@ -21,13 +21,13 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
   return BATCH * CHANNELS * FN(bands)(args) * FN(bands_w)(args);
 }
 
-// Copies what rows [top, top + rows) and columns [left, left + columns) of the output read.
+// Copies the input that rows [top, top + rows) and columns [left, left + columns) of the output read.
 static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * args, float *padded, const float *plane,
                                                           int64_t top, int64_t left, int64_t rows, int64_t columns) {
   (void)args;
   const int64_t padded_h = (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
   const int64_t length = (columns + LANES - 1) / LANES * LANES + (KERNEL_W - 1) * DILATION_W / STRIDE_W;
-  // Rows above and below the picture are zeros.
+  // Rows above and below the image are zeros.
   const int64_t first = top * STRIDE_H - PAD_TOP;
   const int64_t above = first < 0 ? (-first < padded_h ? -first : padded_h) : 0;
   const int64_t stop = IN_H - first < padded_h ? IN_H - first : padded_h, end = stop > above ? stop : above;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolution of blocked tensors, [BATCH][CHANNELS / 16][H][W][16]: lanes are channels, the input is read in
-// place. Pixels whose taps all lie inside the picture are computed PIXELS at a time; the others one by one, with
+// place. Pixels whose taps all lie inside the image are computed PIXELS at a time; the others one by one, with
 // only the taps that lie inside. Weights arrive as [CHANNELS / 16][KERNEL_H][KERNEL_W][16].
 enum { FN(channel_blocks) = CHANNELS / BLOCK };
 
@@ -10,7 +10,7 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
   return BATCH * FN(channel_blocks) * OUT_H;
 }
 
-// Columns [first, last) of the output are those whose taps lie inside the picture.
+// Columns [first, last) of the output are those whose taps lie inside the image.
 CALL_SIZE FN(first)(const FN(args_t) * args) {
   (void)args;
   const int64_t first = (PAD_LEFT + STRIDE_W - 1) / STRIDE_W;

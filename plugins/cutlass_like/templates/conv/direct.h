@@ -4,7 +4,7 @@
 //   OUT_LANES      the same for output and residual
 //   IN_PLACE       the input is read in place; else the rows that a block needs are copied, padded, to the workspace:
 //                  [IN / IN_LANES][rows][STRIP_W][IN_LANES], CHANNEL_STEP floats between two blocks of channels
-//   FLAT           pixels are counted through the whole picture (1x1, stride 1); else tiles lie along its rows
+//   FLAT           pixels are counted through the whole image (1x1, stride 1); else tiles lie along its rows
 //   BLOCK_UNITS    units of a block: tiles where FLAT, rows of tiles otherwise
 // Weights arrive as [GROUPS][panel][TAP_BLOCKS][TAPS_H][TAPS_W][STEPS][channels of the panel], zeros where there is no
 // channel.
@@ -40,7 +40,7 @@ static void FN(gather)(float *strip, const float *image, int64_t first, int64_t 
     copy_runs(strip + c * CHANNEL_STEP, 0, image + c * IN_H * IN_W + first, 0, 1, count, 0, count, 1);
 }
 #elif !IN_PLACE
-// Copies rows [first, first + rows) of the padded picture to the strip.
+// Copies rows [first, first + rows) of the padded image to the strip.
 static void FN(gather)(float *strip, const float *image, int64_t first, int64_t rows) {
   for (int64_t c = 0; c < IN / IN_LANES; ++c, image += IN_H * IN_W * IN_LANES)
     for (int64_t y = 0; y < rows; ++y) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One register tile of a direct convolution: TILE_H x TILE_W pixels of the output by TILE_VECTORS vectors of channels.
 //   TILE_LANES  channels of the last vector that exist
-// `in` points to what the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks of STEPS
-// terms. `ahead` points to the weights that later tiles will read from memory; each block of terms prefetches AHEAD
-// lines of them. `next` is the number of floats from this tile's pixels to those of the next tile.
+// `in` points to the value that the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks
+// of STEPS terms. `ahead` points to the weights that later tiles will read from memory; each block of terms prefetches
+// AHEAD lines of them. `next` is the number of floats from this tile's pixels to those of the next tile.
 static void TILE_NAME(const float *restrict in, const float *restrict weights, float *out, const float *restrict bias,
                       const float *restrict residual, const float *ahead, int64_t next) {
   vf sum[TILE_H * TILE_W][TILE_VECTORS];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of images is that of each call, and with OPEN_SIZES so are the sizes of the pictures: units of work are
-// those of one image, image after image.
+// The number of images is dynamic, and with OPEN_SIZES so are the sizes of the images: units of work are those of one
+// image, image after image.
 //   IN_BLOCKED, OUT_BLOCKED  1 if the last axis is a block of channels
-//   SAME                     padding in front of an open axis follows from its sizes: 1 the smaller half, 2 the larger
+//   SAME                     padding in front of a dynamic axis follows from its sizes: 1 the smaller half, 2 the
+//   larger
 
 #if OPEN_SIZES
 static int64_t FN(padding)(int64_t in, int64_t out, int64_t reach, int64_t stride) {
@@ -10,7 +11,7 @@ static int64_t FN(padding)(int64_t in, int64_t out, int64_t reach, int64_t strid
   return total <= 0 ? 0 : SAME == 1 ? total / 2 : total - total / 2;
 }
 
-// A tensor of one spatial axis is a picture of height 1, which is constant then.
+// A tensor of one spatial axis is an image of height 1, which is constant then.
 static void FN(measure)(FN(args_t) * args, const DLTensor *data, const DLTensor *result) {
   const int32_t in_x = data->ndim - 1 - IN_BLOCKED, out_x = result->ndim - 1 - OUT_BLOCKED;
   args->in_h = data->shape[in_x - 1];

@@ -77,7 +77,7 @@ CALL_SIZE FN(tile_rows)(int64_t left) {
   return OPEN_SIZES ? (left + tiles - 1) / tiles : SQUARE_PANEL;
 }
 
-// Part of a picture: columns [left, left + columns) of rows [top, top + rows) of squares of one image.
+// Part of an image: columns [left, left + columns) of rows [top, top + rows) of squares.
 typedef struct FN(part_t) {
   int64_t image, top, rows, left, columns;
 } FN(part_t);
@@ -139,7 +139,7 @@ static void FN(patches)(const FN(args_t) * args, float *points, const float *inp
   }
 }
 #else
-// Copies what a part's squares read, `channels` channels of it, to a strip with LANES channels side by side.
+// Copies the input of a part's squares, `channels` channels of it, to a strip with LANES channels side by side.
 static void FN(gather)(const FN(args_t) * args, float *strip, const float *input, int64_t channels,
                        const FN(part_t) * part) {
   (void)args;

@@ -59,7 +59,7 @@ static int64_t FN(split)(FN(args_t) * args, const byoc_call_t *call) {
 }
 #endif
 
-// What a share works on.
+// The state of a share.
 typedef struct FN(head_t) {
   const FN(args_t) * args;
   int64_t first; // panel of those that read the same copies
@@ -240,7 +240,7 @@ static float FN(soften)(float *scores, const float *mask, int64_t count, float *
 #endif
     largest = v_max(x, largest);
   }
-  if (j < count) { // what lies behind the last key does not count
+  if (j < count) { // lanes behind the last key do not count
     vf x = v_load(scores + j);
 #if HAS_RESIDUAL
     x = x + (MASK_KEY ? v_load_n(mask + j, count - j) : v_set1(mask[0]));
@@ -283,9 +283,9 @@ static inline __attribute__((always_inline)) void FN(add)(vf sum[ROW_PANEL][VALU
   }
 }
 
-// Does the same for `rows` rows of the result, with keys [key, key + count) and columns from `first` on. `kept`: what
-// the results so far are multiplied by; NULL if there are none. `factor`: what complete results are multiplied by; NULL
-// if these are not complete yet.
+// Does the same for `rows` rows of the result, with keys [key, key + count) and columns from `first` on. `kept`: the
+// factor of the results so far; NULL if there are none. `factor`: the factor of complete results; NULL if these are not
+// complete yet.
 static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * head, float *y, int64_t first,
                                                              int64_t key, int64_t count, int64_t rows, int vectors,
                                                              int lanes, const float *kept, const float *factor) {

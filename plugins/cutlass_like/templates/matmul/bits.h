@@ -53,8 +53,8 @@ static inline vf FN(numbers)(const float *row, int64_t k) {
 }
 
 #if ROUNDS
-// What the numbers of the block from `k` on are multiplied by to become steps; *out_step is what a step is worth. They
-// become 0 where 127 divided by the largest may be infinite, as byoc::RoundInBlocks says.
+// The factor by which the numbers of the block from `k` on become steps; *out_step is the value of a step. The factor is
+// 0 if 127 divided by the largest number may be infinite, as byoc::RoundInBlocks says.
 static float FN(round)(const float *row, int64_t k, float *out_step) {
   vf most = v_zero();
   for (int64_t i = 0; i < BLOCK; i += LANES) {
@@ -90,7 +90,7 @@ static void FN(prepare_block)(const FN(data_t) * data, const float *row, int64_t
   data->totals[at * FN(blocks) + block] = v_sum(total) * (HAS_ZEROS ? 1.0f : (float)ZERO);
 }
 #else
-// What the data at place i of 16 are multiplied by.
+// The factor of the data at place i of 16.
 #define WORTH(i) (1.0f / (float)(1u << ((i) % (32 / BITS) + 1 < 32 / BITS ? (i) % (32 / BITS) * BITS : 0)))
 static const float FN(worth)[] = {WORTH(0), WORTH(1), WORTH(2),  WORTH(3),  WORTH(4),  WORTH(5),  WORTH(6),  WORTH(7),
                                   WORTH(8), WORTH(9), WORTH(10), WORTH(11), WORTH(12), WORTH(13), WORTH(14), WORTH(15)};

@@ -44,7 +44,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
       const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
       const float *columns = b + column * K + k * wide;
       const int column_rest = column + COLUMN_PANEL > N;
-      // What is read next: the following panel, or after the last one the next block of depth of the first.
+      // The panel that is read next: the following one, or after the last one the next block of depth of the first.
       const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
       const float *next = w + 1 < last ? columns + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
       for (int64_t p = 0; p < panels; ++p) {

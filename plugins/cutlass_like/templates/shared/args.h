@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of a product work on.
+// The arguments of the functions of a product.
 typedef struct FN(args_t) {
   const float *input, *weights, *bias, *residual;
   float *output, *workspace;
@@ -11,7 +11,7 @@ typedef struct FN(args_t) {
   int64_t items;                        // units of work
   int64_t row_panels, low, high_panels; // gemm_open_rows.h: panels, rows of a low one, how many are one row higher
 #endif
-#if OPEN_SIZES // open_images.h: sizes of the pictures
+#if OPEN_SIZES // open_images.h: sizes of the images
   int64_t in_h, in_w, out_h, out_w, pad_top, pad_left;
 #endif
 } FN(args_t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a share of a depthwise convolution, whose units are rows of planes. A large picture is cut into bands of
-// rows through all channels, as the convolutions around it are: most of what a thread reads is then what it wrote, and
-// not in another core's cache. Those of small pictures are cut by channels.
+// The work of a share of a depthwise convolution, whose units are rows of planes. Large images are divided into bands
+// of rows through all channels, as in the convolutions around it, so that a thread mostly reads values that it wrote
+// itself and that are not in another core's cache. Small images are divided by channels.
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;
   (void)worker;

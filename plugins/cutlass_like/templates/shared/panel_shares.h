@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a share, where blocks are made of panels: UNITS panels in all, FN(run) of them in each block, shared
-// out evenly; an image and group has BLOCKS blocks. A share takes as many panels of a block at once as there are left
-// for it.
+// The work of a share, where blocks are made of panels: UNITS panels in all, FN(run) of them in each block. Shares
+// get equal numbers of panels; an image and group has BLOCKS blocks. A share computes all its panels of a block at
+// once.
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;
   (void)worker;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations on vectors, written with the vector arithmetic of GNU C on vf and vi, so that one text serves every
+// Activations on vectors, written with the vector arithmetic of GNU C on vf and vi, so that one source serves every
 // instruction set. v_max and v_min return their second operand if either is NaN. The data are the second operand here,
 // so that NaN passes through. tests/cutlass/test_activations.c checks the errors that the comments give.
 

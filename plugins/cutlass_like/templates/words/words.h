@@ -29,7 +29,7 @@ static inline vf w_float(vi x) {
   return __builtin_convertvector(x, vf);
 }
 
-// ---- what each instruction set defines for itself (words_avx512.h and the like) ----
+// ---- defined by each instruction set (words_avx512.h and the like) ----
 
 // sum + the products of the terms of two words. w_dot_i8x4 and w_dot_bf16x2 exist if the instruction set has an
 // instruction for them.

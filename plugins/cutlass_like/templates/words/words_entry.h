@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed function: INPUT_* are the places of its inputs, and it has one output. Where the number of rows or images
 // is that of each call (IS_OPEN), it goes through slices of at most SLICE of them, each of SLICE_DATA and SLICE_RESULT
-// elements and SLICE_MACS multiply-adds: the workspace has room for one slice.
+// elements and SLICE_MACS multiply-adds: the workspace is as large as one slice needs.
 BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
   const int32_t *parameters = call->tensors[INPUT_BIAS].data;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all products of words share: their arguments, and how a vector of sums becomes results.
+// Shared by all products of words: their arguments, and the conversion of a vector of sums to results.
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
-//   PARAMETERS        words from one table to the next. Each table has an entry per channel: what is added to its sum,
-//                     the sum of its weights, the factor of its sum, its bias. Behind them lies what is the same for
-//                     all channels (words_once.h).
+//   PARAMETERS        words from one table to the next. Each table has an entry per channel: the summand of its
+//                     sum, the sum of its weights, the factor of its sum, its bias. Behind them lie the parameters
+//                     that are the same for all channels (words_once.h).
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
 }
 
 #if DOT != DOT_BF16_WIDE
-// Elements of data as terms of words; lanes from n on mean nothing. `inverse`: 1 / scale, for floats.
+// Elements of data as terms of words; lanes from n on have no meaning. `inverse`: 1 / scale, for floats.
 static inline __attribute__((always_inline)) vi FN(terms)(const DATA_T *from, int64_t n, int64_t stride, int32_t zero,
                                                           float inverse) {
   (void)zero, (void)inverse;
