@@ -10,7 +10,7 @@
 #include "core/frontend/onnx_reader.h"
 #include "core/frontend/onnx_wire.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "core/op/limit.h"
 #include "core/op/op.h"
 

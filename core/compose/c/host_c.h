@@ -4,8 +4,8 @@
 #define BYOC_CORE_COMPOSE_C_HOST_C_H_
 
 #include "core/base/json.h"
-#include "core/compose/artifact/compose.h"
-#include "core/compose/c/layout.h"
+#include "core/compose/c/data_layout.h"
+#include "core/compose/options.h"
 #include "core/hostir/program/places.h"
 #include "core/hostir/program/ranges.h"
 

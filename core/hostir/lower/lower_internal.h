@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_HOSTIR_LOWER_LOWER_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_LOWER_LOWER_INTERNAL_H_
 
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/program/edit.h"
 
 typedef struct byoc_host_lowering_t {

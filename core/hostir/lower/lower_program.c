@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowers a whole function: its inputs, its nodes in order, its outputs.
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 
 #include <string.h>
 
