@@ -74,7 +74,7 @@ static void test_c10_one_node(void **state) {
 }
 
 // A MiB is worth a percentage of the time, in builds only.
-static void test_18_9_size_price(void **state) {
+static void test_a_size_price_is_a_percentage(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(2, "byoc explain vision.onnx --target 'cutlass; c' --size-price much");
@@ -109,7 +109,7 @@ static void test_a23_declines(void **state) {
 }
 
 // However many targets give a function back, the next one is asked.
-static void test_70_targets_give_back(void **state) {
+static void test_the_next_target_is_asked_however_many_give_back(void **state) {
   (void)state;
   write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
   byoc_test_shell(
@@ -124,7 +124,7 @@ static void test_70_targets_give_back(void **state) {
 }
 
 // A rule by cost is a candidate of a search, and no decline of the greedy placement that the search competes with.
-static void test_17_rules_by_cost(void **state) {
+static void test_rules_are_chosen_by_cost(void **state) {
   (void)state;
   write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
   byoc_test_shell(
@@ -372,7 +372,7 @@ static void test_c10_page_is_used(void **state) {
 }
 
 // A tall graph is first seen from its top, also where another node than the first one stands there.
-static void test_18_page_begins_at_the_top(void **state) {
+static void test_page_begins_at_the_top(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v chromium") != 0) {
     print_message("skipped: there is no chromium\n");
@@ -396,10 +396,10 @@ int main(void) {
       cmocka_unit_test(test_c10_tables),
       cmocka_unit_test(test_c10_long_lists),
       cmocka_unit_test(test_c10_one_node),
-      cmocka_unit_test(test_18_9_size_price),
+      cmocka_unit_test(test_a_size_price_is_a_percentage),
       cmocka_unit_test(test_a23_declines),
-      cmocka_unit_test(test_70_targets_give_back),
-      cmocka_unit_test(test_17_rules_by_cost),
+      cmocka_unit_test(test_the_next_target_is_asked_however_many_give_back),
+      cmocka_unit_test(test_rules_are_chosen_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),
       cmocka_unit_test(test_c10_saved_plans),
       cmocka_unit_test(test_c10_edited_plans),
@@ -409,7 +409,7 @@ int main(void) {
       cmocka_unit_test(test_c10_page_is_one_file),
       cmocka_unit_test(test_c10_page_in_a_browser),
       cmocka_unit_test(test_c10_page_is_used),
-      cmocka_unit_test(test_18_page_begins_at_the_top),
+      cmocka_unit_test(test_page_begins_at_the_top),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -96,7 +96,7 @@ static void test_c5_b32_surroundings(void **state) {
   plugin.backend = &backend;
   byoc_target_kind_t newer = plugin;
   newer.plugin_version = "1.1";
-  byoc_target_kind_t rebuilt = plugin; // issue 12, 6
+  byoc_target_kind_t rebuilt = plugin; // its name and version stay, its bytes do not
   rebuilt.plugin_content = "0123";
   byoc_target_t of_plugin = {.kind = &plugin, .text = "c -O=3"}, of_newer = {.kind = &newer, .text = "c -O=3"};
   byoc_target_t of_rebuilt = {.kind = &rebuilt, .text = "c -O=3"};

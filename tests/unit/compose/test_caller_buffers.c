@@ -41,7 +41,7 @@ static void rotate(void *data) {
   "    %c = Concat@13(%a, %b) {axis = 0} : f32[" dim "]\n    %f = Slice@13(%x, @zero, @one) : f32[1]\n"                \
   "    %h = Mul@14(%f, @half) : f32[1]\n    %y = Add@14(%c, %h) : f32[" dim "]\n    return %y\n  }\n}\n"
 
-// Issue 14, item 6: values were wrong, with status 0, because a run wrote its results over those of the last one.
+// Values were wrong, with status 0, because a run wrote its results over those of the last one.
 static void test_h5_outputs_are_inputs_of_the_next_run(void **state) {
   (void)state;
   static const char *const texts[] = {ROTATE("N"), ROTATE("512")};
