@@ -136,7 +136,7 @@ static void test_c_calls(void **state) {
 }
 
 // Shapes known at run time, in a loop; the host looks after shapes and memory between the calls.
-static void test_h16_dynamic(void **state) {
+static void test_h16_host_time_of_a_loop_is_told(void **state) {
   (void)state;
   const int64_t steps = 5;
   write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
@@ -245,7 +245,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_work),     cmocka_unit_test(test_totals_cover_all_instructions),
       cmocka_unit_test(test_native),   cmocka_unit_test(test_engine),
-      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_dynamic),
+      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_host_time_of_a_loop_is_told),
       cmocka_unit_test(test_refusals), cmocka_unit_test(test_lost_time_of_threads_is_explained)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -395,7 +395,7 @@ static void test_loops_without_end_have_a_limit(void **state) {
 }
 
 // The bound over the symbols, when it is built and in the artifact; the peak of a run.
-static void test_h9_bound_and_peak(void **state) {
+static void test_h9_bound_and_peak_are_shown(void **state) {
   (void)state;
   write_tiny("symbolic.onnx", "N");
   byoc_test_shell(0, "byoc build symbolic.onnx -v --name symbolic -o bound.so 2>&1");
@@ -490,7 +490,7 @@ int main(void) {
       cmocka_unit_test(test_dimensions_that_contradict_each_other_are_refused),
       cmocka_unit_test(test_loops_without_end_have_a_limit),
       cmocka_unit_test(test_symbolic_dimensions),
-      cmocka_unit_test(test_h9_bound_and_peak),
+      cmocka_unit_test(test_h9_bound_and_peak_are_shown),
       cmocka_unit_test(test_huge_pages),
       cmocka_unit_test(test_damaged_artifact),
   };

@@ -139,7 +139,7 @@ static void test_h10_each_wait_fails(void **state) {
   assert_true(count_failures("wait") > 2);
 }
 
-static void test_h10_all_else_fails(void **state) {
+static void test_h10_each_other_call_of_the_driver_fails(void **state) {
   (void)state;
   static const char *const kinds[] = {"allocate", "open", "queue", "event", "module", "entry"};
   for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); ++k) assert_true(count_failures(kinds[k]) >= 1);
@@ -224,7 +224,7 @@ int main(void) {
       cmocka_unit_test(test_h10_each_copy_fails),
       cmocka_unit_test(test_h10_each_launch_fails),
       cmocka_unit_test(test_h10_each_wait_fails),
-      cmocka_unit_test(test_h10_all_else_fails),
+      cmocka_unit_test(test_h10_each_other_call_of_the_driver_fails),
       cmocka_unit_test(test_each_import_fails),
       cmocka_unit_test(test_h10_any_order_gives_the_same),
   };

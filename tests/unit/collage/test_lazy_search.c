@@ -239,7 +239,7 @@ static void test_c7_a_budget_leaves_a_bound(void **state) {
   }
 }
 
-static void test_c9_transitions(void **state) {
+static void test_c9_transitions_have_a_price(void **state) {
   (void)state;
   setting_t s;
   open_setting(&s, 4, 1);
@@ -258,7 +258,7 @@ static void test_c9_transitions(void **state) {
 enum { DEVICE = 12 };
 
 // What copies cost between the host and a device, by direction and bytes; and who reads what from around the block.
-static void test_c9_copies(void **state) {
+static void test_c9_copies_have_a_price(void **state) {
   (void)state;
   setting_t s;
   const byoc_device_costs_t device = {.base_ns = {10, 20}, .ns_per_byte = {1, 2}};
@@ -836,8 +836,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c3_c7_lazy_search_keeps_the_optimum),
       cmocka_unit_test(test_c7_a_budget_leaves_a_bound),
-      cmocka_unit_test(test_c9_transitions),
-      cmocka_unit_test(test_c9_copies),
+      cmocka_unit_test(test_c9_transitions_have_a_price),
+      cmocka_unit_test(test_c9_copies_have_a_price),
       cmocka_unit_test(test_c9_dear_copies_pull_regions_home),
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),

@@ -134,7 +134,7 @@ static void assert_measured(double ns) {
   assert_true(ns < 1e8);
 }
 
-static void test_c4_c5_sound_candidates(void **state) {
+static void test_c4_c5_sound_candidates_are_measured_once(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty; cutlass; c -O=2");
@@ -214,7 +214,7 @@ typedef struct expectation_t {
 // C4: a crash, a hang, a wrong number, a lie about memory, at run time or while generating, cost infinity with the
 // reason; the native target goes on as if nothing had happened, and the answer is remembered where the candidate itself
 // is the reason.
-static void test_c4_faults(void **state) {
+static void test_c4_faults_cost_infinity(void **state) {
   (void)state;
   static const expectation_t expectations[] = {
       {"wrong", "wrong result: element"},
@@ -259,7 +259,7 @@ static void test_c4_faults(void **state) {
 }
 
 // One that goes wrong among several affects only itself, with the reason that it has when it is alone.
-static void test_c4_one_of_several(void **state) {
+static void test_c4_one_fault_of_several_stays_alone(void **state) {
   (void)state;
   static const char *const functions[] = {"relu", "negate", "long"};
   static const expectation_t expectations[] = {
@@ -527,7 +527,7 @@ static void test_nothing_bad_is_remembered_under_limits(void **state) {
 }
 
 // Several inputs, several outputs, constants, kernels of one and of two steps: each is checked against its own results.
-static void test_c4_several_shapes(void **state) {
+static void test_c4_candidates_of_all_shapes_are_checked(void **state) {
   (void)state;
   static const char *const functions[] = {"two", "product", "relu", "large", "long", "symbolic", "negate"};
   fixture_t fixture;
@@ -545,7 +545,7 @@ static void test_c4_several_shapes(void **state) {
 }
 
 // A price belongs to a model of a size: what the caches keep from call to call depends on it.
-static void test_c5_model_sizes(void **state) {
+static void test_c5_a_price_belongs_to_a_size(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "cutlass; c -O=1");
@@ -565,7 +565,7 @@ static void test_c5_model_sizes(void **state) {
   close_measurer(&fixture);
 }
 
-static void test_c4_hook_hangs(void **state) {
+static void test_c4_a_hook_that_hangs_is_ended(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=generate_hang; c");
@@ -641,12 +641,12 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparison),
-      cmocka_unit_test(test_c4_c5_sound_candidates),
+      cmocka_unit_test(test_c4_c5_sound_candidates_are_measured_once),
       cmocka_unit_test(test_a_library_that_travels_along_counts_once),
-      cmocka_unit_test(test_c4_faults),
-      cmocka_unit_test(test_c4_hook_hangs),
+      cmocka_unit_test(test_c4_faults_cost_infinity),
+      cmocka_unit_test(test_c4_a_hook_that_hangs_is_ended),
       cmocka_unit_test(test_c4_slow_costs_more),
-      cmocka_unit_test(test_c4_one_of_several),
+      cmocka_unit_test(test_c4_one_fault_of_several_stays_alone),
       cmocka_unit_test(test_a_killed_compiler_is_forgotten),
       cmocka_unit_test(test_a_wrong_native_candidate_has_no_price),
       cmocka_unit_test(test_candidates_are_compared_on_nan_and_infinities),
@@ -656,8 +656,8 @@ int main(void) {
       cmocka_unit_test(test_the_fastest_artifacts_are_kept),
       cmocka_unit_test(test_a_rebuilt_plugin_is_measured_again),
       cmocka_unit_test(test_nothing_bad_is_remembered_under_limits),
-      cmocka_unit_test(test_c4_several_shapes),
-      cmocka_unit_test(test_c5_model_sizes),
+      cmocka_unit_test(test_c4_candidates_of_all_shapes_are_checked),
+      cmocka_unit_test(test_c5_a_price_belongs_to_a_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
