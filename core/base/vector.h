@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed growing arrays.
+// Typed arrays that grow, as a struct of data, count and capacity for any element type.
 //
 // Example:
 //   typedef BYOC_VECTOR(int) int_vector_t;

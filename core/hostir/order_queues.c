@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass order-queues.
+// order-queues: commands that touch the same memory wait for each other by events, across queues and the host.
 #include "core/hostir/edit.h"
 #include "core/hostir/happens_before.h"
 #include "core/hostir/pass.h"
