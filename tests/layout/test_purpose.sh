@@ -33,8 +33,8 @@ too_short() {
 
 licences=$(sources | missing 'SPDX-License-Identifier: Apache-2.0' '' \
   'the first two lines have no SPDX-License-Identifier: Apache-2.0')
-purposes=$(find core plugins tools -name '*.[ch]' -not -path '*/templates/*' -print0 | missing '' '// ' 'the second line does not say what the file is for'
-  find core plugins tools -name '*.[ch]' -not -path '*/templates/*' -print0 | too_short)
+product() { find core plugins tools -name '*.[ch]' -not -path '*/templates/*' -print0; }
+purposes=$(product | missing '' '// ' 'the second line does not say what the file is for'; product | too_short)
 empty=$(find core plugins tools include tests -name '*.[ch]' -size 0 -printf '%p: the file is empty\n')
 printf '%s' "${licences:+$licences
 }${purposes:+$purposes
