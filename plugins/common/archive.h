@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // archive.h - functions for archives that artifacts carry: drivers of devices and engines.
 //
+// Example:
 //   if (!byoc_plugin_resolve(library, "cuInit", &api->cuInit))
 //     return byoc_plugin_fail(runtime, BYOC_VERSION, "%s lacks cuInit: install a newer driver", name);
 //

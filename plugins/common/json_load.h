@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // json_load.h - JSON by Jansson, with a lack of memory told from a mistake.
 //
+// Example:
 //   bool out_of_memory;
 //   json_error_t error;
 //   json_t *root = byoc_plugin_load_json(json, size, 0, &error, &out_of_memory);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugin_string.h - strings that grow, such as generated code, and a hash.
 //
+// Example:
 //   byoc_plugin_string_t code = {0};
 //   byoc_plugin_string_add(&code, "int x%d;\n", 1);
-//   if (!byoc_plugin_string_ok(&code)) ... out of memory ...
+//   if (!byoc_plugin_string_ok(&code)) return BYOC_OUT_OF_MEMORY;
 //   byoc_plugin_string_deinit(&code);
 //
 // A failed allocation is remembered: the calls after it have no effect, and byoc_plugin_string_ok reports it.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.h - a function as kernels: which nodes share a kernel, the order of the kernels, and the tensors between them.
 //
+// Example:
 //   byoc_opencl_plan_t plan;
 //   const char *reason = byoc_opencl_plan_function(&sizes, &plan); // NULL: it is planned, or plan.failed
-//   ...
+//   // Its kernels and launches are in `plan`.
 //   byoc_opencl_plan_deinit(&plan);
 #ifndef BYOC_OPENCL_PLAN_H_
 #define BYOC_OPENCL_PLAN_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // options.h - the options of a target, and the flags of the compiler that follow from them.
 //
+// Example:
 //   byoc_cutlass_options_t options;
 //   int32_t status = byoc_cutlass_options_read(host, codegen, &options);
 #ifndef BYOC_CUTLASS_OPTIONS_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pack.h - weights in the order in which the templates read them.
 //
+// Example:
 //   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float));
 //   byoc_cutlass_pack_weights(&problem, &plan, weights, packed);
 #ifndef BYOC_CUTLASS_PACK_H_

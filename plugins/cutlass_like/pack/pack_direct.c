@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of direct convolutions.
+// Packs the weights of direct convolutions, panel by panel.
 #include "pack/pack.h"
 #include "plan/plan_direct.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of Winograd convolutions, transformed.
+// Transforms and packs the weights of Winograd convolutions.
 #include "pack/pack.h"
 #include "plan/plan_winograd.h"
 

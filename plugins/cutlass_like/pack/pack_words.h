@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pack_words.h - weights as words, and the tables of each channel's parameters.
 //
+// Example:
 //   byoc_cutlass_words_pack(&problem, &plan, weights, packed);
-//   byoc_cutlass_words_parameters(&problem, weights, summands, scales, shifts, tables);
+//   byoc_cutlass_words_parameters(&problem, weights, summands, scales, shifts, parameters);
 #ifndef BYOC_CUTLASS_PACK_WORDS_H_
 #define BYOC_CUTLASS_PACK_WORDS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.h - the plan: how a generated function solves its problem.
 //
+// Example:
 //   byoc_cutlass_plan_t plan;
 //   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan);
 //   uint64_t bytes = byoc_cutlass_workspace_bytes(&problem, &plan);

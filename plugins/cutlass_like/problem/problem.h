@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // problem.h - the problem that a generated function solves.
 //
-//   byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_GEMM, .gemm = {.m = 8, .n = 64, .k = 32}};
+// Example:
+//   problem = (byoc_cutlass_problem_t){.kind = BYOC_CUTLASS_GEMM, .gemm = {.m = 8, .n = 64, .k = 32}};
 //   byoc_cutlass_plan_t plan;
 //   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan); // plan/plan.h
 //   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float)); // pack/pack.h

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops that keep NaN.
+// Computes in plain loops, which keep NaN, the operators by which oneDNN loses it.
 #include "engine/function/plain.h"
 
 #include <math.h>
