@@ -137,16 +137,6 @@ int32_t byoc_dnnl_draft_reshape(byoc_dnnl_draft_t *draft, const char *name, int3
   return output;
 }
 
-json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count) {
-  json_t *array = json_array();
-  for (int32_t i = 0; array != NULL && i < count; ++i) {
-    if (json_array_append_new(array, json_integer(values[i])) == 0) continue;
-    json_decref(array);
-    array = NULL;
-  }
-  return array;
-}
-
 static void mark_used(const byoc_dnnl_draft_t *draft, int32_t value, int32_t *numbers) {
   if (value >= 0 && draft->values[value].constant >= 0) numbers[draft->values[value].constant] = 1;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "engine/graph/layout.h"
 #include "shape.h"
 
 typedef struct byoc_dnnl_draft_value_t {
@@ -81,9 +82,6 @@ int byoc_dnnl_draft_scale_convolution(byoc_dnnl_draft_t *draft, int32_t input, i
 
 // Drops constants that no node reads (folded ones), numbering the others anew.
 void byoc_dnnl_draft_prune(byoc_dnnl_draft_t *draft, const int32_t *outputs, uint32_t output_count);
-
-// JSON arrays of integers.
-json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count);
 
 // The finished JSON; *out_size does not count the NUL. Release it with free. NULL if out of memory.
 char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs, uint32_t input_count,

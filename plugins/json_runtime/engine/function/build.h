@@ -104,6 +104,21 @@ int32_t byoc_dnnl_finish_node(byoc_dnnl_function_t *function, const byoc_dnnl_no
 int32_t byoc_dnnl_apply_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, uint32_t first,
                                  int32_t version);
 
+// --- Nodes of x, weights and maybe a bias (weighted.c) --------------------------------------------------------------
+
+typedef struct byoc_dnnl_weighted_t {
+  const byoc_dnnl_value_t *input, *weights, *output;
+  const byoc_dnnl_value_t *bias;                            // or NULL
+  dnnl_memory_desc_t input_desc, weights_desc, output_desc; // the primitive chooses the layouts
+} byoc_dnnl_weighted_t;
+
+// Fails if the node has no weights.
+int32_t byoc_dnnl_weighted(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                           byoc_dnnl_weighted_t *out_weighted);
+// Adds the step of the primitive that `fusion` has, with the operands in the layouts that it chose.
+int32_t byoc_dnnl_finish_weighted(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                                  byoc_dnnl_fusion_t *fusion);
+
 // --- Careful functions (plain_step.c) --------------------------------------------------------------------------------
 
 // Whether the current function has to compute it by plain loops; notes that it may lose a NaN if it does not.

@@ -44,58 +44,36 @@ static int winograd_pays(const byoc_dnnl_value_t *weights, const byoc_dnnl_value
 
 // The primitive descriptor for one algorithm. Layouts are oneDNN's choice throughout.
 static int32_t describe_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
-                                    const window_t *window, dnnl_alg_kind_t algorithm, byoc_dnnl_fusion_t *out_fusion) {
+                                    const byoc_dnnl_weighted_t *w, const window_t *window, dnnl_alg_kind_t algorithm,
+                                    byoc_dnnl_fusion_t *out_fusion) {
   const byoc_dnnl_api_t *api = function->api;
-  const byoc_dnnl_graph_t *graph = &function->graph;
-  const byoc_dnnl_value_t *input = &graph->values[node->inputs[0]], *weights = &graph->values[node->inputs[1]];
-  const byoc_dnnl_value_t *output = &graph->values[node->output];
-  int32_t bias = node->input_count > 2 ? node->inputs[2] : -1;
-  dnnl_memory_desc_t input_desc, weights_desc, bias_desc, output_desc;
-  byoc_dnnl_layout_any(input->rank, input->dims, &input_desc);
-  byoc_dnnl_layout_any(weights->rank, weights->dims, &weights_desc);
-  byoc_dnnl_layout_any(output->rank, output->dims, &output_desc);
-  if (bias >= 0) byoc_dnnl_layout_any(graph->values[bias].rank, graph->values[bias].dims, &bias_desc);
+  dnnl_memory_desc_t bias_desc;
+  if (w->bias != NULL) byoc_dnnl_layout_any(w->bias->rank, w->bias->dims, &bias_desc);
   dnnl_convolution_desc_t op_desc; // the deconvolution's descriptor is the same struct
   dnnl_status_t described = (algorithm == dnnl_deconvolution_direct ? api->dnnl_dilated_deconvolution_forward_desc_init
                                                                     : api->dnnl_dilated_convolution_forward_desc_init)(
-      &op_desc, dnnl_forward_inference, algorithm, &input_desc, &weights_desc, bias >= 0 ? &bias_desc : NULL,
-      &output_desc, window->strides, window->dilations, window->pads_begin, window->pads_end);
+      &op_desc, dnnl_forward_inference, algorithm, &w->input_desc, &w->weights_desc,
+      w->bias != NULL ? &bias_desc : NULL, &w->output_desc, window->strides, window->dilations, window->pads_begin,
+      window->pads_end);
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function, described, "describe the convolution"));
-  return byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, out_fusion);
+  return byoc_dnnl_fuse(function, node, &op_desc, w->output->rank, w->output->dims, 1.0f, out_fusion);
 }
 
 static int32_t build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
                                  dnnl_alg_kind_t algorithm) {
-  const byoc_dnnl_api_t *api = function->api;
-  const byoc_dnnl_graph_t *graph = &function->graph;
+  byoc_dnnl_weighted_t w;
   window_t window;
   byoc_dnnl_fusion_t fusion;
   BYOC_DNNL_RETURN_IF_ERROR(read_window(function, node, &window));
-  if (node->input_count < 2 || node->inputs[1] < 0)
-    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it has no weights");
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_weighted(function, node, &w));
   const char *wanted = byoc_dnnl_node_string(node, "algorithm", "direct");
   int32_t status = BYOC_UNSUPPORTED;
   if (algorithm == dnnl_convolution_direct &&
-      (strcmp(wanted, "winograd") == 0 ||
-       (strcmp(wanted, "auto") == 0 &&
-        winograd_pays(&graph->values[node->inputs[1]], &graph->values[node->output], &window))))
-    status = describe_convolution(function, node, &window, dnnl_convolution_winograd, &fusion);
-  if (status == BYOC_UNSUPPORTED) status = describe_convolution(function, node, &window, algorithm, &fusion);
+      (strcmp(wanted, "winograd") == 0 || (strcmp(wanted, "auto") == 0 && winograd_pays(w.weights, w.output, &window))))
+    status = describe_convolution(function, node, &w, &window, dnnl_convolution_winograd, &fusion);
+  if (status == BYOC_UNSUPPORTED) status = describe_convolution(function, node, &w, &window, algorithm, &fusion);
   if (status != BYOC_OK) return status;
-
-  int32_t bias = node->input_count > 2 ? node->inputs[2] : -1;
-  byoc_dnnl_argument_t arguments[3] = {{DNNL_ARG_SRC, -1}, {DNNL_ARG_WEIGHTS, -1}, {DNNL_ARG_BIAS, -1}};
-  dnnl_primitive_desc_t primitive_desc = fusion.primitive_desc;
-  dnnl_memory_desc_t input_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_src_md, 0);
-  dnnl_memory_desc_t weights_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_weights_md, 0);
-  status = byoc_dnnl_read(function, node->inputs[0], &input_desc, &arguments[0].version);
-  if (status == BYOC_OK) status = byoc_dnnl_read(function, node->inputs[1], &weights_desc, &arguments[1].version);
-  if (status == BYOC_OK && bias >= 0) status = byoc_dnnl_read_plain(function, bias, &arguments[2].version);
-  if (status != BYOC_OK) {
-    (void)api->dnnl_primitive_desc_destroy(primitive_desc);
-    return status;
-  }
-  return byoc_dnnl_finish_node(function, node, &fusion, arguments, bias >= 0 ? 3 : 2, -1);
+  return byoc_dnnl_finish_weighted(function, node, &fusion);
 }
 
 int32_t byoc_dnnl_build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {

@@ -6,38 +6,19 @@
 
 // inner_product: x [N, ...] by weights [O, ...] of the same trailing dimensions.
 int32_t byoc_dnnl_build_inner_product(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
-  const byoc_dnnl_api_t *api = function->api;
-  const byoc_dnnl_graph_t *graph = &function->graph;
-  if (node->input_count < 2 || node->inputs[1] < 0)
-    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it has no weights");
-  const byoc_dnnl_value_t *input = &graph->values[node->inputs[0]], *weights = &graph->values[node->inputs[1]];
-  const byoc_dnnl_value_t *output = &graph->values[node->output];
-  int32_t bias = node->input_count > 2 ? node->inputs[2] : -1;
-  dnnl_memory_desc_t input_desc, weights_desc, bias_desc, output_desc;
-  byoc_dnnl_layout_any(input->rank, input->dims, &input_desc);
-  byoc_dnnl_layout_any(weights->rank, weights->dims, &weights_desc);
-  byoc_dnnl_layout_any(output->rank, output->dims, &output_desc);
-  if (bias >= 0) byoc_dnnl_layout_plain(graph->values[bias].rank, graph->values[bias].dims, &bias_desc);
+  byoc_dnnl_weighted_t w;
+  dnnl_memory_desc_t bias_desc;
   dnnl_inner_product_desc_t op_desc;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-      function,
-      api->dnnl_inner_product_forward_desc_init(&op_desc, dnnl_forward_inference, &input_desc, &weights_desc,
-                                                bias >= 0 ? &bias_desc : NULL, &output_desc),
-      "describe the inner product"));
   byoc_dnnl_fusion_t fusion;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, &fusion));
-  byoc_dnnl_argument_t arguments[3] = {{DNNL_ARG_SRC, -1}, {DNNL_ARG_WEIGHTS, -1}, {DNNL_ARG_BIAS, -1}};
-  dnnl_primitive_desc_t primitive_desc = fusion.primitive_desc;
-  input_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_src_md, 0);
-  weights_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_weights_md, 0);
-  int32_t status = byoc_dnnl_read(function, node->inputs[0], &input_desc, &arguments[0].version);
-  if (status == BYOC_OK) status = byoc_dnnl_read(function, node->inputs[1], &weights_desc, &arguments[1].version);
-  if (status == BYOC_OK && bias >= 0) status = byoc_dnnl_read_plain(function, bias, &arguments[2].version);
-  if (status != BYOC_OK) {
-    (void)api->dnnl_primitive_desc_destroy(primitive_desc);
-    return status;
-  }
-  return byoc_dnnl_finish_node(function, node, &fusion, arguments, bias >= 0 ? 3 : 2, -1);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_weighted(function, node, &w));
+  if (w.bias != NULL) byoc_dnnl_layout_plain(w.bias->rank, w.bias->dims, &bias_desc);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function,
+                                            function->api->dnnl_inner_product_forward_desc_init(
+                                                &op_desc, dnnl_forward_inference, &w.input_desc, &w.weights_desc,
+                                                w.bias != NULL ? &bias_desc : NULL, &w.output_desc),
+                                            "describe the inner product"));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, w.output->rank, w.output->dims, 1.0f, &fusion));
+  return byoc_dnnl_finish_weighted(function, node, &fusion);
 }
 
 // Dimensions of an operand with ones in front.

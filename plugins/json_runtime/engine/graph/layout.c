@@ -33,7 +33,7 @@ int byoc_dnnl_layout_is_blocked(const dnnl_memory_desc_t *desc) {
   return 1;
 }
 
-static json_t *emit_dims(const dnnl_dim_t *values, int32_t count) {
+json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count) {
   json_t *array = json_array();
   for (int32_t i = 0; array != NULL && i < count; ++i) {
     if (json_array_append_new(array, json_integer(values[i])) == 0) continue;
@@ -47,10 +47,11 @@ json_t *byoc_dnnl_layout_emit(const dnnl_memory_desc_t *desc) {
   const dnnl_blocking_desc_t *blocking = &desc->format_desc.blocking;
   json_t *object = json_object();
   if (object == NULL) return NULL;
-  if (json_object_set_new(object, "padded", emit_dims(desc->padded_dims, desc->ndims)) != 0 ||
-      json_object_set_new(object, "strides", emit_dims(blocking->strides, desc->ndims)) != 0 ||
-      json_object_set_new(object, "blocks", emit_dims(blocking->inner_blks, blocking->inner_nblks)) != 0 ||
-      json_object_set_new(object, "block_dims", emit_dims(blocking->inner_idxs, blocking->inner_nblks)) != 0) {
+  if (json_object_set_new(object, "padded", byoc_dnnl_json_ints(desc->padded_dims, desc->ndims)) != 0 ||
+      json_object_set_new(object, "strides", byoc_dnnl_json_ints(blocking->strides, desc->ndims)) != 0 ||
+      json_object_set_new(object, "blocks", byoc_dnnl_json_ints(blocking->inner_blks, blocking->inner_nblks)) != 0 ||
+      json_object_set_new(object, "block_dims", byoc_dnnl_json_ints(blocking->inner_idxs, blocking->inner_nblks)) !=
+          0) {
     json_decref(object);
     return NULL;
   }

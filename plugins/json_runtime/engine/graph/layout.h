@@ -18,7 +18,9 @@ void byoc_dnnl_layout_any(int32_t rank, const dnnl_dims_t dims, dnnl_memory_desc
 
 // True if a descriptor can be written as JSON: blocked, without offset or extra data.
 int byoc_dnnl_layout_is_blocked(const dnnl_memory_desc_t *desc);
-// A new JSON object; NULL if out of memory.
+// A new JSON array of integers; NULL if out of memory.
+json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count);
+// The descriptor as a new JSON object; NULL if out of memory.
 json_t *byoc_dnnl_layout_emit(const dnnl_memory_desc_t *desc);
 // Returns 0 if the object is malformed or does not belong to a tensor of these dimensions.
 int byoc_dnnl_layout_parse(const json_t *object, int32_t rank, const dnnl_dims_t dims, dnnl_memory_desc_t *out_desc);
