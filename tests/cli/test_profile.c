@@ -203,7 +203,7 @@ static void test_19_1_threads_are_explained(void **state) {
   assert_null(json_object_get(root, "all_threads"));
   json_decref(root);
   byoc_test_shell(0, "byoc profile vision.so --runs 5 --threads 2 --json v.json --html v.html");
-  byoc_test_printed("us, by what the threads lose");
+  byoc_test_printed("us, by lost time");
   byoc_test_printed("2 threads are ");
   root = read_json("v.json");
   assert_int_equal(number(root, "threads"), 2);
