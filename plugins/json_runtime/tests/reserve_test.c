@@ -136,7 +136,7 @@ static void *find(void *library, const char *name) {
   return symbol;
 }
 
-// Whichever change of a page is refused: no function is redirected then, and no page stays writable.
+// If any change of a page is refused, no function is redirected, and no page stays writable.
 static void test_redirects_all_or_nothing(void **state) {
   (void)state;
   void *probe = dlopen(BYOC_DNNL_RESERVE_PROBE, RTLD_NOW | RTLD_LOCAL);
