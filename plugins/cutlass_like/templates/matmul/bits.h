@@ -53,8 +53,8 @@ static inline vf FN(numbers)(const float *row, int64_t k) {
 }
 
 #if ROUNDS
-// The factor by which the numbers of the block from `k` on become steps; *out_step is the value of a step. The factor is
-// 0 if 127 divided by the largest number may be infinite, as byoc::RoundInBlocks says.
+// The factor by which the numbers of the block from `k` on become steps; *out_step is the value of a step. The factor
+// is 0 if 127 divided by the largest number may be infinite, as byoc::RoundInBlocks says.
 static float FN(round)(const float *row, int64_t k, float *out_step) {
   vf most = v_zero();
   for (int64_t i = 0; i < BLOCK; i += LANES) {
