@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 // Calls of functions multiply nodes, so a file of a few kilobytes could ask for any number.
 enum { MAX_NODES = 4 * 1000 * 1000 };

@@ -11,8 +11,8 @@
 #include "core/frontend/onnx_wire.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/verify.h"
-#include "core/ops/limit.h"
-#include "core/ops/op.h"
+#include "core/op/limit.h"
+#include "core/op/op.h"
 
 // Git LFS leaves a text of three lines where a large file was not fetched.
 byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag) {

@@ -9,8 +9,8 @@
 #include "core/kernel/outline.h"
 #include "core/kernel/require.h"
 #include "core/kernel/shapes.h"
-#include "core/ops/expand.h"
-#include "core/ops/symbolic.h"
+#include "core/op/expand.h"
+#include "core/ops/byoc/symbolic.h"
 
 // Expansions may expand again; more rounds than this mean that they never end.
 #define MAX_EXPANSIONS 64

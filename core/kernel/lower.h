@@ -12,7 +12,7 @@
 #ifndef BYOC_CORE_KERNEL_LOWER_H_
 #define BYOC_CORE_KERNEL_LOWER_H_
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 typedef struct byoc_kernel_options_t {
   bool fuse; // false: one kernel per node

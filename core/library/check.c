@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/build/outputs.h"
-#include "core/build/setup.h"
-#include "core/build/weights.h"
-#include "core/hostir/device.h"
-#include "core/runtime/artifact/pool.h"
+#include "core/compile/outputs.h"
+#include "core/compile/setup.h"
+#include "core/compile/weights.h"
+#include "core/hostir/program/device.h"
+#include "core/runtime/pool.h"
 
 byoc_status_t byoc_library_read_struct(const void *given, size_t size_bytes, const char *name, void *out,
                                        byoc_diag_t *diag) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostir/dim_value.h"
+#include "core/hostir/program/dim_value.h"
 #include "core/kernel/interpret.h"
 #include "core/measure/check.h"
 #include "core/measure/data.h"

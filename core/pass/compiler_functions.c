@@ -8,7 +8,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 
 // ---- which functions ----

@@ -7,7 +7,7 @@
 #include "core/ir/verify.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
 #include "core/plugin/session.h"

@@ -8,8 +8,8 @@
 
 #include "batch.h"
 #include "core/ir/text.h"
-#include "core/ops/op.h"
-#include "core/target/target.h"
+#include "core/op/op.h"
+#include "core/targets/target.h"
 #include "exceptions.h"
 
 static const plausible_t explicit_rows[] = {

@@ -5,10 +5,10 @@
 
 #include "command.h"
 #include "core/base/file.h"
-#include "core/build/outputs.h"
 #include "core/collage/partition.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
+#include "core/compile/outputs.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/text.h"
 #include "core/ir/text.h"
 #include "session.h"
 

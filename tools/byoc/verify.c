@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "core/measure/check.h"
 #include "core/measure/wild.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tools/common/print.h"
 #include "verify_inputs.h"
 

@@ -14,7 +14,7 @@
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { ORDERS = 6 };

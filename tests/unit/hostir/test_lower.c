@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering to host programs: what calls of backends' functions need.
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
+#include "core/hostir/lower/lower.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/text.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/text.h"
 #include "core/module/c_call.h"

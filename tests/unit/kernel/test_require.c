@@ -3,8 +3,8 @@
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
 #include "core/kernel/require.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"
 
 // All relations that main requires, one per line: the node in front of which it stands, who asks, the kind, both sides.

@@ -13,7 +13,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
-#include "core/build/candidates.h"
+#include "core/compile/candidates.h"
 #include "core/ir/text.h"
 #include "core/measure/check.h"
 #include "core/measure/costs.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 typedef struct infer_case_t {

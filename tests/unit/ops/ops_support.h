@@ -11,8 +11,8 @@
 #include "core/ir/text.h"
 #include "core/kernel/interpret.h"
 #include "core/kernel/lower.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"
 
 enum { OPS_MAX_VALUES = 256 };

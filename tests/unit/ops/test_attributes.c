@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 // A module with one node of the row, without operands.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator table keeps its own rules: each row has one definition, versions rise, names are found.
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 static void test_each_row_has_one_definition(void **state) {

@@ -8,7 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/collage/place.h"
-#include "core/compose/compiler.h"
+#include "core/compose/cc/compiler.h"
 #include "core/ir/text.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/registry.h"
