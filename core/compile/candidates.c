@@ -14,7 +14,7 @@
 #include "core/compile/thread_cases.h"
 #include "core/compose/c/host_c.h"
 #include "core/ir/attribute_names.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/data.h"
 #include "core/measure/window.h"
 #include "core/op/limit.h"

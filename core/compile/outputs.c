@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/base/file.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 
 static bool resolve_folder(const char *path, char resolved[PATH_MAX]) {
   char *folder = byoc_path_directory(byoc_allocator_system(), path);

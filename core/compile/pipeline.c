@@ -15,7 +15,7 @@
 #include "core/compile/placed.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/pass.h"
 #include "core/ir/attribute_names.h"
 #include "core/measure/packed.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The printer of modules.
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 #include <string.h>
 

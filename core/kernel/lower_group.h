@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_KERNEL_LOWER_GROUP_H_
 #define BYOC_CORE_KERNEL_LOWER_GROUP_H_
 
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 #include "core/op/op.h"
 
 // A node's definition, element by element, from its row in the operator table.

@@ -8,6 +8,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
 #include "core/kernel/lower_group.h"
+#include "core/op/util.h"
 #include "core/ops/byoc/symbolic.h"
 
 #define MAX_NAME 72

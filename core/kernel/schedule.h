@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_KERNEL_SCHEDULE_H_
 #define BYOC_CORE_KERNEL_SCHEDULE_H_
 
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 #include "core/op/op.h"
 
 // Makes loops over the elements of the anchor's results, for anchors with a point definition.

@@ -13,7 +13,7 @@
 #include "core/collage/plan_json.h"
 #include "core/compile/setup.h"
 #include "core/compile/weights.h"
-#include "core/library/check.h"
+#include "core/library/check_options.h"
 #include "core/library/result.h"
 
 struct byoc_compiler_t {

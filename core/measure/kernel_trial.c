@@ -8,7 +8,7 @@
 
 #include "core/hostir/program/dim_value.h"
 #include "core/kernel/interpret.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/data.h"
 #include "core/measure/wild.h"
 #include "core/measure/window.h"

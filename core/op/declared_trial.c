@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "core/op/declared_example.h"
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 #include "core/op/util.h"
 
 // ---- its loops ----

@@ -9,7 +9,7 @@
 #include "core/ir/loop_range.h"
 #include "core/ir/loop_text.h"
 #include "core/op/definition_scope.h"
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 #include "core/op/util.h"
 
 typedef byoc_definition_scope_t scope_t;

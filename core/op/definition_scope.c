@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/loop_fold.h"
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 #include "core/op/util.h"
 
 typedef byoc_definition_scope_t scope_t;

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "core/op/op.h"
+#include "core/op/refusal.h"
 #include "core/op/util.h"
-#include "core/ops/byoc/refuse.h"
-#include "core/ops/byoc/symbolic.h"
 
 static bool is_not_leaf(void *self, byoc_dim_t leaf) {
   return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);

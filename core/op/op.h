@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table. It has one row per operator and since-version, and one file per family (core/ops/<family>.c). A
+// The operator table. It has one row per operator and since-version, and one file per family (core/ops). A
 // row says everything about an operator: its schema, how types flow through it, and what it computes, loop by loop.
 //
 // An operator has one of four definitions:
@@ -15,7 +15,7 @@
 
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
-#include "core/op/lower.h"
+#include "core/op/lowering.h"
 #include "core/op/schema.h"
 
 // The newest operator set of ai.onnx whose operators are in the table.
@@ -77,7 +77,7 @@ typedef struct byoc_op_t {
   const byoc_op_attribute_t *attributes; // ends with one without a name; versions share it; NULL: none
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
-  byoc_lower_point_fn_t point; // the element of a result: core/op/lower.h
+  byoc_lower_point_fn_t point; // the element of a result: core/op/lowering.h
   // For a point definition whose indices are slow to compute: its runs along an axis; false if there are none that are
   // worth loops of their own. NULL: it has none.
   bool (*runs)(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs);
@@ -97,8 +97,14 @@ typedef struct byoc_op_t {
   const struct byoc_op_extension_t *extension; // what brought the row; NULL: it is byoc's own
 } byoc_op_t;
 
-// One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c
-// defines `const byoc_op_t byoc_ops_<name>[]` and `const size_t byoc_ops_<name>_count`.
+// The rows of one file of core/ops.
+typedef struct byoc_op_family_t {
+  const byoc_op_t *rows;
+  const size_t *count;
+} byoc_op_family_t;
+
+// Gives the table its families: core/ops/families.c does it when a program starts. The array stays the caller's.
+void byoc_op_table_set(const byoc_op_family_t *families, size_t count);
 
 // The row in force for `opset` (the largest since_version <= opset); NULL if there is none.
 const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset);

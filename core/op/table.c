@@ -8,23 +8,13 @@
 #include "core/base/hash.h"
 #include "core/op/extension.h"
 
-#define BYOC_OP_FAMILY(name)                                                                                           \
-  extern const byoc_op_t byoc_ops_##name[];                                                                            \
-  extern const size_t byoc_ops_##name##_count;
-#include "core/ops/families.def"
-#undef BYOC_OP_FAMILY
+static const byoc_op_family_t *families;
+static size_t family_count;
 
-typedef struct {
-  const byoc_op_t *rows;
-  const size_t *count;
-} family_t;
-
-#define BYOC_OP_FAMILY(name) {byoc_ops_##name, &byoc_ops_##name##_count},
-static const family_t families[] = {
-#include "core/ops/families.def"
-};
-#undef BYOC_OP_FAMILY
-#define FAMILY_COUNT (sizeof families / sizeof *families)
+void byoc_op_table_set(const byoc_op_family_t *list, size_t count) {
+  families = list;
+  family_count = count;
+}
 
 // Open addressing; each slot starts a chain of the versions of one operator. The table is static, so look-up never
 // fails. More rows than it takes end the process at the first look-up: whoever adds them raises the limit.
@@ -53,7 +43,11 @@ static uint16_t *find_slot(const char *domain, const char *name) {
 }
 
 static void build_index(void) {
-  for (size_t f = 0; f < FAMILY_COUNT; ++f) {
+  if (family_count == 0) {
+    (void)fputs("byoc: the operator table is empty: link core/ops/families.c into the program\n", stderr);
+    abort();
+  }
+  for (size_t f = 0; f < family_count; ++f) {
     for (size_t i = 0; i < *families[f].count; ++i) {
       if (index_count == ROW_LIMIT) {
         (void)fputs("byoc: the operator table has more rows than ROW_LIMIT of core/op/table.c\n", stderr);

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
+
 const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_SIZE]) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
@@ -428,4 +430,19 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < rank; ++d) dims[d] = sides[d].dim;
   return byoc_infer_set(infer, 0, dtype, rank, dims);
+}
+
+// ---- nodes of byoc's own that inference knows ----
+
+const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node) {
+  if (!byoc_node_is(node, "byoc", "ResultShape")) return NULL;
+  return byoc_op_find(byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_DOMAIN, ""),
+                      byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_OP, ""),
+                      (int32_t)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OF_VERSION, 0));
+}
+
+int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result) {
+  size_t count = 0;
+  const int64_t *ranks = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_RANKS, &count);
+  return ranks && result < count ? (int32_t)ranks[result] : 0;
 }

@@ -110,6 +110,10 @@ bool byoc_infer_scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim
 // For `shape` definitions: the rank of a result of the operator.
 int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
 
+// ---- nodes of byoc's own that inference knows ----
+// The row of the operator whose results' dimensions a ResultShape computes; NULL for other nodes.
+const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node);
+
 // ---- result types ----
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
                              const byoc_dim_t *dims);

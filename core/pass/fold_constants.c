@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/hostir/evaluate/evaluate.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/pass.h"
 #include "core/ir/virtual_device.h"
-#include "core/kernel/lower.h"
+#include "core/kernel/lower_module.h"
 #include "core/op/op.h"
 #include "core/op/util.h"
 #include "core/pass/pass.h"

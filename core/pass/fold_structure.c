@@ -4,7 +4,7 @@
 
 #include "core/ir/virtual_device.h"
 #include "core/op/op.h"
-#include "core/ops/byoc/refuse.h"
+#include "core/op/refusal.h"
 #include "core/pass/pass.h"
 
 typedef struct {

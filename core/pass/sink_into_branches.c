@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/op/op.h"
+#include "core/op/refusal.h"
 #include "core/op/util.h"
-#include "core/ops/byoc/refuse.h"
 #include "core/pass/pass.h"
 
 // Each If that is treated takes a look at the whole function.

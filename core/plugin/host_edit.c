@@ -4,7 +4,7 @@
 
 #include "core/base/foreign.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
 #include "core/op/op.h"

@@ -9,7 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/compose/artifact/compose.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/program/edit.h"
 #include "core/loader/loader.h"
 

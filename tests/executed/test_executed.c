@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "batch.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/op/op.h"
 #include "core/targets/target.h"
 #include "exceptions.h"

@@ -8,8 +8,8 @@
 #include "core/collage/partition.h"
 #include "core/compile/outputs.h"
 #include "core/hostir/pass/pass.h"
-#include "core/hostir/text/text.h"
-#include "core/ir/text.h"
+#include "core/hostir/text/program_text.h"
+#include "core/ir/module_text.h"
 #include "session.h"
 
 typedef struct opt_options_t {

@@ -13,7 +13,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/wild.h"
 #include "core/op/op.h"
 #include "tools/common/print.h"

@@ -4,8 +4,8 @@
 #define BYOC_CORE_COMPOSE_ARTIFACT_COMPOSING_H_
 
 #include "core/compose/artifact/compose.h"
+#include "core/compose/c/data_layout.h"
 #include "core/compose/c/host_c.h"
-#include "core/compose/c/layout.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/link_files.h"
 #include "core/compose/cc/native.h"

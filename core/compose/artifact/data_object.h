@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_COMPOSE_ARTIFACT_DATA_OBJECT_H_
 #define BYOC_CORE_COMPOSE_ARTIFACT_DATA_OBJECT_H_
 
-#include "core/compose/c/layout.h"
+#include "core/compose/c/data_layout.h"
 
 // The section of an artifact that byoc_data is, alone.
 #define BYOC_DATA_SECTION ".byoc.data"

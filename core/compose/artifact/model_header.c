@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/compose/artifact/compose.h"
+#include "core/compose/c/signature.h"
 #include "core/compose/cc/tool.h"
 
 typedef struct names_t {
@@ -92,14 +93,6 @@ static byoc_status_t name_tensor(const char *name, bool with_dims, taken_t *take
 // Tensors of known rank are passed as data and dimensions, all others as an argument made by the caller.
 static bool has_dims(const byoc_type_t *type) {
   return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
-}
-
-void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer) {
-  char plain[100];
-  byoc_make_identifier(options->header_name ? options->header_name : options->model_name, plain, sizeof(plain));
-  // The prefix byoc_ belongs to byoc, and a leading underscore to the compiler.
-  bool clash = byoc_starts_with(plain, "byoc") || plain[0] == '_';
-  snprintf(buffer, BYOC_COMPOSE_PREFIX_BYTES, "%s%s", clash ? "model_" : "", plain);
 }
 
 static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_compose_options_t *options,

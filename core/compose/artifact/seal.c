@@ -10,6 +10,7 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/hash.h"
+#include "core/compose/cc/compiler.h"
 
 // What is still to be written.
 typedef struct ending_t {

@@ -5,10 +5,6 @@
 
 #include "core/base/diag.h"
 
-// What byoc_link_shared leaves room for if a job asks for a build ID: 16 bytes of zeros.
-#define BYOC_BUILD_ID_BYTES 16
-#define BYOC_BUILD_ID_ROOM  "0x00000000000000000000000000000000"
-
 // Changes a linked file in place: a build ID that is all zeros becomes the hash of the file's bytes, and the seal of
 // byoc/verify.h is appended.
 byoc_status_t byoc_compose_seal(const char *path, byoc_diag_t *diag);

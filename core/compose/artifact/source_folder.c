@@ -8,8 +8,8 @@
 
 #include "core/base/file.h"
 #include "core/base/folder.h"
+#include "core/compose/artifact/source_names.h"
 #include "core/compose/artifact/source_place.h"
-#include "core/compose/c/source_names.h"
 #include "core/compose/cc/runtime_files.h"
 
 // More constants than these are not printed as C, which compilers would take minutes to read.

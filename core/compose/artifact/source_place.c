@@ -7,7 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/string.h"
-#include "core/compose/c/source_names.h"
+#include "core/compose/artifact/source_names.h"
 
 // Is it the line of a text?
 static bool is_line(const char *text, const char *line) {

@@ -9,12 +9,6 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 
-byoc_compose_form_t byoc_compose_form(const char *output) {
-  if (byoc_ends_with(output, ".o")) return BYOC_COMPOSE_OBJECT;
-  if (byoc_ends_with(output, ".c")) return BYOC_COMPOSE_SOURCE;
-  return byoc_ends_with(output, ".a") ? BYOC_COMPOSE_ARCHIVE : BYOC_COMPOSE_SHARED;
-}
-
 typedef struct names_t {
   char prefix[BYOC_COMPOSE_PREFIX_BYTES];
   byoc_string_t name; // the last one that was made

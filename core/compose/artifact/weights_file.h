@@ -4,7 +4,7 @@
 #define BYOC_CORE_COMPOSE_ARTIFACT_WEIGHTS_FILE_H_
 
 #include "core/base/file_set.h"
-#include "core/compose/c/layout.h"
+#include "core/compose/c/data_layout.h"
 #include "core/runtime/weights.h"
 
 // Adds the file to the set. With `keeps_others` what a file at `path` holds stays in it, where it is, so that other

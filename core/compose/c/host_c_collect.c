@@ -5,6 +5,7 @@
 
 #include "core/base/visible.h"
 #include "core/compose/c/host_c.h"
+#include "core/compose/c/signature.h"
 #include "core/module/linkage.h"
 
 byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hashes what a program and its callers must agree about into one number.
+#include "core/compose/c/signature.h"
+
 #include "core/base/hash.h"
-#include "core/compose/artifact/compose.h"
 
 static void append_side(const char *side, byoc_host_buffer_t *const *buffers, size_t count, byoc_string_t *out) {
   for (size_t i = 0; i < count; i++) {
@@ -15,13 +16,6 @@ static void append_side(const char *side, byoc_host_buffer_t *const *buffers, si
     }
     byoc_string_append(out, "\n");
   }
-}
-
-void byoc_compose_part_name(const byoc_compose_place_t *place, char *buffer) {
-  char level[24] = "";
-  if (place->level_count > 0) snprintf(level, sizeof(level), "level_%zu", place->level);
-  const char *entry = place->count > 0 ? place->names[place->index] : "";
-  snprintf(buffer, BYOC_COMPOSE_PART_BYTES, "%s%s%s", entry, entry[0] != '\0' && level[0] != '\0' ? "_" : "", level);
 }
 
 uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator) {

@@ -31,6 +31,10 @@ byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t alloc
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
 
+// What byoc_link_shared leaves room for if a job asks for a build ID: 16 bytes of zeros.
+#define BYOC_BUILD_ID_BYTES 16
+#define BYOC_BUILD_ID_ROOM  "0x00000000000000000000000000000000"
+
 typedef struct byoc_link_job_t {
   const char *output;       // path in a folder of ours
   const char *compiler;     // link driver; NULL: default

@@ -3,7 +3,6 @@
 // object.
 #include <string.h>
 
-#include "core/compose/artifact/seal.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/tool.h"
 #include "core/module/runtime_module.h"

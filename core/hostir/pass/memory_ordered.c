@@ -5,7 +5,7 @@
 
 #include "byoc/call.h"
 #include "byoc/device.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/memory_ordered.h"
 #include "core/hostir/verify/happens_before.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/base/log.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/program/edit.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 
 #define BYOC_HOST_PASS_ROW(NAME, text, needs_, gives_, keeps_, line)                                                   \
   {.name = text, .summary = line, .run = byoc_host_pass_##NAME, .needs = needs_, .gives = gives_, .keeps = keeps_},

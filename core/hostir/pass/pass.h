@@ -9,13 +9,7 @@
 
 #include "core/base/string.h"
 #include "core/base/switches.h"
-#include "core/hostir/program/program.h"
-
-typedef enum byoc_host_fact_t {
-  BYOC_HOST_LIFETIMES = 1, // each local buffer that is used is allocated and freed
-  BYOC_HOST_PLAN = 2,      // and has its place in the workspace
-  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: the verifier tells, nobody else asks
-} byoc_host_fact_t;
+#include "core/hostir/program/facts.h"
 
 // X(NAME, "name", needs, gives, keeps, "summary"): each row has a function byoc_host_pass_<NAME> in core/hostir.
 #define BYOC_HOST_PASS_LIST(X)                                                                                         \
@@ -67,9 +61,6 @@ const byoc_host_pass_t *byoc_host_pass_find(const char *name);
 static inline bool byoc_host_pass_is_needed(const byoc_host_pass_t *pass) {
   return pass->gives != 0;
 }
-
-// What stands in the program (byoc_host_fact_t); false if out of memory.
-bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_facts);
 
 typedef struct byoc_host_pass_options_t {
   const char *print_after;         // name of a pass, or "all"; NULL: none

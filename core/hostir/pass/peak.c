@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 
 // A multiple of a product of symbols.
 typedef struct part_t {

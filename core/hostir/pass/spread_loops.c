@@ -17,7 +17,7 @@
 // first what it keeps for itself; the rest it only reads, or writes slice by slice, each turn another one.
 #include "byoc/call.h"
 #include "byoc/device.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
 #include "core/hostir/program/ranges.h"

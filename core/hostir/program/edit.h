@@ -62,9 +62,9 @@ void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped
 // Makes a local buffer, or an output, an alias: the bytes of `of` from an offset on, under its own type. Marks may come
 // in any order: what is an alias of `buffer`, now or later, is one of `of`. Everything that writes the buffer writes
 // there. An output, whose memory the caller has, gets a copy at the end; a value shares all of another one, in front of
-// its first use. Lifetimes of both are forgotten (core/hostir/lower/lower.h places them). BYOC_INVALID_ARGUMENT, and
-// nothing happens, for an input, a constant, an alias of itself, one that reaches beyond `of` or is on another device,
-// and one that is written where `of` is an input or a constant.
+// its first use. Lifetimes of both are forgotten (core/hostir/lower/lower_program.h places them).
+// BYOC_INVALID_ARGUMENT, and nothing happens, for an input, a constant, an alias of itself, one that reaches beyond
+// `of` or is on another device, and one that is written where `of` is an input or a constant.
 byoc_status_t byoc_host_mark_alias(byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_host_buffer_t *of,
                                    uint64_t offset_bytes, byoc_diag_t *diag);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds out what stands in a host program: lifetimes, a memory plan.
-#include "core/hostir/pass/pass.h"
+#include "core/hostir/program/facts.h"
 
 static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t count) {
   for (size_t k = 0; k < count; ++k) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host programs: what the host does, in order. They are made from a lowered graph module (core/hostir/lower/lower.h) or
-// read from their text form (core/hostir/text/text.h), changed by host passes, turned into C by core/compose, and run
-// by the evaluator.
+// Host programs: what the host does, in order. They are made from a lowered graph module
+// (core/hostir/lower/lower_program.h) or read from their text form (core/hostir/text/program_text.h), changed by host
+// passes, turned into C by core/compose, and run by the evaluator.
 //
 //   host program "mlp" workspace 128 bound 128 {
 //     input    %x : f32[1,4]

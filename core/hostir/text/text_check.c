@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 
 // The whole content of a data file, as one piece; NULL if out of memory.
 static uint8_t *join(const byoc_host_data_t *data) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host programs as files: the text, and beside it the data file with what is too large for a text.
-#include "core/hostir/text/text.h"
-
-#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
 
 void byoc_host_data_init(byoc_host_data_t *data, byoc_allocator_t allocator) {
   *data = (byoc_host_data_t){.allocator = allocator};

@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_HOSTIR_TEXT_TEXT_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_TEXT_TEXT_INTERNAL_H_
 
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 #include "core/ir/lexer.h"
 
 // ---- words ----

@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::Refuse and byoc::Fail: branches that cannot run.
-#include "core/ops/byoc/refuse.h"
-
-#include "core/base/log.h"
+// Branches that cannot run (core/op/refusal.h puts them there):
+//
+//   byoc::Refuse   ends the run with a message; its results are what the If expects, of types that nobody knows
+//   byoc::Fail     the same as the host program does it: one text, no results
+#include "core/op/refusal.h"
 #include "core/op/util.h"
 #include "core/op/write.h"
-
-#define MESSAGE "message"
-
-byoc_status_t byoc_refuse_branch(byoc_block_t *branch, const char *name, const byoc_diag_t *fault, byoc_diag_t *diag) {
-  byoc_arena_t *arena = &branch->function->module->arena;
-  const uint32_t count = (uint32_t)branch->results.count;
-  char where[256], text[1024];
-  byoc_node_describe(branch->owner, where, sizeof where);
-  byoc_diag_format(fault, text, sizeof text);
-  const char *message = byoc_arena_format(arena, "%s: its %s cannot run: %s", where, name, text);
-  byoc_node_t *refuse = byoc_node_create(branch, branch->first, "byoc", "Refuse", 1, NULL, 0, count);
-  if (!message || !refuse || !byoc_attributes_set_string(&refuse->attributes, MESSAGE, message)) {
-    return byoc_diag_out_of_memory(diag);
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    if (!byoc_block_set_result(branch, i, refuse->results[i])) return byoc_diag_out_of_memory(diag);
-  }
-  for (byoc_node_t *node = branch->last; node != refuse; node = branch->last) byoc_node_erase(node);
-  byoc_log(BYOC_LOG_INFO, "%s", message);
-  return BYOC_OK;
-}
-
-const char *byoc_refusal_of(const byoc_block_t *branch) {
-  const byoc_node_t *first = branch->first;
-  return first && byoc_node_is(first, "byoc", "Refuse") ? byoc_node_text(first, MESSAGE) : NULL;
-}
 
 // The other branch decides what the results are.
 static byoc_status_t infer_refuse(byoc_infer_t *infer) {
@@ -87,7 +62,7 @@ static const byoc_type_t *type_of(const byoc_value_t *result) {
 // Fail, and empty values of the types that the If has for its results.
 static byoc_status_t expand_refuse(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  const char *message = byoc_node_text(node, MESSAGE);
+  const char *message = byoc_node_text(node, BYOC_REFUSE_MESSAGE);
   byoc_value_t *text = byoc_write_vector(&w, "message", BYOC_DTYPE_STRING, 1, &message);
   if (!text || !byoc_write_many(&w, "byoc", "Fail", &text, 1, 0, NULL, 0)) return byoc_diag_failure(diag);
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -101,7 +76,7 @@ static byoc_status_t expand_refuse(byoc_node_t *node, byoc_diag_t *diag, bool *o
 }
 
 static const byoc_op_attribute_t refuse_attributes[] = {
-    {BYOC_ATTR_REQUIRED(STRING, MESSAGE)},
+    {BYOC_ATTR_REQUIRED(STRING, BYOC_REFUSE_MESSAGE)},
     BYOC_ATTR_END,
 };
 

@@ -29,19 +29,6 @@ static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &length);
 }
 
-const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node) {
-  if (!byoc_node_is(node, "byoc", "ResultShape")) return NULL;
-  return byoc_op_find(byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_DOMAIN, ""),
-                      byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_OP, ""),
-                      (int32_t)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OF_VERSION, 0));
-}
-
-int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result) {
-  size_t count = 0;
-  const int64_t *ranks = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_RANKS, &count);
-  return ranks && result < count ? (int32_t)ranks[result] : 0;
-}
-
 static byoc_status_t loops_result_shape(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_op_t *op = byoc_result_shape_of(node);

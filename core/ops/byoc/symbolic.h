@@ -62,7 +62,5 @@ byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index);
 const char *byoc_required_by(const byoc_node_t *node);
 // A value of type `type` whose elements nobody reads, made in front of `before`. NULL if out of memory.
 byoc_value_t *byoc_shape_only(byoc_node_t *before, const byoc_type_t *type);
-// The row of the operator whose results' dimensions a ResultShape computes; NULL for other nodes.
-const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node);
 
 #endif // BYOC_CORE_OPS_BYOC_SYMBOLIC_H_

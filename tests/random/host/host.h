@@ -7,7 +7,7 @@
 #define BYOC_TESTS_RANDOM_HOST_HOST_H_
 
 #include "core/hostir/evaluate/evaluate.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 // ---- seeds ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which constants of a composite function become operands of its call.
 #include "core/collage/composite.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/op/op.h"
 #include "tests/support/support.h"
 

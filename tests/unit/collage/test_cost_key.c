@@ -7,7 +7,7 @@
 #include "core/base/string.h"
 #include "core/collage/collage_internal.h"
 #include "core/collage/cost_key.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 // `body` is the function of one node, with its constants in front.
 static byoc_graph_module_t *parse(const char *constants, const char *parameters, const char *node, const char *type) {

@@ -3,7 +3,7 @@
 // others.
 #include "core/compile/build.h"
 #include "core/hostir/program/program.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/plugin/registry.h"
 #include "tests/support/support.h"
 

@@ -12,7 +12,7 @@
 #include "core/base/string.h"
 #include "core/compile/build.h"
 #include "core/compile/placing.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/loader/loader.h"
 #include "core/plugin/registry.h"
 

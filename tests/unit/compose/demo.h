@@ -12,7 +12,7 @@
 #include "core/base/process.h"
 #include "core/compose/artifact/compose.h"
 #include "core/compose/cc/compiler.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/program/edit.h"
 #include "core/hostir/program/program.h"
 

@@ -14,7 +14,7 @@
 #include "core/compose/artifact/compose.h"
 #include "core/compose/artifact/resolve.h"
 #include "core/hostir/pass/pass.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 #include "core/loader/loader.h"
 #include "tests/support/support.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Alias marks and views: in any order, read and written where they may be, without copies.
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/program/edit.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
 #include "core/op/op.h"
 #include "tests/unit/compose/host_model.h"
 

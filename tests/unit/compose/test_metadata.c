@@ -6,7 +6,7 @@
 
 #include "core/compose/c/host_c.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 enum { HASH_SIZE = 64 };

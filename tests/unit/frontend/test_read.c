@@ -6,7 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/op/op.h"
-#include "core/ops/byoc/refuse.h"
+#include "core/op/refusal.h"
 #include "tests/support/model.h"
 
 #define HEAD "module {model = \"test\", producer = \"byoc\", ir_version = 8, opset_import. = 17} {\n"

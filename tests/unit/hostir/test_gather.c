@@ -8,7 +8,7 @@
 #include "core/hostir/program/dependence.h"
 #include "core/hostir/program/edit.h"
 #include "core/hostir/program/segment.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 enum { ELEMENTS = 8, STEPS = 14 };

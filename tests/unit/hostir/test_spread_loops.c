@@ -4,7 +4,7 @@
 
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
-#include "core/hostir/text/text.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 enum { TEXT_SIZE = 4096 };

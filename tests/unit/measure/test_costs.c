@@ -14,8 +14,8 @@
 #include "core/base/log.h"
 #include "core/base/string.h"
 #include "core/compile/candidates.h"
-#include "core/ir/text.h"
-#include "core/measure/check.h"
+#include "core/ir/module_text.h"
+#include "core/measure/compare.h"
 #include "core/measure/costs.h"
 #include "core/plugin/registry.h"
 

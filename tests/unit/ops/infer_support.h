@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/op/op.h"
 #include "tests/support/support.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "byoc/call.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/kernel/interpret.h"
-#include "core/kernel/lower.h"
+#include "core/kernel/lower_module.h"
 #include "core/op/op.h"
 #include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"

@@ -2,7 +2,7 @@
 // Attributes are checked against the schema of each row, and read with its defaults.
 #include <stdio.h>
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/op/op.h"
 #include "tests/support/support.h"
 

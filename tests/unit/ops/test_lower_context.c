@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context below the operator table: the test drives it with its own definitions.
 #include "core/ir/loop_text.h"
-#include "core/ir/text.h"
-#include "core/op/lower_context.h"
+#include "core/ir/module_text.h"
+#include "core/op/lowering_context.h"
 #include "tests/support/support.h"
 
 static const byoc_loop_expr_t *point_twice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,

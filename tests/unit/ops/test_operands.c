@@ -13,9 +13,9 @@
 
 #include "byoc/call.h"
 #include "core/base/file.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/kernel/interpret.h"
-#include "core/kernel/lower.h"
+#include "core/kernel/lower_module.h"
 #include "core/op/limit.h"
 #include "core/op/op.h"
 #include "fingerprint.h"

@@ -7,11 +7,11 @@
 #include <stdio.h>
 
 #include "core/compose/artifact/resolve.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/pass.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
 #include "core/op/op.h"
 #include "core/pass/pass.h"
 

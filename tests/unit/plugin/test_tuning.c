@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/collage/place.h"
 #include "core/compose/cc/compiler.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/registry.h"
 

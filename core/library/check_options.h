@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What callers of libbyoc ask for: their structs, read as both sides know them, and checked before any work. Internal
 // to core/library.
-#ifndef BYOC_CORE_LIBRARY_CHECK_H_
-#define BYOC_CORE_LIBRARY_CHECK_H_
+#ifndef BYOC_CORE_LIBRARY_CHECK_OPTIONS_H_
+#define BYOC_CORE_LIBRARY_CHECK_OPTIONS_H_
 
 #include "byoc/compiler.h"
 #include "core/base/diag.h"
@@ -23,4 +23,4 @@ byoc_status_t byoc_library_check_build(const byoc_compiler_build_t *build, byoc_
 // One of the entries; of a build without any, the model, without a name.
 byoc_compiler_entry_t byoc_library_model(const byoc_compiler_build_t *build, size_t index);
 
-#endif // BYOC_CORE_LIBRARY_CHECK_H_
+#endif // BYOC_CORE_LIBRARY_CHECK_OPTIONS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements byoc_lower_*, which the operators' definitions build kernels with.
-#include "core/op/lower_context.h"
+#include "core/op/lowering_context.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 // The read-only data of an artifact: constants, texts and blobs in one section, written without being printed as text.
 // Content that occurs several times is stored once. If they are to lie outside, the constants are listed apart: they go
 // to a weights file (core/compose/artifact/weights_file.h). Internal to core/compose.
-#ifndef BYOC_CORE_COMPOSE_C_LAYOUT_H_
-#define BYOC_CORE_COMPOSE_C_LAYOUT_H_
+#ifndef BYOC_CORE_COMPOSE_C_DATA_LAYOUT_H_
+#define BYOC_CORE_COMPOSE_C_DATA_LAYOUT_H_
 
 #include "core/base/arena.h"
 #include "core/base/file.h"
@@ -60,4 +60,4 @@ void byoc_data_layout_forget(byoc_data_layout_t *layout);
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);
 void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts);
 
-#endif // BYOC_CORE_COMPOSE_C_LAYOUT_H_
+#endif // BYOC_CORE_COMPOSE_C_DATA_LAYOUT_H_

@@ -67,7 +67,7 @@
 //   kernel [over 0, 2] [over 3 by 1] { ... }
 //       loops (core/ir/loop_text.h), and the operands that the first result, or another one, may overwrite
 //   constant @w : TYPE = DATA
-//       as in modules (core/ir/text.h)
+//       as in modules (core/ir/module_text.h)
 //   function @f(TYPE, TYPE) -> (TYPE)
 //       the signature of a backend's function
 //   module KIND "name" of "target" { FIELD ... }
@@ -80,8 +80,8 @@
 // ".data". DATA and texts of modules may be such parts, too. `elided` stands for what the printer was asked to leave
 // out; it does not parse back. The code of engines and libraries that run inside this process is not part of the text:
 // a program that was read is composed, and evaluated as far as its modules can be linked.
-#ifndef BYOC_CORE_HOSTIR_TEXT_TEXT_H_
-#define BYOC_CORE_HOSTIR_TEXT_TEXT_H_
+#ifndef BYOC_CORE_HOSTIR_TEXT_PROGRAM_TEXT_H_
+#define BYOC_CORE_HOSTIR_TEXT_PROGRAM_TEXT_H_
 
 #include "core/base/file_set.h"
 #include "core/base/string.h"
@@ -133,4 +133,4 @@ byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocato
 byoc_status_t byoc_host_text_check(const byoc_host_program_t *program, byoc_diag_t *diag);
 byoc_status_t byoc_host_text_check_if_asked(const byoc_host_program_t *program, byoc_diag_t *diag);
 
-#endif // BYOC_CORE_HOSTIR_TEXT_TEXT_H_
+#endif // BYOC_CORE_HOSTIR_TEXT_PROGRAM_TEXT_H_

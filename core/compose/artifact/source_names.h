@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names in artifacts that are C source. Internal to core/compose.
-#ifndef BYOC_CORE_COMPOSE_C_SOURCE_NAMES_H_
-#define BYOC_CORE_COMPOSE_C_SOURCE_NAMES_H_
+#ifndef BYOC_CORE_COMPOSE_ARTIFACT_SOURCE_NAMES_H_
+#define BYOC_CORE_COMPOSE_ARTIFACT_SOURCE_NAMES_H_
 
 #include "core/compose/artifact/composing.h"
 #include "core/compose/cc/tool.h"
@@ -19,4 +19,4 @@ void byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const cha
 #define BYOC_SOURCE_NAMES_BYTES (BYOC_COMPOSE_ENTRY_BYTES + 16)
 void byoc_source_names_file(const byoc_compose_place_t *place, char *buffer);
 
-#endif // BYOC_CORE_COMPOSE_C_SOURCE_NAMES_H_
+#endif // BYOC_CORE_COMPOSE_ARTIFACT_SOURCE_NAMES_H_

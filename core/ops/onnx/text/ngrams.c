@@ -397,7 +397,7 @@ static const byoc_op_attribute_t place_attributes[] = {
     .infer = infer_##function, .loops = loops_##function                                                               \
   }
 
-const byoc_op_t byoc_ops_text[] = {
+const byoc_op_t byoc_ops_ngrams[] = {
     {.domain = "",
      .name = "TfIdfVectorizer",
      .since_version = 9,
@@ -411,4 +411,4 @@ const byoc_op_t byoc_ops_text[] = {
     STEP("CountGrams", 3, count_attributes, count),
     STEP("PlaceGrams", 4, place_attributes, place),
 };
-const size_t byoc_ops_text_count = sizeof byoc_ops_text / sizeof *byoc_ops_text;
+const size_t byoc_ops_ngrams_count = sizeof byoc_ops_ngrams / sizeof *byoc_ops_ngrams;

@@ -19,8 +19,8 @@
 // Dimensions are constants or expressions over symbols; none is unknown. A symbol gets its value from a BindSymbols
 // above, or from the first value with that plain dimension: a model's input, a parameter of a nested block, a result of
 // If, Loop or an operator on containers. Later values are checked against it.
-#ifndef BYOC_CORE_HOSTIR_LOWER_LOWER_H_
-#define BYOC_CORE_HOSTIR_LOWER_LOWER_H_
+#ifndef BYOC_CORE_HOSTIR_LOWER_LOWER_PROGRAM_H_
+#define BYOC_CORE_HOSTIR_LOWER_LOWER_PROGRAM_H_
 
 #include "core/hostir/program/program.h"
 
@@ -47,4 +47,4 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
 // Sets workspace_bound_bytes and live_bound_bytes of a program that has lifetimes.
 byoc_status_t byoc_host_find_bounds(byoc_host_program_t *program, byoc_diag_t *diag);
 
-#endif // BYOC_CORE_HOSTIR_LOWER_LOWER_H_
+#endif // BYOC_CORE_HOSTIR_LOWER_LOWER_PROGRAM_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes names.h of an artifact that is C source: every name that it defines gets the prefix of its header's functions.
-#include "core/compose/c/source_names.h"
+#include "core/compose/artifact/source_names.h"
 
 #include <ctype.h>
 #include <stdio.h>

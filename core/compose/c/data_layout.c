@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laying out read-only data.
-#include "core/compose/c/layout.h"
+#include "core/compose/c/data_layout.h"
 
 #include <inttypes.h>
 #include <stdio.h>

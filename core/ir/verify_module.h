@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier: checks every rule that passes may rely on. It runs after each pass in debug builds and on every module
 // read.
-#ifndef BYOC_CORE_IR_VERIFY_H_
-#define BYOC_CORE_IR_VERIFY_H_
+#ifndef BYOC_CORE_IR_VERIFY_MODULE_H_
+#define BYOC_CORE_IR_VERIFY_MODULE_H_
 
 #include "core/ir/graph.h"
 
@@ -13,4 +13,4 @@
 byoc_status_t byoc_graph_verify(const byoc_graph_module_t *module, byoc_diag_t *diag);
 byoc_status_t byoc_function_verify(const byoc_function_t *function, byoc_diag_t *diag);
 
-#endif // BYOC_CORE_IR_VERIFY_H_
+#endif // BYOC_CORE_IR_VERIFY_MODULE_H_

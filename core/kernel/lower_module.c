@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowers a module to kernels: expands operators, groups nodes, outlines and lowers the groups.
-#include "core/kernel/lower.h"
+#include "core/kernel/lower_module.h"
 
 #include "core/ir/attribute_names.h"
 #include "core/ir/loop_in_place.h"

@@ -302,7 +302,7 @@ static const byoc_op_attribute_t eye_like_attributes[] = {
     .max_outputs = 1, .attributes = constant_attributes, .infer = infer_constant, .expand = expand_constant            \
   }
 
-const byoc_op_t byoc_ops_generate[] = {
+const byoc_op_t byoc_ops_create_tensor[] = {
     ROW(Shape, 1, 1, shape, .attributes = shape_attributes, .traits = BYOC_OP_HOST_MEMORY, .by_shape = 1),
     ROW(Shape, 13, 1, shape, .attributes = shape_attributes, .traits = BYOC_OP_HOST_MEMORY, .by_shape = 1),
     ROW(Shape, 15, 1, shape, .attributes = shape_attributes, .traits = BYOC_OP_HOST_MEMORY, .by_shape = 1),
@@ -332,4 +332,4 @@ const byoc_op_t byoc_ops_generate[] = {
     ROW(EyeLike, 9, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
     ROW(EyeLike, 22, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
 };
-const size_t byoc_ops_generate_count = sizeof byoc_ops_generate / sizeof *byoc_ops_generate;
+const size_t byoc_ops_create_tensor_count = sizeof byoc_ops_create_tensor / sizeof *byoc_ops_create_tensor;

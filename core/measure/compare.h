@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the results of a candidate with those of the reference. Internal to core/measure.
-#ifndef BYOC_CORE_MEASURE_CHECK_H_
-#define BYOC_CORE_MEASURE_CHECK_H_
+#ifndef BYOC_CORE_MEASURE_COMPARE_H_
+#define BYOC_CORE_MEASURE_COMPARE_H_
 
 #include "core/base/diag.h"
 
@@ -22,4 +22,4 @@ byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, cons
 byoc_status_t byoc_cost_check_spread(double relative_error, uint32_t dtype, const void *expected, const void *actual,
                                      size_t count, const char *name, byoc_diag_t *diag);
 
-#endif // BYOC_CORE_MEASURE_CHECK_H_
+#endif // BYOC_CORE_MEASURE_COMPARE_H_

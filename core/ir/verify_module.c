@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier of modules.
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 
 #include <string.h>
 

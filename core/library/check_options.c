@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What callers of libbyoc ask for, checked before any work.
-#include "core/library/check.h"
+#include "core/library/check_options.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 //     return byoc_loop_unary(byoc_lower_builder(lower), BYOC_LOOP_OP_NEG, byoc_lower_load(lower, node, 0, indices));
 //   }
 //
-// The native target (core/kernel) makes the contexts and decides what is fused: core/op/lower_context.h.
-#ifndef BYOC_CORE_OP_LOWER_H_
-#define BYOC_CORE_OP_LOWER_H_
+// The native target (core/kernel) makes the contexts and decides what is fused: core/op/lowering_context.h.
+#ifndef BYOC_CORE_OP_LOWERING_H_
+#define BYOC_CORE_OP_LOWERING_H_
 
 #include "core/ir/graph.h"
 #include "core/ir/loop.h"
@@ -47,4 +47,4 @@ void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t res
 bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                               const byoc_loop_buffer_t **out_buffer);
 
-#endif // BYOC_CORE_OP_LOWER_H_
+#endif // BYOC_CORE_OP_LOWERING_H_

@@ -9,8 +9,8 @@
 // each group as a function of kind BYOC_FUNCTION_KERNEL, and make its loops. A kernel's function keeps the group's
 // graph as its body. Constants of one element are literals in it; larger ones are operands of the call, after the other
 // operands, in the order of first use. Groups that compute the same share one kernel.
-#ifndef BYOC_CORE_KERNEL_LOWER_H_
-#define BYOC_CORE_KERNEL_LOWER_H_
+#ifndef BYOC_CORE_KERNEL_LOWER_MODULE_H_
+#define BYOC_CORE_KERNEL_LOWER_MODULE_H_
 
 #include "core/op/op.h"
 
@@ -25,4 +25,4 @@ typedef struct byoc_kernel_options_t {
 byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_kernel_options_t *options,
                                        byoc_diag_t *diag);
 
-#endif // BYOC_CORE_KERNEL_LOWER_H_
+#endif // BYOC_CORE_KERNEL_LOWER_MODULE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context behind core/op/lower.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
+// The context behind core/op/lowering.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
 // that shows what a definition reads and computes.
 //
 //   byoc_lower_t lower;
@@ -7,13 +7,13 @@
 //   lower.function = function, lower.members = members, lower.member_count = member_count;
 //   ... put buffers of parameters and results into lower.buffers, emit loops, call byoc_lower_point and _store ...
 //   byoc_lower_deinit(&lower);
-#ifndef BYOC_CORE_OP_LOWER_CONTEXT_H_
-#define BYOC_CORE_OP_LOWER_CONTEXT_H_
+#ifndef BYOC_CORE_OP_LOWERING_CONTEXT_H_
+#define BYOC_CORE_OP_LOWERING_CONTEXT_H_
 
 #include "core/base/diag.h"
 #include "core/base/map.h"
 #include "core/base/vector.h"
-#include "core/op/lower.h"
+#include "core/op/lowering.h"
 
 // The definition of a node, element by element. The context does not know the operator table above it: its driver looks
 // rows up.
@@ -63,4 +63,4 @@ void byoc_lower_end_element(byoc_lower_t *lower, size_t mark);
 const byoc_loop_expr_t *byoc_lower_point(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                          const byoc_loop_expr_t *const *indices);
 
-#endif // BYOC_CORE_OP_LOWER_CONTEXT_H_
+#endif // BYOC_CORE_OP_LOWERING_CONTEXT_H_

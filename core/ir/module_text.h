@@ -29,8 +29,8 @@
 //   void byoc_loop_kernel_print(const struct byoc_loop_kernel_t *, byoc_string_t *out);
 //   byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *, byoc_arena_t *, struct byoc_loop_kernel_t **out_kernel);
 // Runtime modules are not part of the text.
-#ifndef BYOC_CORE_IR_TEXT_H_
-#define BYOC_CORE_IR_TEXT_H_
+#ifndef BYOC_CORE_IR_MODULE_TEXT_H_
+#define BYOC_CORE_IR_MODULE_TEXT_H_
 
 #include "core/ir/graph.h"
 
@@ -46,4 +46,4 @@ void byoc_function_print(const byoc_function_t *function, const byoc_print_optio
 byoc_status_t byoc_graph_parse(const char *text, const char *file, byoc_allocator_t allocator, byoc_diag_t *diag,
                                byoc_graph_module_t **out_module);
 
-#endif // BYOC_CORE_IR_TEXT_H_
+#endif // BYOC_CORE_IR_MODULE_TEXT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparing a candidate's results with the reference, element by element.
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 
 #include <math.h>
 

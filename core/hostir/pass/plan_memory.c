@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
-#include "core/hostir/lower/lower.h"
+#include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/first_fit.h"
 #include "core/hostir/pass/memory_ordered.h"
 #include "core/hostir/pass/pass.h"
