@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""commands.py PAGE PREFIX FOLDER [--write]: runs the commands of a page, block after block, as a reader of the installed
-tree PREFIX does, in one folder that is empty at first.
+"""commands.py PAGE PREFIX FOLDER [--write]: runs the commands of a page, block after block, as a reader of the
+installed tree PREFIX does, in one folder that is empty at first.
 
 A block that begins with ```sh is run; it must end well. A block ```text behind it has what it prints, standard error
 included. There, `...` stands for anything in a line, and a line `...` for any number of lines. --write puts what is
@@ -36,8 +36,9 @@ class Reader:
 
     def run(self, script):
         """The exit code and what was printed."""
-        done = subprocess.run(["sh", "-eu", "-c", script], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600)
+        done = subprocess.run(["sh", "-eu", "-c", script], cwd=self.folder, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", timeout=600)
         return done.returncode, done.stdout
 
     def has(self, need):

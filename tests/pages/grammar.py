@@ -10,6 +10,7 @@ follows them; texts that do not are refused by byoc, too; and the table of plans
 import copy
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -53,7 +54,8 @@ class Lexer:
 
 
 class Rules:
-    """The rules of the page, as tuples: (all, ...), (any, ...), (maybe, x), (many, x), (word, text), (token, NAME), (rule, name)."""
+    """The rules of the page, as pairs: (all, [...]), (any, [...]), (maybe, x), (many, x), (word, text), (token, NAME),
+    (rule, name)."""
 
     def __init__(self, page):
         self.rules, self.words, self.tokens, self.used = {}, set(), set(), set()
@@ -137,6 +139,44 @@ class Reader:
         return len(self.tokens) in self.ends(("rule", rule), 0)
 
 
+class Maker:
+    """Makes texts that follow a rule, at random."""
+
+    # A name that is there wherever a rule may name one; by rule, where that differs.
+    TOKENS = {"WORD": "v", "VALUE": "%v", "GLOBAL": "@v", "INTEGER": "1", "FLOAT": "2.5", "STRING": '"v"'}
+    NAMES = {("port", "WORD"): "b", ("load", "WORD"): "b", ("store", "WORD"): "b", ("operator", "GLOBAL"): "@14"}
+
+    def __init__(self, rules, seed):
+        self.rules, self.random, self.shared = rules, random.Random(seed), 0
+
+    def make(self, item, depth=0, rule=None):
+        kind, body = item
+        if kind == "rule" and body == "shared":
+            self.shared += 1  # in a statement, the first one of a number has the expression behind it
+            return ["#", str(self.shared), "(", *self.make(("rule", "expr"), depth + 1), ")"]
+        if kind == "rule":
+            self.shared = 0 if body == "statement" else self.shared
+            return self.make(self.rules[body], depth + 1, body)
+        if kind == "word":
+            return [body]
+        if kind == "token":
+            return [self.NAMES.get((rule, body), self.TOKENS[body])]
+        if kind == "any":
+            ways = body if depth < 9 else [min(body, key=self.size)]
+            return self.make(self.random.choice(ways), depth, rule)
+        if kind == "all":
+            return [word for part in body for word in self.make(part, depth, rule)]
+        times = self.random.randrange(2 if kind == "maybe" else 3) if depth < 9 else 0
+        return [word for _ in range(times) for word in self.make(body, depth, rule)]
+
+    def size(self, item):
+        """How deep the shortest text of it is, roughly: rules count more than words."""
+        kind, body = item
+        if kind in ("any", "all"):
+            return (min if kind == "any" else sum)([self.size(part) for part in body] or [0])
+        return {"rule": 9, "maybe": 0, "many": 0}.get(kind, 1)
+
+
 # ---- what is held against what ----
 
 
@@ -192,7 +232,8 @@ class Check:
         for path in files:
             text = path.read_text()
             asked |= set(re.findall(r'byoc_lexer_(?:accept|expect|is)_word\([^,()]+, "([^"]+)"', text))
-            asked |= set(re.findall(r'strcmp\((?:word|name), "([^"]+)"\) == 0', text)) if "parse" in path.name else set()
+            if "parse" in path.name:
+                asked |= set(re.findall(r'strcmp\((?:word|name), "([^"]+)"\) == 0', text))
             literals |= set(re.findall(r'"([A-Za-z_0-9.]+)"', text))
         assert len(asked) > 100, "only %d words were found in the parsers" % len(asked)
         lists = {"DTYPE_LIST": 2, "HOST_OP_LIST": 1, "RELATION_LIST": 1, "CONTAINER_LIST": 0, "REDUCTION_LIST": 2,
@@ -258,6 +299,22 @@ class Check:
                 if result.returncode != 0:
                     self.fault("byoc refuses an example of the page:\n%s\n%s" % (example, result.stderr))
 
+    # What byoc prints follows the rules.
+    def check_printed(self):
+        paths = [*sorted((self.source / "examples").rglob("*.byoc")), self.folder / "example.byoc"]
+        count = 0
+        for path in paths:
+            for form, rule in (("ir", "module"), ("host", "host")):
+                printed = self.run("build", path, "-t", "c", "--emit=" + form, "--constants")
+                if printed.returncode != 0:
+                    continue  # an operator of a plugin
+                count += 1
+                why = self.follows(printed.stdout, rule)
+                if why:
+                    self.fault("byoc build %s --emit=%s: %s" % (path, form, why))
+        assert count > 12, "only %d texts were printed" % count
+        print("%d texts that byoc prints follow the rules" % count)
+
     # Without one of its tokens a text mostly leaves the rules; then byoc must refuse it.
     def check_damage(self):
         tried = 0
@@ -276,6 +333,38 @@ class Check:
         assert tried > 60, "only %d texts left the rules" % tried
         print("%d damaged texts are refused" % tried)
 
+    # Texts made of the rules at random mostly mean nothing, but no parser finds a token where it expects another one.
+    def check_made(self):
+        module = ("module {\n constant @v : f32[1] = [1.0]\n func @main(%v : f32[2]) -> (%y : f32[2]) {\n"
+                  " MADE return %y\n }\n}\n")
+        kernel = ("module {\n kernel func @k(%v : f32[2]) -> (f32[2]) loops {\n"
+                  ' name "k" input a : f32[2] output b : f32[2]\n var v : i64 = 0\n MADE }\n}\n')
+        host = ('host program "main" {\n symbol v\n device %v = "host" 0 type 1\n queue %v[2] on %v\n'
+                " event %v[2] on %v\n local %v : f32[4]\n MADE\n}\n")
+        templates = (("type", "module {\n func @main(%v : MADE) -> () {\n return\n }\n}\n", "byoc"),
+                     ("place", module.replace("MADE", "%y = Relu@14(%v) : f32[2] MADE"), "byoc"),
+                     ("attributes", module.replace("MADE", "%y = Relu@14(%v) MADE : f32[2]"), "byoc"),
+                     ("block", module.replace("MADE", "%y = If@16(%v) [MADE] : f32[2]"), "byoc"),
+                     ("statement", kernel, "byoc"), ("instruction", host, "host"),
+                     ("part", host.replace("MADE", "") + "MADE", "host"))
+        tried = {}
+        for rule, template, language in templates:
+            for seed in range(60):
+                made = Maker(self.rules.rules, seed).make(("rule", rule))
+                text = template.replace("MADE", " ".join(made))
+                path = self.folder / ("made." + language)
+                path.write_text(text)
+                result = self.run("opt", path)
+                tried[rule] = tried.get(rule, 0) + 1
+                if re.search(r"expected .*, found", result.stderr) and not self.is_of_meaning(result.stderr):
+                    self.fault("byoc refuses a text that follows the rule '%s':\n%s\n%s" % (rule, text, result.stderr))
+        print("%d texts made of the rules are read to their meaning" % sum(tried.values()))
+
+    # What a name or a type asks for is a matter of meaning.
+    @staticmethod
+    def is_of_meaning(message):
+        return re.search(r"expected (an integer|a number|a string|true or false|a reduction|'root'|'to'|','),", message)
+
     # ---- plans ----
 
     def refuses(self, plan):
@@ -289,8 +378,8 @@ class Check:
         members = {}
         for kind, name, is_required in rows:
             members.setdefault(kind, {})[name] = is_required.strip() == "required"
-        block = {"name": "main", "hash": "0123456789abcdef", "cost_ns": 3.0, "transition_ns": 0.0, "lower_bound_ns": 1.0,
-                 "proven": True,
+        block = {"name": "main", "hash": "0123456789abcdef", "cost_ns": 3.0, "transition_ns": 0.0,
+                 "lower_bound_ns": 1.0, "proven": True,
                  "nodes": [{"op": "Relu", "name": "r", "type": "f32[2]", "edges": []},
                            {"op": "Neg", "name": "n", "type": "f32[2]", "edges": [{"from": 0, "type": "f32[2]"}]}],
                  "regions": [{"target": 0, "rule": "c", "nodes": [0], "candidate": 0, "cost_ns": 1.0,
@@ -325,7 +414,26 @@ class Check:
                 needed = is_required or (kind, name) == ("block", "candidates")
                 if self.refuses(changed(lambda o: o.pop(name))) != needed:
                     self.fault("'%s' of a %s is %s" % (name, kind, "optional" if is_required else "required"))
+        self.check_saved_plan(members)
         print("%d members of plans are as the table says" % len(rows))
+
+    # A plan that byoc saves has no other members than the table.
+    def check_saved_plan(self, members):
+        path = self.folder / "saved.json"
+        result = self.run("explain", self.folder / "example.byoc", "-t", "c", "--plan", "greedy", "--save-plan", path)
+        assert result.returncode == 0, result.stderr
+        kinds = {"rivals": "rival", "blocks": "block", "nodes": "node", "edges": "edge", "regions": "region",
+                 "candidates": "candidate", "declines": "decline"}
+
+        def walk(kind, item):
+            for name, value in item.items():
+                if name not in members[kind]:
+                    self.fault("a saved plan has '%s' in a %s, which is not in the table" % (name, kind))
+                for inner in value if isinstance(value, list) else []:
+                    if isinstance(inner, dict):
+                        walk(kinds[name], inner)
+
+        walk("plan", json.loads(path.read_text()))
 
 
 def main():
@@ -334,8 +442,8 @@ def main():
     check.folder.mkdir(parents=True, exist_ok=True)
     check.check_rules()
     if check.faults == 0:
-        for part in (check.check_limits, check.check_words, check.check_texts, check.check_examples, check.check_damage,
-                     check.check_plans):
+        for part in (check.check_limits, check.check_words, check.check_texts, check.check_examples,
+                     check.check_printed, check.check_damage, check.check_made, check.check_plans):
             part()
     return 1 if check.faults else 0
 

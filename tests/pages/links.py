@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """links.py ROOT [FOLDER...]: every link of the pages below ROOT, or below these folders of it, leads to a file or
-folder below ROOT, and every anchor to a heading."""
+folder below ROOT, and every anchor to a heading. Without folders, ROOT is the tree of the sources, and every source
+file that a page of docs names in `code` is there, too."""
 
 import pathlib
 import re
@@ -66,10 +67,23 @@ def check(root, folders):
     return count, faults
 
 
+def check_sources(root):
+    """A sentence for each file of the sources that a page names and that is not there."""
+    root, count, faults = pathlib.Path(root).resolve(), 0, []
+    for page in sorted(root.glob("docs/*.md")) + sorted(root.glob("*.md")):
+        for name in re.findall(r"`((?:core|plugins|tools|tests|include|cmake)/[\w./-]+\.\w+)`", page.read_text()):
+            count += 1
+            if not (root / name).exists():
+                faults.append("%s: there is no file '%s'" % (page.relative_to(root), name))
+    assert count > 20, "only %d source files are named" % count
+    return faults
+
+
 def check_itself():
     with tempfile.TemporaryDirectory() as folder:
         page = pathlib.Path(folder) / "page.md"
-        page.write_text("# Some `head`, here\n\n```\n[x](code)\n# no head\n```\n\n`[x](code)` [a](page.md#some-head-here)\n"
+        page.write_text("# Some `head`, here\n\n```\n[x](code)\n# no head\n```\n\n`[x](code)` "
+                        "[a](page.md#some-head-here)\n"
                         "[b](none.md) [c](#no-head) [d](../out.md) [e](page.md \"title\") [f](https://example.org)\n"
                         "<img src=\"none.svg\">\n\n[g]: gone.md\n")
         count, faults = check(folder, [])
@@ -80,6 +94,7 @@ def check_itself():
 def main():
     check_itself()
     count, faults = check(sys.argv[1], sys.argv[2:])
+    faults += [] if sys.argv[2:] else check_sources(sys.argv[1])
     print("\n".join(faults) or "%d links lead somewhere" % count)
     if count < 50:
         print("only %d links were found" % count)

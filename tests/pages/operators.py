@@ -20,9 +20,9 @@ import sys
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft")
 TARGETS = ("cutlass", "dnnl", "cblas", "opencl")
 # Differences that come from the nodes of the test, not from the table.
-OF_THE_TEST = re.compile(r"plausible node|lists of keys|a result that nobody reads|the default is what|operands in between"
+OF_THE_TEST = re.compile(r"plausible node|lists of keys|a result that nobody reads|the default is what|in between"
                          r"|operands that are left out at the end|depends on the number of directions|taken as version"
-                         r"|it has the attributes of ONNX's operator|there is nothing to join|follows from the operand's")
+                         r"|the attributes of ONNX's operator|there is nothing to join|follows from the operand's")
 
 
 def shown(domain):
@@ -87,7 +87,7 @@ class Facts:
 
     @staticmethod
     def limit_of(difference, reason):
-        """What is limited ("type", "attribute", "count"), its name, and the rest of the sentence; None: it is no limit."""
+        """What is limited ("type", "attribute", "count"), its name, and the rest of the sentence; None: no limit."""
         types = re.match(r"(\S+) does not take (.*)", difference)
         if types:
             words = ["`%s`" % word for word in types.group(2).split()]
@@ -148,60 +148,82 @@ def wrapped(text, width=120):
     return lines + [line]
 
 
+HEAD = """
+This page lists the operators that models may use, the versions of each, and what byoc refuses of them. `byoc ops NAME`
+says more about one operator: operands, results, attributes and their defaults. `byoc inspect --coverage MODEL` lists
+the operators of a model, and which of them are missing.
+"""
+COMPARED = """
+Models have ONNX's IR version %d to %d. A model that imports a newer operator set of ai.onnx is refused. The comparison
+is with onnx %s, whose newest operator set is %d, and with ONNX Runtime %s.
+"""
+VERSIONS = """
+A version is the operator set that changed the operator. A model of operator set 17 gets the row with the largest
+version that is not above 17. An operator from before its first row means what the first row says, unless the table
+calls that version refused: it meant something else then, and ONNX Runtime has no kernel for it either. A model may use
+an operator that is newer than its operator set; `--strict` refuses that.
+"""
+COLUMNS = """
+An operator takes all element types that ONNX names for it, except those in the last column, where T, T1 and so on are
+the names that ONNX gives to the types of an operator. The column `targets` names those with a rule for the operator; a
+rule may ask for more ([targets.md](targets.md)). The target `c` and the host program run every operator. *Values are
+checked* means that indices, lengths or divisors out of range end in an error
+([running.md](running.md#indices-lengths-and-divisors)).
+"""
+RANKS = """
+Tensors of more than %d dimensions. A tensor of unknown rank may have up to five
+([running.md](running.md#shapes-known-at-run-time)).
+"""
+SPARSE = """
+Sparse tensors and maps as values. A sparse constant becomes a dense one, and an input that is a map becomes two
+vectors.
+"""
+TAIL = """
+A model that uses an operator which is not covered is refused with the names of all of them. A plugin can declare such
+an operator ([plugin.md](plugin.md#operators-of-your-own)).
+"""
+
+
+def domains(facts):
+    """The table of domains."""
+    count = {domain: sum(key[0] == domain for key in facts.operators) for domain in DOMAINS}
+    learned = [op["versions"] for key, op in facts.operators.items() if key[0] == "ai.onnx.ml"]
+    last = max(row["version"] for rows in learned for row in rows)
+    lines = ["| domain | operator sets | operators |", "| --- | --- | --- |", "| ai.onnx | 1 to %d | %d |" %
+             (facts.newest, count[""])]
+    for domain, sets in (("ai.onnx.ml", "1 to %d" % last), ("ai.onnx.preview.training", "1"), ("com.microsoft", "1")):
+        newest = sets.split()[-1]
+        lines.append("| %s | %s; a later one is read as %s | %d |" % (domain, sets, newest, count[domain]))
+    return lines + ["| a domain of a plugin | those that the plugin declares | |"]
+
+
+def not_covered(facts):
+    """The list of what is not covered."""
+    by_reason = {}
+    for key in sorted(key for key in facts.known if key not in facts.operators):
+        by_reason.setdefault(facts.missing[key][0][1], []).append("%s of %s" % (key[1], shown(key[0])))
+    items = ["%s: %s." % (", ".join(names), reason) for reason, names in sorted(by_reason.items())]
+    types = " and ".join("`%s`" % name for name in sorted(facts.types))
+    items.append("The element types %s: %s." % (types, next(iter(facts.types.values()))))
+    items += [RANKS % facts.constant("type.h", "BYOC_MAX_RANK"), SPARSE]
+    left = facts.contributed - {name for domain, name in facts.operators if domain == "com.microsoft"}
+    items.append("Of com.microsoft, these operators of ONNX Runtime: %s." % ", ".join(sorted(left)))
+    lines = []
+    for item in items:
+        first, *rest = wrapped("- " + item, 118)
+        lines += [first] + ["  " + line for line in rest]
+    return lines
+
+
 def page(facts):
     newest = facts.constant("op.h", "BYOC_OPSET_NEWEST")
-    least, most = facts.constant("onnx_read.h", "BYOC_ONNX_IR_VERSION_MIN"), facts.constant("onnx_read.h", "BYOC_ONNX_IR_VERSION_MAX")
-    rank = facts.constant("type.h", "BYOC_MAX_RANK")
     assert newest == facts.newest, "schemas.txt is of operator set %d, the table of %d" % (facts.newest, newest)
-    count = {domain: sum(key[0] == domain for key in facts.operators) for domain in DOMAINS}
-    absent = sorted(key for key in facts.known if key not in facts.operators)
-    last = max(row["version"] for key, op in facts.operators.items() if key[0] == "ai.onnx.ml" for row in op["versions"])
-    lines = ["<!-- Made by tests/pages/operators.py of the operator table; `operators.py SOURCE BYOC --write` makes it anew. -->",
-             "# Operators and operator sets", ""]
-    lines += wrapped("This page lists the operators that models may use, the versions of each, and what byoc refuses of them. "
-                     "`byoc ops NAME` says more about one operator: operands, results, attributes and their defaults. "
-                     "`byoc inspect --coverage MODEL` lists the operators of a model, and which of them are missing.")
-    lines += ["", "| domain | operator sets | operators |", "| --- | --- | --- |",
-              "| ai.onnx | 1 to %d | %d |" % (newest, count[""]),
-              "| ai.onnx.ml | 1 to %d; a later one is read as %d | %d |" % (last, last, count["ai.onnx.ml"]),
-              "| ai.onnx.preview.training | 1; a later one is read as 1 | %d |" % count["ai.onnx.preview.training"],
-              "| com.microsoft | 1; a later one is read as 1 | %d |" % count["com.microsoft"],
-              "| a domain of a plugin | those that the plugin declares | |", ""]
-    lines += wrapped("Models have ONNX's IR version %d to %d. A model that imports a newer operator set of ai.onnx is refused. "
-                     "The comparison is with onnx %s, whose newest operator set is %d, and with ONNX Runtime %s."
-                     % (least, most, facts.release, facts.newest, facts.runtime))
-    lines += ["", "## How to read the tables", ""]
-    lines += wrapped("A version is the operator set that changed the operator. A model of operator set 17 gets the row with the "
-                     "largest version that is not above 17. An operator from before its first row means what the first row "
-                     "says, unless the table calls that version refused: it meant something else then, and ONNX Runtime has "
-                     "no kernel for it either. A model may use an operator that is newer than its operator set; `--strict` "
-                     "refuses that.")
-    lines += [""]
-    lines += wrapped("An operator takes all element types that ONNX names for it, except those in the last column, "
-                     "where T, T1 and so on are the names that ONNX gives to the types of an operator. The column `targets` "
-                     "names those with a rule for the operator; a rule may ask for more ([targets.md](targets.md)). The "
-                     "target `c` and the host program run every operator. *Values are checked* means that indices, lengths or divisors out of "
-                     "range end in an error ([running.md](running.md#indices-lengths-and-divisors)).")
-    lines += ["", "## What is not covered", ""]
-    by_reason = {}
-    for key in absent:
-        reason = facts.missing[key][0][1]
-        by_reason.setdefault(reason, []).append("%s of %s" % (key[1], shown(key[0])))
-    items = ["- %s: %s." % (", ".join(names), reason) for reason, names in sorted(by_reason.items())]
-    items.append("- The element types %s: %s." % (" and ".join("`%s`" % t for t in sorted(facts.types)),
-                                                  next(iter(facts.types.values()))))
-    items.append("- Tensors of more than %d dimensions. A tensor of unknown rank may have up to five "
-                 "([running.md](running.md#shapes-known-at-run-time))." % rank)
-    items.append("- Sparse tensors and maps as values. A sparse constant becomes a dense one, and an input that is a map "
-                 "becomes two vectors.")
-    left = sorted(facts.contributed - {name for domain, name in facts.operators if domain == "com.microsoft"})
-    items.append("- Of com.microsoft, these operators of ONNX Runtime: %s." % ", ".join(left))
-    for item in items:
-        first, *rest = wrapped(item, 118)
-        lines += [first] + ["  " + line for line in rest]
-    lines += [""]
-    lines += wrapped("A model that uses an operator which is not covered is refused with the names of all of them. A plugin can "
-                     "declare such an operator ([plugin.md](plugin.md#operators-of-your-own)).")
+    versions = [facts.constant("onnx_read.h", "BYOC_ONNX_IR_VERSION_" + end) for end in ("MIN", "MAX")]
+    compared = COMPARED % (*versions, facts.release, facts.newest, facts.runtime)
+    lines = ["<!-- Made by tests/pages/operators.py of the operator table, with --write. -->"]
+    lines += ["# Operators and operator sets", "", *wrapped(HEAD), "", *domains(facts), "", *wrapped(compared), ""]
+    lines += ["## How to read the tables", "", *wrapped(VERSIONS), "", *wrapped(COLUMNS), ""]
+    lines += ["## What is not covered", "", *not_covered(facts), "", *wrapped(TAIL)]
     for domain in DOMAINS:
         lines += ["", "## Operators of %s" % shown(domain), ""] + table(facts, domain)
     return "\n".join(lines) + "\n"
@@ -218,10 +240,17 @@ def main():
         path.write_text(text)
         return 0
     old = path.read_text() if path.exists() else ""
-    sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), "docs/operators.md", "the table"))
+    lines = old.splitlines(True), text.splitlines(True)
+    sys.stdout.writelines(difflib.unified_diff(*lines, "docs/operators.md", "the table"))
+    stale = 0
+    for name in ("README.md", "CHANGELOG.md"):
+        for number in re.findall(r"\b(?:up to|to) (?:opset|operator set) (\d+)", (facts.source / name).read_text()):
+            if int(number) != facts.newest:
+                print("%s speaks of operator set %s; byoc reads %d" % (name, number, facts.newest))
+                stale = 1
     if old != text:
         print("docs/operators.md is not what the operator table says: run %s %s %s --write" % tuple(sys.argv[:3]))
-    return int(old != text)
+    return int(old != text or stale)
 
 
 if __name__ == "__main__":
