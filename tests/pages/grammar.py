@@ -342,14 +342,14 @@ class Check:
         host = ('host program "main" {\n symbol v\n device %v = "host" 0 type 1\n queue %v[2] on %v\n'
                 " event %v[2] on %v\n local %v : f32[4]\n MADE\n}\n")
         templates = (("type", "module {\n func @main(%v : MADE) -> () {\n return\n }\n}\n", "byoc"),
-                     ("place", module.replace("MADE", "%y = Relu@14(%v) : f32[2] MADE"), "byoc"),
+                     ("on", module.replace("MADE", "%y = Relu@14(%v) : f32[2] MADE"), "byoc"),
                      ("attributes", module.replace("MADE", "%y = Relu@14(%v) MADE : f32[2]"), "byoc"),
                      ("block", module.replace("MADE", "%y = If@16(%v) [MADE] : f32[2]"), "byoc"),
                      ("statement", kernel, "byoc"), ("instruction", host, "host"),
                      ("part", host.replace("MADE", "") + "MADE", "host"))
         tried = {}
         for rule, template, language in templates:
-            for seed in range(60):
+            for seed in range(40):
                 made = Maker(self.rules.rules, seed).make(("rule", rule))
                 text = template.replace("MADE", " ".join(made))
                 path = self.folder / ("made." + language)
