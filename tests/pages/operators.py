@@ -244,7 +244,8 @@ def main():
     sys.stdout.writelines(difflib.unified_diff(*lines, "docs/operators.md", "the table"))
     stale = 0
     for name in ("README.md", "CHANGELOG.md"):
-        for number in re.findall(r"\b(?:up to|to) (?:opset|operator set) (\d+)", (facts.source / name).read_text()):
+        text_of = (facts.source / name).read_text()
+        for number in re.findall(r"(?:ONNX|ai\.onnx \|) operator sets \d+ to (\d+)", text_of):
             if int(number) != facts.newest:
                 print("%s speaks of operator set %s; byoc reads %d" % (name, number, facts.newest))
                 stale = 1

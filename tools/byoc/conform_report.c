@@ -108,7 +108,7 @@ static void print_text(const byoc_conform_t *conform, const counts_t *counts, co
   printf("\n%zu passed, %zu failed, %zu skipped, %zu in all\n", all->passed, all->failed, all->skipped,
          conform->cases.count);
   // With one target there is nothing to compare.
-  if (json_object_size(nodes) > 1) print_nodes(nodes, "nodes taken: ");
+  if (json_object_size(nodes) > 1) print_nodes(nodes, "claimed nodes: ");
 }
 
 // ---- JSON ----

@@ -87,7 +87,7 @@ static byoc_status_t make_reference(const verify_t *verify, byoc_diag_t *diag, r
     (void)byoc_block_walk(main_function->body, look_at, reference);
   }
   if (reference->is_random) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it draws random numbers, so nothing says what its outputs must be");
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it draws random numbers, so its outputs have no expected values");
   }
   BYOC_RETURN_IF_ERROR(byoc_session_compile(&reference->session, BYOC_BUILD_ALL, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_evaluate(build, 1, diag, &reference->evaluation));
@@ -245,7 +245,7 @@ static byoc_status_t run_all(const verify_t *verify, reference_t *reference, byo
   }
   if (out->runs > 0) return BYOC_OK;
   const byoc_status_t status =
-      byoc_diag_error(diag, BYOC_UNSUPPORTED, "no inputs were found that the evaluator takes, so nothing was compared");
+      byoc_diag_error(diag, BYOC_UNSUPPORTED, "the evaluator accepted none of the inputs, so nothing was compared");
   byoc_diag_hint(diag, "give open dimensions sizes that fit, as in --dim NAME=8,64, or compare with byoc run --expect");
   return status;
 }
