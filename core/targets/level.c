@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads lists of processors.
+// Reads lists of processors that -mcpu takes, and the features of each.
 #include "core/targets/level.h"
 
 #include <string.h>

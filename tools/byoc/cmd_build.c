@@ -197,7 +197,7 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// What an artifact is called, and what is called after it.
+// The name of an artifact, and the names of the files beside it.
 typedef struct build_names_t {
   char model[128], header[128], output[160];
 } build_names_t;

@@ -25,7 +25,7 @@ static void deinit(byoc_conform_t *conform) {
 
 int byoc_main_conform(int argc, char **argv) {
   // The tolerances are those of ONNX's own backend tests.
-  byoc_conform_options_t options = {// What a case makes is compared here.
+  byoc_conform_options_t options = {// Each case compares its results itself.
                                     .session = {.greedy_by_default = true, .check_budget = "0"},
                                     .timeout_s = 120,
                                     .rtol = 1e-3,

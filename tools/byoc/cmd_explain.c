@@ -52,8 +52,8 @@ static void warn_of_rule(void *self, const char *sentence) {
   byoc_log(BYOC_LOG_WARNING, "rule '%s': %s", (const char *)self, sentence);
 }
 
-// Whoever asks why nothing is taken wants to know of rules that can match nothing; with --verbose they were told when
-// the plugin was loaded.
+// Reports rules that can match nothing: they may be the reason why a target claims no node. With --verbose, loading the
+// plugin has reported them already.
 static void warn_of_rules(const byoc_session_t *session) {
   for (size_t i = 0; i < session->setup.targets.targets.count && byoc_log_level() < BYOC_LOG_INFO; ++i) {
     const byoc_backend_t *backend = session->setup.targets.targets.data[i]->kind->backend;

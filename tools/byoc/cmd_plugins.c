@@ -78,8 +78,8 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
   return BYOC_OK;
 }
 
-// What was refused, but not for a fault, is no reason to fail. Without --load only tables have been read; those that
-// the user named count.
+// Plugins that were refused without a fault are no reason to fail. Without --load only tables have been read; those
+// that the user named count.
 static byoc_status_t check_refused(const byoc_session_t *session, bool load, byoc_diag_t *diag) {
   size_t count = 0;
   for (size_t i = 0; i < byoc_plugin_registry_count(session->registry); ++i) {

@@ -87,7 +87,7 @@ static byoc_status_t run_traced(byoc_artifact_run_t *run, const run_options_t *o
   return status == BYOC_OK ? written : status;
 }
 
-// What the artifact says about the bytes that a run moves without a change.
+// The bytes that a run copies unchanged, from the metadata of the artifact.
 static void log_copies(const byoc_artifact_t *table) {
   json_error_t error;
   json_t *root = byoc_json_load(table->metadata, table->metadata_size_bytes, 0, &error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What byoc conform prints: a table by operator, then each failure; or one JSON document.
+// Prints the results of byoc conform: a table by operator, then each failure; or one JSON document.
 #include <stdlib.h>
 #include <string.h>
 

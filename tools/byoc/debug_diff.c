@@ -11,7 +11,7 @@
 
 typedef enum verdict_t { SAME, DIFFERENT, OTHER_TYPE } verdict_t;
 
-// What was found out about one tensor.
+// The result of comparing one tensor.
 typedef struct finding_t {
   const byoc_trace_record_t *a, *b;
   verdict_t verdict;
@@ -194,7 +194,7 @@ static const byoc_trace_record_t *find_operand(const byoc_trace_t *trace, const 
   return NULL;
 }
 
-// What the instruction read, and whether both had the same.
+// Prints the operands of the instruction, and whether they are equal in both traces.
 static byoc_status_t print_operands(const comparison_t *c) {
   const bool of_a = c->first.a->operand_count > 0 || c->first.b->operand_count == 0;
   const byoc_trace_t *trace = of_a ? c->a : c->b, *other = of_a ? c->b : c->a;

@@ -61,7 +61,7 @@ static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, b
 
 // ---- PNG ----
 
-// What libpng jumps back from: `back` is set before anything can fail.
+// libpng jumps to `back` on an error; `back` is set before any call that can fail.
 typedef struct png_source_t {
   jmp_buf back;
   const uint8_t *at;

@@ -211,7 +211,7 @@ static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
 
 // ---- threads ----
 
-// What several threads lose, by cause; a bar of an instruction that loses nothing is empty.
+// Lost time on several threads, by cause. The bar of an instruction without losses is empty.
 static const struct {
   const char *name, *colour;
 } causes[] = {{"one thread works alone", "var(--t3)"},

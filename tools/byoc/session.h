@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most subcommands set up first: plugins, targets, a model.
+// The first steps of most subcommands: plugins, targets, a model.
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
@@ -106,23 +106,23 @@ typedef struct byoc_session_options_t {
 #define BYOC_INSTALLED_TARGETS "$BYOC_TARGET, else the best that are installed"
 #define BYOC_COLLAGE_PLAN      "collage if targets are named, else greedy"
 // `plan_default`: when there is no --plan.
-#define BYOC_PLAN_ROWS(options, plan_default)                                                                           \
-  {"plan",          0,      BYOC_OPT_TEXT,                                                                              \
-   &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},     \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "source of costs for collage: measure (default) or estimate"}, \
-      {"cost-budget",    0,                                                                                             \
-       BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                      \
-       "SECONDS",        "time for measuring; if given, the proof of a plan may use all of it (default: 60)"},          \
-      {"size-price",  0,                                                                                                \
-       BYOC_OPT_TEXT, &(options).size_price,                                                                            \
-       "PERCENT",     "cost of a MiB of the artifact, in percent of the plan's time (default: 0.05)"},                  \
-      {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                   \
-       &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},          \
-      {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                   \
-       &(options).collage_depth, "N", "with chains of up to N operators (1 to 64, default: 6)"},                        \
-  {                                                                                                                     \
-    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW",                                                               \
-        "tensors between regions: blocked where it is faster (default), or plain"                                       \
+#define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
+  {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
+   &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "costs for collage: measure (default) or estimate"},          \
+      {"cost-budget",    0,                                                                                            \
+       BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
+       "SECONDS",        "time for measuring; if given, the proof of a plan may use all of it (default: 60)"},         \
+      {"size-price",  0,                                                                                               \
+       BYOC_OPT_TEXT, &(options).size_price,                                                                           \
+       "PERCENT",     "cost of a MiB of the artifact, in percent of the plan's time (default: 0.05)"},                 \
+      {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
+       &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
+      {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \
+       &(options).collage_depth, "N", "with chains of up to N operators (1 to 64, default: 6)"},                       \
+  {                                                                                                                    \
+    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW",                                                              \
+        "tensors between regions: blocked where it is faster (default), or plain"                                      \
   }
 
 typedef struct byoc_session_t {
