@@ -223,7 +223,7 @@ static void test_lost_time_of_threads_is_explained(void **state) {
   char *html = NULL;
   size_t size = 0;
   byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
-  assert_non_null(strstr(html, "What 2 threads lose"));
+  assert_non_null(strstr(html, "Lost time on 2 threads"));
   free(html);
 }
 
