@@ -192,6 +192,16 @@ static void test_h15_meshes_of_two_axes_reshard(void **state) {
       check(text, 4);
     }
   }
+  // Each axis of its own could cut the sum's two rows, and both together cannot.
+  check("module {mesh = \"dp=2, tp=2\"} {\n"
+        "  func @main(%x : f32[2,8], %z : f32[2,8]) -> (%y : f32[2,8]) {\n"
+        "    %0 = Neg@13(%x) : f32[2,8] on {ranks = \"dp: 0\"}\n"
+        "    %1 = Exp@13(%z) : f32[2,8] on {ranks = \"tp: 0\"}\n"
+        "    %y = Add@14(%0, %1) : f32[2,8]\n"
+        "    return %y\n"
+        "  }\n"
+        "}\n",
+        4);
 }
 
 // What each family of operators does with operands that are cut.
