@@ -12,7 +12,7 @@
 
 #include "core/collage/candidate.h"
 #include "core/collage/claims.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 typedef struct byoc_exact_regions_t {
   byoc_claims_t claims; // empty between two questions, each of which takes time for its own nodes only

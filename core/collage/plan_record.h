@@ -16,7 +16,7 @@
 
 #include "core/collage/plan.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 typedef struct byoc_plan_recorder_t {
   byoc_plan_t *plan;

@@ -29,7 +29,7 @@
 
 #include "core/collage/candidate.h"
 #include "core/collage/subgraph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 #define BYOC_PARTITION_RULE_LIST(X)                                                                                    \
   X(PATTERN, "pattern")                                                                                                \

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/collage/rules_internal.h"
-#include "core/ops/blocked.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/blocked.h"
 
 typedef struct combiner_t {
   byoc_ruling_t *ruling;

@@ -8,7 +8,7 @@
 #ifndef BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 #define BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 
-#include "core/ops/extension.h"
+#include "core/op/extension.h"
 
 typedef enum byoc_onnx_use_kind_t {
   BYOC_ONNX_USE_KNOWN,      // a row of the table has it

@@ -24,7 +24,7 @@
 #ifndef BYOC_CORE_FRONTEND_ONNX_READ_H_
 #define BYOC_CORE_FRONTEND_ONNX_READ_H_
 
-#include "core/ops/extension.h"
+#include "core/op/extension.h"
 
 // The newest version that onnx 1.23 writes. Operator sets newer than BYOC_OPSET_NEWEST are refused: they might give a
 // known operator another meaning.

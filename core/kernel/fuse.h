@@ -16,7 +16,7 @@
 #define BYOC_CORE_KERNEL_FUSE_H_
 
 #include "core/ir/numbering.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 typedef enum byoc_fuse_class_t {
   BYOC_FUSE_KEEP,  // stays in the host function: views, calls, control flow

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 bool byoc_is_vector_f32(const byoc_value_t *value, int64_t count) {
   return byoc_value_is_constant(value) && value->type->dtype == BYOC_DTYPE_F32 &&

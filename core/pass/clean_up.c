@@ -5,7 +5,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

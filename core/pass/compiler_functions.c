@@ -8,8 +8,8 @@
 #include "core/device/plan.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 
 // ---- which functions ----

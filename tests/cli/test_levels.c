@@ -2,7 +2,7 @@
 // Artifacts for several processors (-mcpu=x86-64-v2,x86-64-v4), of which one is picked at load.
 #include "core/base/file.h"
 #include "core/base/machine.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 #include "tests/support/command.h"
 
 #define SOURCE   BYOC_TEST_SOURCE_DIR

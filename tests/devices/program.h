@@ -13,11 +13,11 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/compose.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
+#include "core/loader/loader.h"
 #include "tests/devices/sim.h"
 #include "tests/support/support.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tests/devices/log.h"
 #include "tests/support/command.h"
 

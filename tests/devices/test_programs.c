@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/runtime/artifact/model.h"
+#include "core/runtime/model.h"
 #include "tests/devices/program.h"
 
 // y = relu(3 x + w), with the copy of the second input on a queue of its own.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tests/support/command.h"
 
 #define SHARED BYOC_TEST_SOURCE_DIR "/../shared/models"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "plugins/opencl/driver/driver.h"
 #include "tests/support/command.h"
 

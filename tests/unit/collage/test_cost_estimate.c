@@ -8,7 +8,7 @@
 #include "core/base/file.h"
 #include "core/collage/calibrate.h"
 #include "core/collage/estimate.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 static const char graph_text[] = "module {opset_import. = 17} {\n"
                                  "  constant @w : f32[16,8,3,3] = splat 1.0\n"

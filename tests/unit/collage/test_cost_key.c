@@ -7,8 +7,8 @@
 #include "core/base/string.h"
 #include "core/collage/collage_internal.h"
 #include "core/collage/cost_key.h"
-#include "core/ir/text.h"
-#include "core/ops/declared.h"
+#include "core/ir/module_text.h"
+#include "core/op/declared.h"
 
 // `body` is the function of one node, with its constants in front.
 static byoc_graph_module_t *parse(const char *constants, const char *parameters, const char *node, const char *type) {

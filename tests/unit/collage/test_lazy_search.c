@@ -12,7 +12,7 @@
 #include "core/collage/replay.h"
 #include "core/collage/rules.h"
 #include "core/collage/transition.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 // ---- targets, graphs and costs ----

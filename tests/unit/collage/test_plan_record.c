@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording a plan over several rounds.
 #include "core/collage/plan_record.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 static byoc_graph_module_t *parse(const char *text) {

@@ -2,16 +2,16 @@
 // Control flow of static programs, from graphs and from texts: compiled and evaluated, they agree.
 #include <stdlib.h>
 
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/hostir/in_place.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/compose.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
+#include "core/hostir/verify/in_place.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/loader/loader.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { MOST_PORTS = 8, MOST_ELEMENTS = 64 };

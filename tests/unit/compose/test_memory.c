@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What host programs say about memory, seen in both executors: bounds and peaks, zeroed and cached allocations.
-#include "core/hostir/evaluate_internal.h"
+#include "core/hostir/evaluate/evaluate_internal.h"
 #include "tests/unit/compose/host_model.h"
 
 #define PASSES "place-lifetimes,plan-memory"

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "core/compose/module_tree.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/module_tree.h"
+#include "core/loader/loader.h"
 
 typedef struct built_t {
   demo_t demo;

@@ -2,12 +2,12 @@
 // Operands that say axes, sizes, pads or counts: given as data, shapes found at run time, they mean what constants do.
 #include <stdlib.h>
 
-#include "core/compose/resolve.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { MAX_INPUTS = 4, MAX_NUMBERS = 8, MAX_ELEMENTS = 256 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights files as they are written, read again, and refused when they are damaged.
 #include "core/base/file.h"
-#include "core/compose/weights_file.h"
+#include "core/compose/artifact/weights_file.h"
 #include "tests/support/command.h"
 
 #include <stdio.h>

@@ -11,10 +11,10 @@
 #include "core/base/string.h"
 #include "core/device/domains.h"
 #include "core/device/plan.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { ORDERS = 6 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/ops/op.h"
-#include "core/ops/refuse.h"
+#include "core/op/op.h"
+#include "core/op/refusal.h"
 #include "tests/support/model.h"
 
 #define HEAD "module {model = \"test\", producer = \"byoc\", ir_version = 8, opset_import. = 17} {\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Edits of host programs: order, ranges, nested instructions and use lists.
-#include "core/hostir/edit.h"
+#include "core/hostir/program/edit.h"
 #include "tests/support/support.h"
 
 typedef struct fixture_t {

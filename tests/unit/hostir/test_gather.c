@@ -3,12 +3,12 @@
 // programs, with views that move, loops, branches and planned memory, and a dynamic one.
 #include <stdlib.h>
 
-#include "core/hostir/dependence.h"
-#include "core/hostir/edit.h"
-#include "core/hostir/evaluate.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/segment.h"
-#include "core/hostir/text.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/program/dependence.h"
+#include "core/hostir/program/edit.h"
+#include "core/hostir/program/segment.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 enum { ELEMENTS = 8, STEPS = 14 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host passes: the table, what they need and keep, switches, guards, dumps.
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
 #include "core/pass/pass.h"
 #include "tests/support/support.h"
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
-#include "core/hostir/dependence.h"
-#include "core/hostir/edit.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/segment.h"
-#include "core/hostir/text.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/program/dependence.h"
+#include "core/hostir/program/edit.h"
+#include "core/hostir/program/segment.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 enum { MOST = 64 };

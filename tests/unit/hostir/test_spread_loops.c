@@ -2,9 +2,9 @@
 // The host pass spread-loops: which loops it takes, and what it makes of them. tests/rows has programs as texts.
 #include <stdio.h>
 
-#include "core/hostir/edit.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/program/edit.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 enum { TEXT_SIZE = 4096 };

@@ -2,7 +2,7 @@
 // The text of host programs: every construct comes back, mistakes are refused at their place.
 #include <stdlib.h>
 
-#include "core/hostir/text.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 // Everything that a text can say.

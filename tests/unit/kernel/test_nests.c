@@ -3,9 +3,9 @@
 // results with two elements per byte, runs of elements, sums in registers.
 #include "tests/unit/kernel/kernel_support.h"
 
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
-#include "core/kernel/lower.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
+#include "core/kernel/lower_module.h"
 
 // Lowers `text` to one kernel of that name and calls it both ways; `check` sees each result.
 typedef void (*check_t)(const float *x, const float *y, const void *expected);

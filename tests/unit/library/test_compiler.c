@@ -17,7 +17,7 @@
 #include "core/base/machine.h"
 #include "core/base/process.h"
 #include "core/frontend/onnx_write.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 
 // Callers that were compiled against libbyoc.so.0 rely on these places. Fields are added at the end only.
 #define AT(type, field, offset) _Static_assert(offsetof(byoc_compiler_##type##_t, field) == (offset), #type "." #field)

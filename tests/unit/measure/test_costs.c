@@ -13,9 +13,9 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
-#include "core/build/candidates.h"
-#include "core/ir/text.h"
-#include "core/measure/check.h"
+#include "core/compile/candidates.h"
+#include "core/ir/module_text.h"
+#include "core/measure/compare.h"
 #include "core/measure/costs.h"
 #include "core/plugin/registry.h"
 

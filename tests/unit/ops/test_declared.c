@@ -2,7 +2,7 @@
 // Operators that are declared by text: what they compute, what they infer, and what is refused with which sentence.
 #include <unistd.h>
 
-#include "core/ops/declared.h"
+#include "core/op/declared.h"
 #include "infer_support.h"
 #include "ops_support.h"
 

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/compose/resolve.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 
 enum { MOST_PORTS = 4, MOST_ELEMENTS = 512 };

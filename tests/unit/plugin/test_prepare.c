@@ -4,8 +4,8 @@
 #include "tests/support/support.h"
 
 #include "core/base/log.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "core/pass/pass.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/host.h"

@@ -2,7 +2,7 @@
 // Contexts by themselves: a made-up model whose run stands for what happens between two calls of the runtime.
 #include "tests/support/support.h"
 
-#include "core/runtime/artifact/model.h"
+#include "core/runtime/model.h"
 
 static byoc_context_t *context;
 static int32_t stranger_status;

@@ -2,7 +2,7 @@
 // How many threads loops use beside other programs, on a machine that is arithmetic.
 #include "tests/support/support.h"
 
-#include "core/runtime/artifact/crowd.h"
+#include "core/runtime/crowd.h"
 
 // Another program has the processor of the last thread for `busy_ns` of each PERIOD_NS, if that thread is used.
 enum { COUNT = 5040, ITERATION_NS = 20, PERIOD_NS = 6000000 };

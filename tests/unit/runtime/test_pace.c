@@ -2,7 +2,7 @@
 // Whether short runs use one thread or all, by what each way takes.
 #include "tests/support/support.h"
 
-#include "core/runtime/artifact/pace.h"
+#include "core/runtime/pace.h"
 
 typedef struct model_t {
   byoc_pace_t pace;

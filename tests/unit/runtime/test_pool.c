@@ -19,7 +19,7 @@ static void between(int place, struct worker_t *worker) {
   if (holder != NULL) holder(worker);
 }
 #define BETWEEN(place, worker) between(place, worker)
-#include "core/runtime/artifact/pool.c" // NOLINT(bugprone-suspicious-include)
+#include "core/runtime/pool.c" // NOLINT(bugprone-suspicious-include)
 
 typedef struct loop_t {
   atomic_int hits[1000];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic for compilers that have nothing but C11, against the compiler's own.
 #define BYOC_ONLY_C11
-#include "core/runtime/artifact/portable.h"
+#include "core/runtime/portable.h"
 #include "tests/support/support.h"
 
 static const int64_t edges[] = {0,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/runtime/artifact/text.h"
+#include "core/runtime/text.h"
 #include "tests/support/support.h"
 
 typedef struct {
