@@ -8,7 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/loader/loader.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 enum { ROWS = 4, WIDTH = 83, COUNT = ROWS * WIDTH, DEPTH = 24, CHANNELS = 3, HIGH = 19, WIDE = 21 };
 enum { PLANE = HIGH * WIDE, PICTURE = CHANNELS * PLANE, MOST_OUT = 4096, ROUNDS = 33 };
@@ -320,11 +320,11 @@ static bool is_right(float got, float expected) {
   return fabsf(got - expected) <= 1e-4f * fabsf(expected) + 2e-5f;
 }
 
-static size_t compare(const road_t *road, void **outputs, const data_t *data, const char *way) {
+static size_t compare(const pipeline_t *pipeline, void **outputs, const data_t *data, const char *way) {
   static float expected[16 * PLANE];
   size_t wrong = 0;
   for (int i = 0; i < ROW_COUNT; ++i) {
-    const int64_t count = byoc_type_element_count(road->build.result.program->outputs.data[i]->type);
+    const int64_t count = byoc_type_element_count(pipeline->build.result.program->outputs.data[i]->type);
     const float *got = outputs[i];
     rows[i].expect(&rows[i], data, expected);
     for (int64_t k = 0; k < count; ++k) {
@@ -351,8 +351,8 @@ static const char *targets = "c";
 
 // The model of all rows, built for the targets, evaluated and loaded.
 typedef struct wild_t {
-  road_t road;
-  road_buffers_t buffers;
+  pipeline_t pipeline;
+  pipeline_buffers_t buffers;
   byoc_loaded_artifact_t artifact;
   char *folder, *model, *path;
 } wild_t;
@@ -362,17 +362,17 @@ static void wild_open(wild_t *w) {
   w->folder = byoc_test_folder();
   w->model = write_model(w->folder);
   w->path = byoc_path_join(byoc_allocator_system(), w->folder, "wild.so");
-  byoc_test_ok(road_open_file(&w->road, w->model, targets, &diag), &diag);
-  byoc_test_ok(road_buffers_init(&w->road, &w->buffers, &diag), &diag);
+  byoc_test_ok(pipeline_open_file(&w->pipeline, w->model, targets, &diag), &diag);
+  byoc_test_ok(pipeline_buffers_init(&w->pipeline, &w->buffers, &diag), &diag);
   const byoc_compose_options_t compose = {.output = w->path, .model_name = "wild"};
-  byoc_test_ok(byoc_build_compose(&w->road.build, &compose, &diag), &diag);
+  byoc_test_ok(byoc_build_compose(&w->pipeline.build, &compose, &diag), &diag);
   byoc_test_ok(byoc_artifact_load(w->path, &diag, &w->artifact), &diag);
 }
 
 static void wild_close(wild_t *w) {
   byoc_artifact_unload(&w->artifact);
-  road_buffers_deinit(&w->road, &w->buffers);
-  road_close(&w->road);
+  pipeline_buffers_deinit(&w->pipeline, &w->buffers);
+  pipeline_close(&w->pipeline);
   (void)byoc_remove_tree(w->folder, NULL);
   free(w->path);
   free(w->model);
@@ -399,10 +399,10 @@ static void test_wild_values(void **state) {
       draw(&data, round);
       put_inputs(w.buffers.inputs, &data);
       wild_run(&w, context);
-      wrong += compare(&w.road, w.buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
+      wrong += compare(&w.pipeline, w.buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
       if (round % 16 != 5 || threads > 1) continue;
-      byoc_test_ok(road_run_evaluated(&w.road, &w.buffers, &diag), &diag);
-      wrong += compare(&w.road, w.buffers.outputs, &data, "evaluated");
+      byoc_test_ok(pipeline_run_evaluated(&w.pipeline, &w.buffers, &diag), &diag);
+      wrong += compare(&w.pipeline, w.buffers.outputs, &data, "evaluated");
     }
     w.artifact.table->destroy(context);
   }
