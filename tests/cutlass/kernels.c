@@ -83,6 +83,20 @@ void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, i
   for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
 }
 
+void kernels_call(byoc_packed_function_t function, const DLTensor *tensors, uint32_t input_count, uint32_t output_count,
+                  int32_t threads, void *workspace, uint64_t workspace_bytes) {
+  const byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
+  const byoc_call_t call = {.struct_size = sizeof(call),
+                            .input_count = input_count,
+                            .output_count = output_count,
+                            .tensors = tensors,
+                            .runtime = &runtime,
+                            .workspace = workspace,
+                            .workspace_size_bytes = workspace_bytes};
+  assert_int_equal(function(&call), BYOC_OK);
+}
+
 bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot) {
   byoc_diag_t diag = {0};
   uint64_t needed = 0, more = 0;

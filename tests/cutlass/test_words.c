@@ -355,16 +355,8 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
                           {.data = &t.zero},
                           {.data = &t.factor},
                           {.data = result, .ndim = is_conv ? 4 : 2, .shape = shape}};
-    byoc_runtime_t runtime = {
-        .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-    byoc_call_t call = {.struct_size = sizeof(call),
-                        .input_count = 6,
-                        .output_count = 1,
-                        .tensors = tensors,
-                        .runtime = &runtime,
-                        .workspace = guarded(workspace_bytes + 1, BYOC_BUFFER_ALIGNMENT),
-                        .workspace_size_bytes = workspace_bytes};
-    assert_int_equal(function(&call), BYOC_OK);
+    kernels_call(function, tensors, 6, 1, threads, guarded(workspace_bytes + 1, BYOC_BUFFER_ALIGNMENT),
+                 workspace_bytes);
     check(one, &t, result, how);
   }
   if (bytes != t.bytes) free(bytes);

@@ -13,23 +13,11 @@
 #include "core/ir/module_text.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/registry.h"
-
-static byoc_plugin_registry_t *registry;
-static byoc_target_registry_t kinds;
+#include "tests/unit/plugin/plugin_support.h"
 
 static int group_setup(void **state) {
   (void)state;
-  const byoc_plugin_options_t options = {.environment = BYOC_TEST_PLUGIN_DIR};
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
-  kinds = byoc_plugin_registry_targets(registry);
-  return 0;
-}
-
-static int group_teardown(void **state) {
-  (void)state;
-  byoc_plugin_registry_destroy(registry);
-  return 0;
+  return open_registry(BYOC_TEST_PLUGIN_DIR);
 }
 
 // ---- services ----
@@ -322,5 +310,5 @@ int main(void) {
       cmocka_unit_test(test_constant_operands),
       cmocka_unit_test(test_long_compiler),
   };
-  return cmocka_run_group_tests(tests, group_setup, group_teardown);
+  return cmocka_run_group_tests(tests, group_setup, close_registry);
 }
