@@ -106,7 +106,7 @@ static void test_user_program(void **state) {
     byoc_test_shell(0, "c++ -std=c++17 %s user.cc -o user++ -ldl && ./user++", warnings);
     assert_string_equal(byoc_test_output(), expected_numbers);
   } else {
-    print_message("C++ skipped: no c++ here\n");
+    byoc_test_leave_out("c++ is not installed");
   }
   // A file that is not this model's artifact gets a sentence.
   byoc_test_shell(0, "byoc build vision.onnx");
@@ -162,8 +162,7 @@ static void test_in_a_chroot(void **state) {
     bool needs_proc;
   } rows[] = {{"cutlass; cblas; c", false}, {"dnnl; c", true}};
   if (geteuid() != 0 || byoc_test_try_shell("unshare -mpf chroot / true") != 0) {
-    print_message("skipped: chroot takes root and a mount namespace\n");
-    skip();
+    byoc_test_skip("chroot takes root and a mount namespace");
   }
   byoc_test_shell(0,
                   "byoc build tiny.onnx && cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user.c . && cc user.c -o user -ldl");

@@ -123,8 +123,7 @@ static void write_every_kind(void) {
 static void test_h15_mpi(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v mpicc && command -v mpirun") != 0) {
-    print_message("skipped: there is no mpicc (libmpich-dev) or no mpirun\n");
-    skip();
+    byoc_test_skip("there is no mpicc (libmpich-dev) or no mpirun");
   }
   byoc_test_shell(0, "mpicc -shared -fPIC -O2 -Wall -Werror -I '%s/include' -o mpi.so '%s/communicators/mpi.c'",
                   BYOC_TEST_SOURCE_DIR, BYOC_TEST_SOURCE_DIR);

@@ -162,8 +162,7 @@ static void test_h13_queues_of_opencl(void **state) {
   byoc_test_shell(0, "%s", chain);
   if (byoc_test_try_shell("%s --output-dir whole", run) != 0) {
     byoc_test_printed("the device 'opencl' cannot start"); // and no other reason
-    print_message("skipped: there is no device of OpenCL\n");
-    skip();
+    byoc_test_skip("there is no device of OpenCL");
   }
   for (int queues = 1; queues < 4; ++queues) {
     byoc_test_shell(0, "%s --output-dir parts --stream-axis x.0:4 --queues %d && cmp whole/y.npy parts/y.npy", run,

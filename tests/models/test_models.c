@@ -30,15 +30,13 @@ static void check_both_ways(const char *model, const char *targets, const char *
   if (evaluate) byoc_test_shell(0, "byoc run '%s' --evaluate --target '%s' %s", model, targets, values);
 }
 
-static bool shared_is_missing(void) {
-  if (byoc_is_directory(SHARED)) return false;
-  print_message("skipped: there is no folder ../shared/models\n");
-  return true;
+static void need_shared(void) {
+  if (!byoc_is_directory(SHARED)) byoc_test_skip("there is no folder ../shared/models");
 }
 
 static void test_mnist(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
     check_both_ways(SHARED "/mnist/mnist.onnx", target_lists[i],
                     "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
@@ -49,7 +47,7 @@ static void test_mnist(void **state) {
 
 static void test_ultraface(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
     check_both_ways(SHARED "/ultraface/ultraface_rfb_320.onnx", target_lists[i],
                     "--input input=" SHARED "/ultraface/input.npy --expect scores=" SHARED
@@ -135,7 +133,7 @@ static void test_precision(void **state) {
 
 static void test_precision_of_shared(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   check_precision(SHARED "/mnist/mnist.onnx",
                   "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
                   "/mnist/expected_Plus214_Output_0.npy",
@@ -176,7 +174,7 @@ static void test_memory(void **state) {
 
 static void test_memory_of_shared(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   check_memory(SHARED "/light/light_squeezenet.onnx", true);
   check_memory(SHARED "/light/light_inception_v1.onnx", true);
   check_memory(SHARED "/light/light_resnet50.onnx", true);
@@ -237,7 +235,7 @@ static void test_19_4_threads(void **state) {
 
 static void test_19_4_threads_of_shared(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   check_threads(SHARED "/ultraface/ultraface_rfb_320.onnx", "");
   check_threads(SHARED "/mnist/mnist.onnx", "");
 }

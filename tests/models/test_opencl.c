@@ -23,8 +23,7 @@
 
 static void need_shared(void) {
   if (byoc_is_directory(SHARED)) return;
-  print_message("skipped: there is no folder ../shared/models\n");
-  skip();
+  byoc_test_skip("there is no folder ../shared/models");
 }
 
 // All operators on the device, as the artifact and evaluated, and `copies` of tensors to it and from it.

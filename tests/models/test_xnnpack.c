@@ -50,8 +50,7 @@ static void test_trained(void **state) {
   (void)state;
   static const char *const plans[] = {"greedy", "collage"};
   if (!byoc_is_directory(SHARED)) {
-    print_message("skipped: there is no folder ../shared/models\n");
-    skip();
+    byoc_test_skip("there is no folder ../shared/models");
   }
   for (int i = 0; i < 2; ++i) {
     byoc_test_shell(0, "byoc build " SHARED "/mnist/mnist.onnx -o model.so --target 'xnnpack; c' --plan %s", plans[i]);

@@ -61,7 +61,7 @@ static void test_times(void **state) {
 static void test_threads(void **state) {
   (void)state;
 #if defined(__SANITIZE_THREAD__)
-  skip(); // threads after fork are beyond the thread sanitizer
+  byoc_test_skip("the thread sanitizer does not know threads after fork");
 #endif
   byoc_diag_t diag = {0};
   double ns = 0;
