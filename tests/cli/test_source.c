@@ -41,7 +41,8 @@ static void test_18_5_source_of_two_models(void **state) {
                   "gcc -std=c99 -pedantic -Wall -Wextra -Werror -Itiny.c -Itwice.c both.c tiny.c/libtiny.a "
                   "twice.c/libtwice.a -lm -o built && ./built > built.txt && cmp built.txt expected.txt");
   // No threads and no loader: what the program needs is the C library.
-  byoc_test_shell(0, "nm -u tiny.c/libtiny.a | grep -E 'pthread|dlopen|mmap|syscall' | wc -l | grep -x 0");
+  byoc_test_shell(0, "nm -u tiny.c/libtiny.a");
+  byoc_test_no_line("pthread|dlopen|mmap|syscall");
 }
 
 #define build_and_run(make, cc, libraries)                                                                             \

@@ -93,7 +93,8 @@ static void test_19_4_plans_that_are_the_same_stand_there_once(void **state) {
   for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); ++i) {
     byoc_test_shell(0, "byoc build lenet.onnx -o one.so %s --threads 2", ways[i]);
     byoc_test_shell(0, "byoc build lenet.onnx -o several.so %s --threads 1,2,4", ways[i]);
-    byoc_test_shell(1, "byoc inspect several.so | grep 'plans for'");
+    byoc_test_shell(0, "byoc inspect several.so");
+    byoc_test_no_line("plans for");
     byoc_test_shell(0, "byoc build lenet.onnx --emit host %s --threads 2 -o one.host", ways[i]);
     byoc_test_shell(0, "byoc build lenet.onnx --emit host %s --threads 1,2,4 -o several.host", ways[i]);
     byoc_test_shell(0, "cmp one.host several.host");
