@@ -70,7 +70,7 @@ static void test_19_4_a_context_takes_the_plan_for_its_threads(void **state) {
 // Costs are measured, and whole plans race, with each number of threads.
 static void test_19_4_costs_are_measured_for_each_number(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o model.onnx");
+  byoc_test_shell(0, "byoc-modelgen %s -o model.onnx", byoc_test_is_long() ? "mobilenet_v2" : "lenet");
   byoc_test_shell(0,
                   "rm -rf cache && BYOC_CACHE_DIR=$PWD/cache byoc build model.onnx -o model.so -t 'cutlass; cblas; c' "
                   "--plan collage --threads 1,2 --cost-budget 6 -v");

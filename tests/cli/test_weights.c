@@ -286,8 +286,8 @@ int main(void) {
       cmocka_unit_test(test_18_7_static_program),
       cmocka_unit_test(test_18_7_bounded_memory),
       cmocka_unit_test(test_18_7_bounded_memory_of_packing),
-      cmocka_unit_test(test_18_7_bounded_memory_of_a_backend),
-      cmocka_unit_test(test_18_7_bounded_memory_of_one_file),
+      byoc_test_long_only(test_18_7_bounded_memory_of_a_backend),
+      byoc_test_long_only(test_18_7_bounded_memory_of_one_file),
       cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);

@@ -411,6 +411,7 @@ static void run_everywhere(case_t *cases, size_t count, bool bytes, bool wide, b
 #endif
   for (size_t i = 0; i < sizeof(isas) / sizeof(*isas); ++i) {
     const byoc_cutlass_isa_t isa = isas[i];
+    if (!byoc_test_is_long() && !kernels_try_here(isa)) continue;
     if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I8X4);
     if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I16X2);
     if (narrow) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_BF16X2);

@@ -3,6 +3,7 @@
 #ifndef BYOC_TESTS_SUPPORT_GROUP_H_
 #define BYOC_TESTS_SUPPORT_GROUP_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -15,6 +16,13 @@ void byoc_test_skip(const char *format, ...) __attribute__((format(printf, 1, 2)
 // Notes a part that the running test does not try, and goes on; tools/test lists these, too.
 void byoc_test_leave_out(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #undef skip // it gives no reason
+
+// Whether this is the long version of a test (byoc_add_long_version of tests/CMakeLists.txt), which tries all that
+// there is to try; the short one tries a sample.
+bool byoc_test_is_long(void);
+// An entry of a group that only the long version has.
+#define byoc_test_long_only(test)                                                                                      \
+  { #test, byoc_test_is_long() ? (test) : NULL, NULL, NULL, NULL }
 
 // Returns 0, BYOC_TEST_SKIPPED if every test was skipped, or else 1.
 //
