@@ -2,6 +2,7 @@
 // Runs commands and keeps what they print.
 #include "tests/support/command.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -73,5 +74,17 @@ const char *byoc_test_output(void) {
 void byoc_test_printed_at(const char *file, int line, const char *part) {
   if (strstr(output.data, part) != NULL) return;
   print_error("%s\nprinted\n%s\nwithout: %s\n", last_line, output.data, part);
+  _fail(file, line);
+}
+
+void byoc_test_no_line_at(const char *file, int line, const char *expression) {
+  regex_t compiled;
+  regmatch_t match;
+  if (regcomp(&compiled, expression, REG_EXTENDED | REG_NEWLINE) != 0) fail_msg("no expression: %s", expression);
+  const bool found = regexec(&compiled, output.data, 1, &match, 0) == 0;
+  regfree(&compiled);
+  if (!found) return;
+  print_error("%s\nprinted\n%s\nwith: %.*s\n", last_line, output.data, (int)(match.rm_eo - match.rm_so),
+              output.data + match.rm_so);
   _fail(file, line);
 }
