@@ -45,8 +45,6 @@ void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
 // Emits a value in the form that a buffer of this type stores.
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
-// The local that holds the expression's value; NULL if there is none.
-const char *byoc_emit_name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 // Does nothing read what a LET, an ASSIGN or a STORE sets? Then it is left out.
 bool byoc_emit_is_unread(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt);
 // Emits statements at this depth of indentation.
