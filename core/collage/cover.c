@@ -245,7 +245,6 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
   }
   out_cover->state_count = search.state_count;
   out_cover->peak_states = search.peak_states;
-  out_cover->kept_candidates = problem.item_count;
   status = byoc_cover_evaluate(flow, candidates, search.sources, search.count, costs, allocator, diag,
                                &out_cover->cost_ns, &out_cover->transition_ns);
   if (status != BYOC_OK) goto cleanup;

@@ -180,11 +180,6 @@ static void borders_and_validity(void **state) {
       assert_string_equal(reason, cases[i].reason);
     }
   }
-  byoc_index_set_t apart;
-  byoc_subgraph_t graph;
-  assert_true(byoc_index_set_make(&arena, (const uint32_t[]){0, 4}, 2, &apart));
-  assert_true(byoc_subgraph_make(&space, &arena, &apart, &graph));
-  assert_false(graph.is_joined);
   byoc_subgraph_space_deinit(&space);
   byoc_test_flow_destroy(&flow);
   byoc_arena_deinit(&arena);
