@@ -6,7 +6,7 @@
 #include "core/base/string.h"
 #include "core/base/switches.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Arguments of a pass: "mark-compiler-functions-extern{compiler=cutlass}", "stream-axis{axis=batch:4}".
 typedef struct byoc_pass_arguments_t {

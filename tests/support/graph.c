@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 bool byoc_test_modules_equal(const byoc_graph_module_t *a, const byoc_graph_module_t *b) {
   bool equal = a->functions.count == b->functions.count;

@@ -5,7 +5,7 @@
 
 #include "byoc/communicator.h"
 #include "core/base/foreign.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tensors.h"
 
 typedef struct byoc_artifact_run_t {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc bench: times an artifact.
+// byoc bench: loads an artifact, runs it many times, and prints the times.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
 #include "command.h"
 #include "core/base/file_set.h"
 #include "core/base/log.h"
-#include "core/build/outputs.h"
-#include "core/build/weights.h"
-#include "core/hostir/text.h"
-#include "core/ir/text.h"
+#include "core/compile/outputs.h"
+#include "core/compile/weights.h"
+#include "core/hostir/text/program_text.h"
+#include "core/ir/module_text.h"
 #include "explain.h"
 #include "session.h"
 #include "tools/common/print.h"
@@ -232,7 +232,7 @@ static byoc_status_t check_options(const build_options_t *options, const entry_o
   return options->emit == NULL && options->output != NULL ? check_artifact_name(options->output, diag) : BYOC_OK;
 }
 
-// `level`: as in core/target/target.h.
+// `level`: as in core/targets/target.h.
 static byoc_status_t open_session(byoc_session_t *session, const build_options_t *options, size_t level,
                                   byoc_diag_t *diag) {
   byoc_session_options_t session_options = options->session;

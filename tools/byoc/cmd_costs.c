@@ -6,8 +6,8 @@
 
 #include "command.h"
 #include "core/base/log.h"
-#include "core/build/outputs.h"
 #include "core/collage/cost_database.h"
+#include "core/compile/outputs.h"
 #include "tools/common/json_print.h"
 #include "tools/common/options.h"
 #include "tools/common/print.h"

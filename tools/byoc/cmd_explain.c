@@ -4,8 +4,8 @@
 
 #include "command.h"
 #include "core/base/log.h"
-#include "core/build/outputs.h"
 #include "core/collage/plan_json.h"
+#include "core/compile/outputs.h"
 #include "core/plugin/lint.h"
 #include "explain.h"
 #include "session.h"

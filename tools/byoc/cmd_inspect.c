@@ -7,7 +7,7 @@
 #include "command.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/dim_names.h"
-#include "core/runtime/artifact_file.h"
+#include "core/loader/artifact_file.h"
 #include "inspect_artifact.h"
 #include "inspect_coverage.h"
 #include "session.h"

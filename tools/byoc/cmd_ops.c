@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "core/ops/declared.h"
+#include "core/op/declared.h"
 #include "core/plugin/pattern.h"
 #include "model_ops.h"
 #include "session.h"

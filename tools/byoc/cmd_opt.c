@@ -5,11 +5,11 @@
 
 #include "command.h"
 #include "core/base/file.h"
-#include "core/build/outputs.h"
 #include "core/collage/partition.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
-#include "core/ir/text.h"
+#include "core/compile/outputs.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
+#include "core/ir/module_text.h"
 #include "session.h"
 
 typedef struct opt_options_t {

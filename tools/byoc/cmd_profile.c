@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "core/build/outputs.h"
+#include "core/compile/outputs.h"
 #include "profile.h"
 
 typedef struct profile_options_t {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a plan as tables.
+// Prints a plan as tables of regions and nodes for a terminal.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

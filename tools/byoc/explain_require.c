@@ -6,8 +6,8 @@
 
 #include "explain.h"
 
-#include "core/build/thread_cases.h"
-#include "core/build/variants.h"
+#include "core/compile/thread_cases.h"
+#include "core/compile/variants.h"
 
 enum { NAMED_NODES = 4 };
 

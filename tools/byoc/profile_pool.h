@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a profile: the pool of artifacts (core/runtime/artifact/pool.h), with a clock around each share.
+// The threads of a profile: the pool of artifacts (core/runtime/pool.h), with a clock around each share.
 #ifndef BYOC_TOOLS_BYOC_PROFILE_POOL_H_
 #define BYOC_TOOLS_BYOC_PROFILE_POOL_H_
 

@@ -3,14 +3,14 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
-#include "core/build/setup.h"
+#include "core/compile/setup.h"
 #include "tools/common/options.h"
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
   const char *triple;   // of the machine that the artifact is for; NULL: this one
-  size_t level;         // of the processors that -mcpu names (core/target/target.h)
+  size_t level;         // of the processors that -mcpu names (core/targets/target.h)
   bool strict, lenient; // how models are read
   byoc_text_items_t optional_inputs;
   byoc_text_items_t given_inputs; // of a run: those with an initialiser are optional, too
@@ -25,14 +25,14 @@ typedef struct byoc_session_options_t {
   int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
   byoc_thread_list_t threads;           // that costs are measured with; none: one thread
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
-  bool installed_by_default;            // without --target: what is installed (core/build/setup.h) instead of "c"
+  bool installed_by_default;            // without --target: what is installed (core/compile/setup.h) instead of "c"
   bool shows_steps;                     // on a terminal: which step of a build goes on
   bool greedy_by_default;               // for subcommands that are not about speed
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool fallback;                        // add a plan without devices
   bool trace;                           // artifacts can report what each instruction makes
-  bool as_source;                       // the artifact is C source (core/build/setup.h)
+  bool as_source;                       // the artifact is C source (core/compile/setup.h)
   const char *shard;                    // "megatron" or a file (core/pass/shard_spec.h); NULL: not given
   int64_t rank, rank_count;             // of --shard; count 0: not given
 } byoc_session_options_t;
@@ -134,7 +134,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
 // Reads the options, which must outlive the session, and finds the plugins (byoc_setup_find_plugins).
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session);
 void byoc_session_close(byoc_session_t *session);
-// The steps of core/build/setup.h. The session must not move between the first and the last one.
+// The steps of core/compile/setup.h. The session must not move between the first and the last one.
 byoc_status_t byoc_session_parse_targets(byoc_session_t *session, byoc_diag_t *diag);
 byoc_status_t byoc_session_begin(byoc_session_t *session, byoc_diag_t *diag);
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const char *path, byoc_diag_t *diag);

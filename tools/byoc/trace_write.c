@@ -9,7 +9,7 @@
 #include "containers.h"
 #include "core/base/file.h"
 #include "core/base/json.h"
-#include "core/build/outputs.h"
+#include "core/compile/outputs.h"
 #include "core/ir/element.h"
 #include "npy.h"
 #include "tools/common/print.h"

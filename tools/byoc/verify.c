@@ -13,9 +13,9 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/wild.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tools/common/print.h"
 #include "verify_inputs.h"
 

@@ -7,9 +7,10 @@
 //      it calls check_fail for each thing that is wrong, and check_doing before it lets the plugin's code run. It
 //      returns nothing: a rule without a call of check_fail has passed.
 //
+//      Example:
 //        void check_options_help(check_t *check) {
 //          for (size_t i = 0; i < check->entry->kind_count; ++i) {
-//            if (...) check_fail(check, "-%s of '%s' has no help", option, kind);
+//            if (!has_help(check, i)) check_fail(check, "kind %zu has options without help", i);
 //          }
 //        }
 //

@@ -2,9 +2,9 @@
 // Rules about the operators that the plugin declares: their definitions are evaluated on examples.
 #include <string.h>
 
-#include "core/build/build.h"
+#include "core/compile/build.h"
 #include "core/ir/element.h"
-#include "core/ops/declared_example.h"
+#include "core/op/declared_example.h"
 #include "core/plugin/library.h"
 #include "tools/plugin_check/check.h"
 

@@ -11,8 +11,8 @@
 #include "core/base/log.h"
 #include "core/base/string.h"
 #include "core/plugin/table.h"
-#include "core/target/cpu.h"
-#include "core/target/target.h"
+#include "core/targets/cpu.h"
+#include "core/targets/target.h"
 #include "tools/plugin_check/runner.h"
 
 #define RULE(id, function, stage, rows, text) {id, function, stage, rows, text},

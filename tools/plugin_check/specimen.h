@@ -6,7 +6,7 @@
 #define BYOC_TOOLS_PLUGIN_CHECK_SPECIMEN_H_
 
 #include "byoc/plugin.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 enum { SPECIMEN_RANK = 8, SPECIMEN_VALUES = 12, SPECIMEN_OPERANDS = 16, SPECIMEN_ATTRIBUTES = 8 };
 #define SPECIMEN_NONE UINT32_MAX

@@ -4,7 +4,7 @@
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_TRIAL_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_TRIAL_H_
 
-#include "core/build/build.h"
+#include "core/compile/build.h"
 #include "tools/plugin_check/check.h"
 #include "tools/plugin_check/specimen.h"
 

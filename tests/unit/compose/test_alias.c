@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aliases: views declared in any order and shared cells, read and written where they may be, without copies.
-#include "core/hostir/edit.h"
-#include "core/hostir/lower.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/program/edit.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "tests/unit/compose/host_model.h"
 
 #define PASSES "place-lifetimes,plan-memory"
