@@ -164,7 +164,7 @@ static void test_diff(void **state) {
   byoc_test_shell(1, "byoc debug diff one.txt two.txt");
   byoc_test_printed("min -3 max 4 mean 1.0625, and min ");
   byoc_test_shell(2, "byoc debug diff one.txt two.txt --rtol 1");
-  byoc_test_printed("--rtol and --atol need them");
+  byoc_test_printed("--rtol and --atol need its values");
   byoc_test_shell(0, "byoc debug diff one two --atol 1000");
   // A folder from elsewhere: only names and values. The first difference is the first one of the run.
   byoc_test_shell(0, "mkdir theirs && cp one/in_x_0.npy one/product.npy theirs");

@@ -115,7 +115,7 @@ static void test_h12_the_command_switches_and_dumps_passes(void **state) {
   byoc_test_shell(2, "byoc build mlp.host --emit=host -o mlp.host.data");
   byoc_test_printed("-o would overwrite 'mlp.host.data', which is an input");
   byoc_test_shell(2, "byoc opt mlp.host --target c");
-  byoc_test_printed("--target places modules; this is a host program");
+  byoc_test_printed("--target partitions modules; this is a host program");
 }
 
 // If and Scan of known shapes: a static model in all that a user sees, on any target, from its text, and evaluated.

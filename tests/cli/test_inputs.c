@@ -157,7 +157,7 @@ static void test_pictures_that_do_not_fit_are_refused(void **state) {
   byoc_test_printed("--mean takes a number, or three (red,green,blue), not '1,2'");
   write_identity_text("wide.byoc", "f32[5,2,4]");
   byoc_test_shell(2, RUN "wide.byoc -i p.png");
-  byoc_test_printed("a picture does not fit 'x', which is f32[5,2,4]");
+  byoc_test_printed("an image does not fit 'x', which is f32[5,2,4]");
 }
 
 static void test_the_range_leaves_out_what_is_no_number(void **state) {

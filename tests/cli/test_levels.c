@@ -57,7 +57,7 @@ static void expect_levels(const char *targets, const char *options, const char *
   static const char *const levels[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
   byoc_test_shell(0, "rm -rf one several; byoc build m.byoc -t '%s -mcpu=" LEVELS "' %s -o several.so", targets,
                   options);
-  byoc_test_printed("MiB, 3 levels\nx86-64-v4: ");
+  byoc_test_printed("MiB, 3 ISA levels\nx86-64-v4: ");
   for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); ++i) {
     if (!runs_here(levels[i])) continue;
     byoc_test_shell(0,
@@ -129,7 +129,7 @@ static void test_each_entry_has_its_levels(void **state) {
   (void)state;
   need_x86_64();
   byoc_test_shell(0, "byoc build --entry a=m.byoc --entry b=n.byoc -t 'c -mcpu=x86-64,x86-64-v2' -o two.so");
-  byoc_test_printed("2 entries, 2 levels\na, x86-64-v2: ");
+  byoc_test_printed("2 entries, 2 ISA levels\na, x86-64-v2: ");
   byoc_test_shell(0, "rm -rf one all; byoc build n.byoc -t 'c -mcpu=x86-64' -o one.so && "
                      "byoc run one.so --random --output-dir one && "
                      "BYOC_LEVEL=x86-64 byoc run two.so --entry b --random --output-dir all && diff -r one all");

@@ -167,7 +167,7 @@ static void test_builds_without_targets_take_the_default_ones(void **state) {
   byoc_test_shell(0, "%s -o default.so", build);
   byoc_test_printed("default.so: ");
   byoc_test_printed("cutlass ");
-  byoc_test_printed("placed in order of preference");
+  byoc_test_printed("partitioned in order of preference");
   byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -t 'cutlass; c' -o named.so && byoc inspect named.so | grep "
                      "^module > named; "
                      "byoc inspect default.so | grep ^module | cmp - named");

@@ -181,7 +181,7 @@ static void test_h16_host_time_of_a_loop_is_told(void **state) {
   json_decref(root);
 }
 
-// The four causes sum to what is missing to twice as fast.
+// The four causes sum to the lost time: the time on two threads beyond half of the time on one.
 static double check_threads(const json_t *threads) {
   const double lost = number(threads, "lost_us");
   const double causes = number(threads, "alone_us") + number(threads, "uneven_us") + number(threads, "forks_us") +
@@ -203,7 +203,7 @@ static void test_lost_time_of_threads_is_explained(void **state) {
   assert_null(json_object_get(root, "all_threads"));
   json_decref(root);
   byoc_test_shell(0, "byoc profile vision.so --runs 5 --threads 2 --json v.json --html v.html");
-  byoc_test_printed("us, by what the threads lose");
+  byoc_test_printed("us, by lost time");
   byoc_test_printed("2 threads are ");
   root = read_json("v.json");
   assert_int_equal(number(root, "threads"), 2);
@@ -223,7 +223,7 @@ static void test_lost_time_of_threads_is_explained(void **state) {
   char *html = NULL;
   size_t size = 0;
   byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
-  assert_non_null(strstr(html, "What 2 threads lose"));
+  assert_non_null(strstr(html, "Lost time on 2 threads"));
   free(html);
 }
 

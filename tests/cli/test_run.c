@@ -172,7 +172,7 @@ static void test_texts_in_npy_files(void **state) {
   byoc_test_shell(1, "byoc run texts.onnx -i x=texts.npy -e y=other.npy");
   byoc_test_printed("differs in 1 of 3 elements");
   byoc_test_shell(1, "byoc run texts.onnx -i x=wrong.npy");
-  byoc_test_printed("text 1 has the number 55296, which is no character");
+  byoc_test_printed("string 1 has the number 55296, which is no character");
 }
 
 // A category that OneHotEncoder does not have ends the run, if the model does not ask for zeros.

@@ -616,7 +616,7 @@ static void test_cycles_are_flat(void **state) {
 #else
   if (resident_pages() > pages && grown > 64) fail_msg("%zu pages more after %d cycles", grown, CYCLES);
 #endif
-  // The whole road with its child process, a few times.
+  // The whole pipeline with its child process, a few times.
   for (int i = 0; i < 20; ++i) {
     registry = open_folder(fixture.folder);
     (void)byoc_plugin_registry_load_all(registry);
