@@ -4,6 +4,8 @@
 #include "core/ir/module_text.h"
 #include "core/ir/verify_module.h"
 #include "core/plugin/host.h"
+#include "core/plugin/region.h"
+#include "tests/support/graph.h"
 #include "tests/unit/collage/made_targets.h"
 
 static byoc_graph_module_t *parse(const char *text) {
@@ -44,7 +46,7 @@ static void release(placed_t *p) {
 static void expect_main(const byoc_graph_module_t *module, const char *expected) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_main(module), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_main(module), &text);
   byoc_test_same_text(text.data, expected);
   byoc_string_deinit(&text);
 }
