@@ -28,7 +28,7 @@ if(BYOC_WERROR)
 endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:C>:${byoc_warnings}>")
 
-# Hardening of programs, plugins and the archives that artifacts carry (core/compose/link.c hardens the artifacts
+# Hardening of programs, plugins and the archives that artifacts carry (core/compose/cc/link.c hardens the artifacts
 # themselves). Generated code is compiled with flags of its own and gets none of it: kernels stay as fast as they are.
 # tests/cli/test_hardening.c reads it back.
 include(CheckCCompilerFlag)

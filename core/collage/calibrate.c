@@ -8,7 +8,7 @@
 
 #include "byoc/call.h"
 #include "core/base/log.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

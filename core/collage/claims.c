@@ -4,7 +4,7 @@
 
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
                                byoc_diag_t *diag) {

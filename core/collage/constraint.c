@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 int32_t byoc_target_device(const byoc_target_t *target) {
   return byoc_target_runs_on_device(target) ? target->kind->backend->device_type : kDLCPU;

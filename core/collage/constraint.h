@@ -5,7 +5,7 @@
 
 #include "core/collage/place.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // The DLPack type of the devices on which a target's functions run, the first one of which it is; kDLCPU: the host.
 int32_t byoc_target_device(const byoc_target_t *target);

@@ -18,7 +18,7 @@
 #include "core/base/diag.h"
 #include "core/device/cost.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // What is known of a price without measuring.
 typedef struct byoc_known_price_t {

@@ -10,9 +10,9 @@
 #include "core/collage/outline_regions.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
-#include "core/ops/extension.h"
+#include "core/op/extension.h"
 #include "core/plugin/accepted_match.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 
 // The data of constants up to these sizes counts: lists such as shapes and axes, scalars such as clip bounds.
 enum { SMALL_INTEGERS_BYTES = 1024, SMALL_FLOAT_COUNT = 4 };

@@ -12,7 +12,7 @@
 #include "core/base/arena.h"
 #include "core/base/string.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Beside the hash stand the parts that people read; all are in the given arena.
 typedef struct byoc_cost_key_t {

@@ -7,9 +7,9 @@
 #include "core/collage/calibrate.h"
 #include "core/collage/composite.h"
 #include "core/collage/constraint.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/symbolic.h"
 
 // Operations per element of exp, tanh and the like.
 enum { TRANSCENDENTAL_FLOPS = 10 };

@@ -2,6 +2,7 @@
 // The region that one target's rules make of exactly the given nodes: for plans that people edit, and for neighbouring
 // regions that may become one.
 //
+// Example:
 //   byoc_exact_regions_t regions;
 //   byoc_status_t status = byoc_exact_regions_init(&regions, &candidates, &flow, diag);
 //   if (status == BYOC_OK) status = byoc_exact_region(&regions, target, &nodes, &candidate, &reason); // any number
@@ -11,7 +12,7 @@
 
 #include "core/collage/candidate.h"
 #include "core/collage/claims.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 typedef struct byoc_exact_regions_t {
   byoc_claims_t claims; // empty between two questions, each of which takes time for its own nodes only

@@ -5,7 +5,7 @@
 #define BYOC_CORE_COLLAGE_GREEDY_H_
 
 #include "core/collage/candidate.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 typedef BYOC_VECTOR(uint32_t) byoc_choice_t; // indices of candidates
 

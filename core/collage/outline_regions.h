@@ -6,7 +6,7 @@
 #define BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
 
 #include "core/collage/candidate.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Moves the candidate's nodes (indices into `nodes`, a block's nodes by number) into a function; a call of it replaces
 // them.

@@ -6,7 +6,7 @@
 #include "core/base/string.h"
 #include "core/collage/plan.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Why a backend did not take a node.
 typedef struct byoc_decline_t {

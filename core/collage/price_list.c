@@ -7,8 +7,8 @@
 #include "byoc/call.h"
 #include "core/collage/constraint.h"
 #include "core/collage/outline_regions.h"
-#include "core/ops/blocked.h"
-#include "core/ops/storage.h"
+#include "core/ops/byoc/blocked.h"
+#include "core/ops/byoc/storage.h"
 
 // Unmeasured candidates are assumed to be a little better than expected, so that whatever could be best is tried.
 #define OPTIMISM 0.9

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unions of neighbours that are worth fusing.
+// Adds the unions of neighbouring candidates that are worth fusing.
 #include <string.h>
 
 #include "core/collage/rules_internal.h"
-#include "core/ops/blocked.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/blocked.h"
 
 typedef struct combiner_t {
   byoc_ruling_t *ruling;

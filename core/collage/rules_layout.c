@@ -2,7 +2,7 @@
 // What the native target does with layout changes: a pair that nobody takes costs nothing, and what stands between two
 // changes is computed in blocks (the pass settle-layouts does both).
 #include "core/collage/rules_internal.h"
-#include "core/ops/blocked.h"
+#include "core/ops/byoc/blocked.h"
 #include "core/pass/layouts.h"
 
 // Up to this many readers of one ToBlocked, each selection of them is a candidate; beyond that only each by itself and

@@ -5,7 +5,7 @@
 
 #include "core/device/planning.h"
 #include "core/ir/loop.h"
-#include "core/ops/schema.h"
+#include "core/op/schema.h"
 
 static byoc_status_t out_of_memory(const byoc_planning_t *p) {
   return byoc_diag_out_of_memory(p->diag);

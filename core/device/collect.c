@@ -6,8 +6,8 @@
 #include "core/device/planning.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/loop.h"
-#include "core/ops/op.h"
-#include "core/ops/schema.h"
+#include "core/op/op.h"
+#include "core/op/schema.h"
 
 static const char in_host_memory[] = "the host uses it";
 

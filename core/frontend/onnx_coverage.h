@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model asks of the operator table: each operator that it uses, how often, and whether byoc knows it.
 //
+// Example:
 //   byoc_onnx_coverage_t coverage;
-//   if (byoc_onnx_cover_file("model.onnx", NULL, &arena, &diag, &coverage) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_cover_file("model.onnx", NULL, &arena, diag, &coverage));
 //   for (size_t i = 0; i < coverage.count; i++) printf("%s\n", coverage.uses[i].name);
 #ifndef BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 #define BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 
-#include "core/ops/extension.h"
+#include "core/op/extension.h"
 
 typedef enum byoc_onnx_use_kind_t {
   BYOC_ONNX_USE_KNOWN,      // a row of the table has it

@@ -9,7 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
                                 const char *what) {

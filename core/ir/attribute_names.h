@@ -45,9 +45,9 @@
 // are errors. Set by the build, before anything is inferred, where the target "c" has the option -indices=clamp.
 #define BYOC_ATTRIBUTE_INDICES "indices"
 // Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
-// (core/build/variants.h).
+// (core/compile/variants.h).
 #define BYOC_ATTRIBUTE_VARIANTS "variants"
-// Ints, rising: the numbers of threads that the build made plans for. Set by the build (core/build/thread_cases.h).
+// Ints, rising: the numbers of threads that the build made plans for. Set by the build (core/compile/thread_cases.h).
 #define BYOC_ATTRIBUTE_THREAD_PLANS "thread_plans"
 
 // ---- of modules that are for one rank of several (the pass shard) ----
@@ -75,7 +75,7 @@
 // Ints: indices in the target list of the backends that took the node and gave it back. Set by the build.
 #define BYOC_ATTRIBUTE_GIVEN_BACK_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
 // Int, a flag: the node was written in the place of another one, which states the limits of its own operands
-// (core/ops/limit.h). Set by write-out.
+// (core/op/limit.h). Set by write-out.
 #define BYOC_ATTRIBUTE_WRITTEN BYOC_ATTRIBUTE_RESERVED "written"
 // String, on byoc::CallC: the text of the target whose library the symbol is looked up in; none where only one module
 // listed the symbol when the call was made. Set when a backend creates the call.
@@ -83,16 +83,16 @@
 // Int, on byoc::CallC: the operations that the call stands for, where known; for profiles, without effect on the code.
 // Set by the build.
 #define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
-// Two strings, on the Ifs that choose between variants (core/build/variants.h): what each branch is for. Set by the
+// Two strings, on the Ifs that choose between variants (core/compile/variants.h): what each branch is for. Set by the
 // build.
 #define BYOC_ATTRIBUTE_CASES BYOC_ATTRIBUTE_RESERVED "cases"
 // Int, on Squeeze without axes: the rank of its result in the branch in which it stands (core/pass/choose_lengths.c).
 #define BYOC_ATTRIBUTE_RESULT_RANK BYOC_ATTRIBUTE_RESERVED "result_rank"
 // Int, on random operators without a seed: the number that tells their streams apart. Set by type inference.
 #define BYOC_ATTRIBUTE_STREAM BYOC_ATTRIBUTE_RESERVED "stream"
-// On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/symbolic.h): its domain and
-// name (strings) and version (int), pairs of a result and a dimension (ints), the ranks of the results (ints). Set with
-// the node.
+// On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/byoc/symbolic.h): its domain
+// and name (strings) and version (int), pairs of a result and a dimension (ints), the ranks of the results (ints). Set
+// with the node.
 #define BYOC_ATTRIBUTE_OF_DOMAIN  BYOC_ATTRIBUTE_RESERVED "of_domain"
 #define BYOC_ATTRIBUTE_OF_OP      BYOC_ATTRIBUTE_RESERVED "of_operator"
 #define BYOC_ATTRIBUTE_OF_VERSION BYOC_ATTRIBUTE_RESERVED "of_version"

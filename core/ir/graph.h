@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph IR: modules of typed dataflow functions. Its text form is described in core/ir/text.h.
+// The graph IR: modules of typed dataflow functions. Its text form is described in core/ir/module_text.h.
 //
 //   module            owns functions, constants and runtime modules; everything lives in its arena
 //   └ function        a graph, a kernel (loop level) or an extern

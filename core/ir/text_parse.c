@@ -4,10 +4,10 @@
 
 #include "core/ir/graph_internal.h"
 #include "core/ir/loop_text.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/ir/text_names.h"
 #include "core/ir/text_parts.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 
 // The largest constant in a text: a few letters must not take all memory.
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)

@@ -7,7 +7,7 @@
 
 #include "core/ir/graph.h"
 #include "core/ir/lexer.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 // N, 4, N * 2 + 1, floordiv(H + 2, 2), min(N, M, 512), "odd name", ?7
 bool byoc_dim_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_dim_t *out_dim);

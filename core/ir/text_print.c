@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The printer of modules.
-#include "core/ir/text.h"
+// Prints modules in the text form that text_parse.c reads.
+#include "core/ir/module_text.h"
 
 #include <string.h>
 

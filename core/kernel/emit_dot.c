@@ -3,7 +3,7 @@
 // written for the processors that have one (byoc/isa.def), and one lane at a time for all others.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
-#include "core/runtime/artifact/cpu.h"
+#include "core/runtime/cpu.h"
 
 // Lanes of the widest registers; loops of other lengths are emitted as plain loops.
 enum { MOST_LANES = 16 };

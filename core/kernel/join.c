@@ -5,8 +5,8 @@
 #include "byoc/call.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/transposed.h"
-#include "core/ops/control.h"
-#include "core/ops/storage.h"
+#include "core/ops/byoc/storage.h"
+#include "core/ops/onnx/control/control.h"
 
 // At most one byte in this many may be copied on the way into a Join.
 #define COPIED_AT_MOST 4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat, Split, Slice, and Gather of a Loop's slices, without copies. If the bytes of the parts follow each other in
-// the whole, the operators become byoc::Join and byoc::Part (core/ops/storage.h), which the host program turns into
-// addresses. Internal to core/kernel.
+// the whole, the operators become byoc::Join and byoc::Part (core/ops/byoc/storage.h), which the host program turns
+// into addresses. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_JOIN_H_
 #define BYOC_CORE_KERNEL_JOIN_H_
 

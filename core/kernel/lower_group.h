@@ -3,8 +3,8 @@
 #ifndef BYOC_CORE_KERNEL_LOWER_GROUP_H_
 #define BYOC_CORE_KERNEL_LOWER_GROUP_H_
 
-#include "core/lower/context.h"
-#include "core/ops/op.h"
+#include "core/op/lowering_context.h"
+#include "core/op/op.h"
 
 // A node's definition, element by element, from its row in the operator table.
 byoc_lower_definition_t byoc_kernel_find_definition(const byoc_node_t *node);

@@ -8,7 +8,8 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
 #include "core/kernel/lower_group.h"
-#include "core/ops/symbolic.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/symbolic.h"
 
 #define MAX_NAME 72
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "core/ops/symbolic.h"
-#include "core/ops/util.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/symbolic.h"
 
 static bool is_static_value(const byoc_value_t *value) {
   return !value || byoc_type_is_static(value->type);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators rely on relations between dimensions that are known only at run time. They become part of the graph as
-// byoc::Require nodes in front of the operators (core/ops/symbolic.h), which the host program checks when the
+// byoc::Require nodes in front of the operators (core/ops/byoc/symbolic.h), which the host program checks when the
 // dimensions are known. Limits of elements become byoc::CheckRange nodes.
 #ifndef BYOC_CORE_KERNEL_REQUIRE_H_
 #define BYOC_CORE_KERNEL_REQUIRE_H_
 
 #include "core/ir/graph.h"
-#include "core/ops/relation.h"
+#include "core/op/relation.h"
 
 // Does the node have an operand or a result that is not static?
 bool byoc_node_is_open(const byoc_node_t *node);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/kernel/require.h"
-#include "core/ops/util.h"
+#include "core/op/util.h"
 
 // ---- each once ----
 

@@ -6,8 +6,8 @@
 
 #include "core/ir/outline.h"
 #include "core/kernel/require.h"
-#include "core/ops/symbolic.h"
-#include "core/ops/util.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/symbolic.h"
 
 // ---- extern functions ----
 
@@ -240,7 +240,7 @@ static bool has_constant_dims(const byoc_node_t *node) {
 }
 
 // What is declared about a result's shape, and made by the operator, is checked in front of it. Other declarations that
-// do not follow from the operands are relations (core/ops/relation.c).
+// do not follow from the operands are relations (core/op/relation.c).
 static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host checks the values

@@ -10,9 +10,9 @@
 // the copy's values provide those shapes. Nodes of the copy that the shapes do not need are dead.
 byoc_status_t byoc_shapes_copy_bodies(byoc_block_t *block, byoc_diag_t *diag, bool *out_changed);
 
-// Puts the computation of symbols (core/ops/symbolic.h) in front of each operator whose results have symbols that occur
-// nowhere before. Unknown dimensions must have names by now. If a result has a constant dimension that does not follow
-// from the operands, because a model declares it, adds a check that the computation gives that constant.
+// Puts the computation of symbols (core/ops/byoc/symbolic.h) in front of each operator whose results have symbols that
+// occur nowhere before. Unknown dimensions must have names by now. If a result has a constant dimension that does not
+// follow from the operands, because a model declares it, adds a check that the computation gives that constant.
 byoc_status_t byoc_shapes_bind(byoc_function_t *function, byoc_diag_t *diag);
 
 // A value that is read only for its shape stops being an operand: views of several operands become views of one.

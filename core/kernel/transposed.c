@@ -4,7 +4,7 @@
 // into a few permutations of whole registers.
 #include "core/kernel/transposed.h"
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 // The side of the squares that are shuffled, and of the tiles that they belong to: a tile's rows lie on that many
 // pages.

@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_KERNEL_WALK_H_
 #define BYOC_CORE_KERNEL_WALK_H_
 
-#include "core/lower/context.h"
+#include "core/op/lowering_context.h"
 
 // Consecutive axes that are walked by one loop; `count` is the number of loops.
 typedef struct byoc_walk_t {

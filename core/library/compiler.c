@@ -10,10 +10,10 @@
 
 #include "core/base/file.h"
 #include "core/base/task.h"
-#include "core/build/setup.h"
-#include "core/build/weights.h"
 #include "core/collage/plan_json.h"
-#include "core/library/check.h"
+#include "core/compile/setup.h"
+#include "core/compile/weights.h"
+#include "core/library/check_options.h"
 #include "core/library/result.h"
 
 struct byoc_compiler_t {

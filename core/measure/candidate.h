@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured: functions of one target, built into one artifact. Internal to core/measure and core/build.
+// What is measured: functions of one target, built into one artifact. Internal to core/measure and core/compile.
 //
 // Several functions ("parts") of one target become one artifact: its main function calls them in turn, each on inputs
 // of its own. The backend's hook, the compiler and the linker then run once for all of them.
 //
 // Candidates travel the road of every model, and the code of that road stands above this room, because backends measure
 // while they tune. So whoever asks for costs passes the builder in (byoc_candidate_builder_t, in
-// core/build/candidates.h).
+// core/compile/candidates.h).
 #ifndef BYOC_CORE_MEASURE_CANDIDATE_H_
 #define BYOC_CORE_MEASURE_CANDIDATE_H_
 
 #include "core/device/cost.h"
 #include "core/ir/graph.h"
 #include "core/measure/wild.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 enum { BYOC_COST_PARTS_MAX = 32, BYOC_COST_STEPS_MAX = 4096 };
 

@@ -7,8 +7,8 @@
 
 #include "core/base/log.h"
 #include "core/collage/estimate.h"
-#include "core/compose/compiler.h"
-#include "core/compose/native.h"
+#include "core/compose/cc/compiler.h"
+#include "core/compose/cc/native.h"
 #include "core/measure/batch.h"
 #include "core/measure/verdict.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostir/dim_value.h"
+#include "core/hostir/program/dim_value.h"
 #include "core/kernel/interpret.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/data.h"
 #include "core/measure/wild.h"
 #include "core/measure/window.h"

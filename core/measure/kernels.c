@@ -10,7 +10,7 @@
 
 #include "core/base/child.h"
 #include "core/base/log.h"
-#include "core/compose/addresses.h"
+#include "core/compose/c/addresses.h"
 #include "core/measure/kernel_trial.h"
 #include "core/measure/window.h"
 

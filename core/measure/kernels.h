@@ -11,7 +11,7 @@
 #define BYOC_CORE_MEASURE_KERNELS_H_
 
 #include "core/base/file.h"
-#include "core/hostir/program.h"
+#include "core/hostir/program/program.h"
 
 typedef enum byoc_kernel_verdict_t {
   BYOC_KERNEL_UNCHECKED, // the time was over, or no data could be made up

@@ -7,7 +7,7 @@
 
 #include "core/base/child.h"
 #include "core/base/file.h"
-#include "core/compose/addresses.h"
+#include "core/compose/c/addresses.h"
 #include "core/ir/type.h"
 #include "core/measure/data.h"
 #include "core/measure/packed_child.h"

@@ -10,7 +10,7 @@
 
 #include "core/base/log.h"
 #include "core/base/statistics.h"
-#include "core/compose/addresses.h"
+#include "core/compose/c/addresses.h"
 
 // Samples are long enough that the clock matters little, and few enough that tuning goes on: about 50 ms per function.
 #define SAMPLE_NS        20000

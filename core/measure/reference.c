@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/ir/structural.h"
 #include "core/measure/wild.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 // With fewer operations than this, evaluating takes less time than a compiler.
 #define EVALUATED_FLOPS 2e6

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/measure/bench.h"
 #include "core/measure/window.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 #define BUILD_TIMEOUT_MS 300000
 // Of one run of the regions' code, ordinary and wild data together, and more for each billion operations.

@@ -12,7 +12,7 @@
 #include "byoc/call.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/measure/check.h"
+#include "core/measure/compare.h"
 #include "core/measure/data.h"
 
 static byoc_status_t allocate_tensors(const byoc_tensor_info_t *infos, uint32_t count, byoc_arena_t *arena,

@@ -6,8 +6,8 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 #include "core/base/file.h"
+#include "core/loader/loader.h"
 #include "core/measure/wild.h"
-#include "core/runtime/loader.h"
 
 typedef struct byoc_cost_runner_t {
   const byoc_artifact_t *table;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/compose/compiler.h"
-#include "core/compose/object_cache.h"
+#include "core/compose/cc/compiler.h"
+#include "core/compose/cc/object_cache.h"
 #include "core/kernel/emit_c.h"
 
 // Changes when more is checked than before.

@@ -6,7 +6,7 @@
 
 #include "core/base/sha256.h"
 #include "core/collage/cost_key.h"
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 
 // What a verdict depends on. A region: its structure, shapes and small constants, the target with its options, the
 // plugin, the compiler and the machine. A kernel: its C, the flags, the compiler and the machine.

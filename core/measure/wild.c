@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 // A conversion makes integers of floats; an order has no place for NaN; a sample between elements may count those whose
 // share is 0, and 0 times infinity is NaN; so may sums over what is masked, or between the elements of a transposed

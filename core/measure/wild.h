@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions are compared on NaN and infinities too. Internal to core/measure and core/build.
+// Which functions are compared on NaN and infinities too. Internal to core/measure and core/compile.
 #ifndef BYOC_CORE_MEASURE_WILD_H_
 #define BYOC_CORE_MEASURE_WILD_H_
 
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // How results of wild data are compared.
 typedef enum byoc_wild_t {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that would take long to interpret, cut down to some of their iterations. Internal to core/measure and
-// core/build.
+// core/compile.
 #ifndef BYOC_CORE_MEASURE_WINDOW_H_
 #define BYOC_CORE_MEASURE_WINDOW_H_
 

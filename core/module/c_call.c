@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/ops/schema.h"
+#include "core/op/schema.h"
 
 enum { INTS_PER_ARGUMENT = 6 };
 

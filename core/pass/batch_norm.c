@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads batch normalisations by constants.
+// Reads batch normalisations whose statistics are constants as a scale and a shift.
 #include "core/pass/batch_norm.h"
 
 #include <math.h>
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 bool byoc_is_vector_f32(const byoc_value_t *value, int64_t count) {
   return byoc_value_is_constant(value) && value->type->dtype == BYOC_DTYPE_F32 &&

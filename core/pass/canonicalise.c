@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // canonicalise: an operator that can be spelled in several ways gets the spelling that backends' rules look for.
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

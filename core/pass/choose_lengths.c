@@ -9,10 +9,10 @@
 
 #include "core/base/log.h"
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
-#include "core/ops/util.h"
-#include "core/ops/write.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/op/write.h"
+#include "core/ops/byoc/symbolic.h"
 #include "core/pass/pass.h"
 
 // Branches that an operator gets at most, and the longest list that is tried: pads of a tensor of the highest rank.

@@ -3,8 +3,8 @@
 // each rank that its readers can do with; sink-into-branches then moves them there.
 //
 //   y = relu(x)  →  q = if (rank(x) == 0) { x as rank 0 } else { if (rank(x) == 1) { ... } };  y = relu(q)
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
 #include "core/pass/pass.h"
 
 // The ranks that are tried are below this: those of images, of their batches, and one more.

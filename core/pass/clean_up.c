@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// infer-types, inline-functions, remove-identities, remove-dead-code
+// Passes that tidy: infer-types, inline-functions, remove-identities, remove-dead-code.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
-// inline-composites, name-unknown-dimensions, lower-kernels, spread-devices, plan-devices
+// Passes over functions that backends compile: outline-compiler-functions, merge-equal-functions,
+// mark-compiler-functions-extern, inline-compiler-functions, inline-composites, name-unknown-dimensions, lower-kernels,
+// spread-devices, plan-devices.
 #include <stdio.h>
 #include <string.h>
 
 #include "core/device/plan.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 
 // ---- which functions ----

@@ -3,8 +3,8 @@
 // small maps have them. A 3x3 kernel of dilation 12 on a map of 4x4 becomes 1x1.
 #include <string.h>
 
-#include "core/ops/op.h"
-#include "core/ops/window.h"
+#include "core/op/op.h"
+#include "core/ops/loops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

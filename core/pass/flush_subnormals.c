@@ -10,7 +10,7 @@
 
 #include "core/base/log.h"
 #include "core/ir/element.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

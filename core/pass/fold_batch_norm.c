@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fold-batch-norm: a batch normalisation behind a convolution becomes part of its weights and bias.
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/batch_norm.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"

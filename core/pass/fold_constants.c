@@ -3,13 +3,13 @@
 // take: the foldable nodes of a function become a small module, which is lowered and evaluated.
 #include <string.h>
 
-#include "core/hostir/evaluate.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
 #include "core/ir/virtual_device.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
 #include "core/pass/pass.h"
 
 // What is computed from weights is folded whatever its size, as long as it is not much larger than they are: weights of

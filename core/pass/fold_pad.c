@@ -2,8 +2,8 @@
 // fold-pad: padding with zeros before a convolution or an average becomes the operator's own padding.
 #include <string.h>
 
-#include "core/ops/op.h"
-#include "core/ops/window.h"
+#include "core/op/op.h"
+#include "core/ops/loops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 #include "core/pass/terms.h"

@@ -15,11 +15,11 @@
 #include <math.h>
 
 #include "core/ir/virtual_device.h"
-#include "core/ops/window.h"
+#include "core/ops/loops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/quantised.h"
 #include "core/pass/rewrite.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 
 static byoc_status_t replace(const byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
                              size_t *changes) {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/refuse.h"
+#include "core/op/op.h"
+#include "core/op/refusal.h"
 #include "core/pass/pass.h"
 
 typedef struct {

@@ -17,7 +17,7 @@
 
 #include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/write.h"
+#include "core/op/write.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

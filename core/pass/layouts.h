@@ -5,7 +5,7 @@
 
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Says whether a rule of one of the targets names byoc::ToBlocked or byoc::FromBlocked.
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets);

@@ -4,8 +4,8 @@
 
 #include "core/base/hash.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/symbolic.h"
 #include "core/pass/pass.h"
 
 static uint64_t hash_node(const byoc_node_t *node) {

@@ -2,8 +2,8 @@
 // move-transposes: transposes move across elementwise operators, meet, and become one or none. A transpose moves only
 // if that removes a transpose.
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

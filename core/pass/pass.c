@@ -7,10 +7,10 @@
 
 #include "core/base/log.h"
 #include "core/base/task.h"
-#include "core/hostir/pass.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
-#include "core/ops/op.h"
+#include "core/hostir/pass/pass.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
+#include "core/op/op.h"
 #include "core/pass/layouts.h"
 
 enum { FUNCTIONS = false, MODULE = true };

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
-#include "core/ops/write.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/op/write.h"
 #include "core/pass/pass.h"
 #include "core/pass/spread.h"
 

@@ -13,9 +13,9 @@
 // epilogue.
 #include "core/ir/numbering.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/blocked.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/blocked.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 

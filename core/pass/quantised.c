@@ -3,7 +3,7 @@
 #include "core/pass/quantised.h"
 
 #include "core/ir/virtual_device.h"
-#include "core/ops/util.h"
+#include "core/op/util.h"
 
 static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t *real, byoc_quantised_t *out) {
   *out = (byoc_quantised_t){.bytes = bytes,

@@ -3,7 +3,7 @@
 #ifndef BYOC_CORE_PASS_QUANTISED_H_
 #define BYOC_CORE_PASS_QUANTISED_H_
 
-#include "core/ops/write.h"
+#include "core/op/write.h"
 
 // What a DequantizeLinear takes or a QuantizeLinear makes: real = (bytes - zero) * scale, scale in f32.
 typedef struct byoc_quantised_t {

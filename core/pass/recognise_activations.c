@@ -16,7 +16,7 @@
 
 #include "core/ir/element.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 #include "core/pass/terms.h"

@@ -25,9 +25,9 @@
 
 #include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
-#include "core/ops/write.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/op/write.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 #include "core/pass/terms.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 #include "core/pass/terms.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/ops/op.h"
-#include "core/ops/write.h"
+#include "core/op/op.h"
+#include "core/op/write.h"
 
 typedef struct resharder_t {
   byoc_writer_t w;

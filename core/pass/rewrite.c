@@ -5,8 +5,8 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/require.h"
-#include "core/ops/limit.h"
-#include "core/ops/symbolic.h"
+#include "core/op/limit.h"
+#include "core/ops/byoc/symbolic.h"
 
 byoc_status_t byoc_pass_visit_block(byoc_block_t *block, byoc_pass_visitor_t visit, void *self, byoc_diag_t *diag,
                                     size_t *changes) {

@@ -2,9 +2,9 @@
 // settle-layouts: handles the layout changes that placement left. Pairs that meet are removed; what stands behind a
 // FromBlocked is computed in blocks, so that the change moves towards the results and meets the next one.
 #include "core/ir/virtual_device.h"
-#include "core/ops/blocked.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/blocked.h"
 #include "core/pass/batch_norm.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"

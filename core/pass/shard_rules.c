@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
 
 // ---- what rules ask ----
 

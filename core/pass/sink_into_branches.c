@@ -8,9 +8,9 @@
 // out with one rank in both branches is a result of the If, and what follows stays where it is.
 #include <string.h>
 
-#include "core/ops/op.h"
-#include "core/ops/refuse.h"
-#include "core/ops/util.h"
+#include "core/op/op.h"
+#include "core/op/refusal.h"
+#include "core/op/util.h"
 #include "core/pass/pass.h"
 
 // Each If that is treated takes a look at the whole function.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // split-recurrent: recurrent networks become one product of all inputs and the steps, unless a target takes them whole.
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets) {
   static const struct {

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
-#include "core/ops/util.h"
-#include "core/ops/window.h"
+#include "core/op/op.h"
+#include "core/op/util.h"
+#include "core/ops/loops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // At most this many spatial axes: the rearrangement has a rank of two for each, and two.
 enum { MOST_AXES = 3 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows an axis through a function: which nodes are cut along it, and in which loop each of them stands.
-#include "core/ops/util.h"
+#include "core/op/util.h"
 #include "core/pass/stream_axis.h"
 
 int32_t byoc_stream_axis_dim(const byoc_stream_axis_t *s, const byoc_value_t *value) {

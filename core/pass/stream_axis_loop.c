@@ -8,8 +8,8 @@
 //
 // Parts that do not lie in one piece are gathered. What is made here is none of the operators that backends take.
 #include "byoc/call.h"
-#include "core/ops/storage.h"
-#include "core/ops/util.h"
+#include "core/op/util.h"
+#include "core/ops/byoc/storage.h"
 #include "core/pass/stream_axis.h"
 
 typedef struct slice_t {

@@ -3,8 +3,8 @@
 // them, so that backends take them as what they are. write-around-constants: so are those that no backend took and that
 // have constants among their operands, so that what depends on these alone is computed when the model is built.
 #include "core/ir/attribute_names.h"
-#include "core/ops/expand.h"
-#include "core/ops/symbolic.h"
+#include "core/op/expand.h"
+#include "core/ops/byoc/symbolic.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 

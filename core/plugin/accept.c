@@ -4,7 +4,7 @@
 
 #include "core/base/hash.h"
 #include "core/plugin/hygiene.h"
-#include "core/target/hook.h"
+#include "core/targets/hook.h"
 
 // A look at the whole process takes longer than most calls, so only some of a process's calls are looked at: the first
 // ones, and fewer and fewer of the later ones.

@@ -4,7 +4,7 @@
 #define BYOC_CORE_PLUGIN_ACCEPT_H_
 
 #include "core/plugin/region.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Calls the rule's accept hook, which is there, for the region.
 bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region);

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/session.h"
-#include "core/target/hook.h"
+#include "core/targets/hook.h"
 
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
   *report = (byoc_codegen_report_t){0};

@@ -9,7 +9,7 @@
 #include "core/base/vector.h"
 #include "core/ir/graph.h"
 #include "core/module/runtime_module.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // What the build passes to every run: services that live in rooms above this one.
 typedef struct byoc_codegen_services_t {

@@ -11,7 +11,7 @@
 #include "core/plugin/host.h"
 #include "core/plugin/pattern.h"
 #include "core/plugin/session.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 
 enum { MAX_KEY_BYTES = 1 << 16, MAX_REASON_BYTES = 1000, MAX_FLAGS = 1 << 16, MAX_FLAG_BYTES = 4096 };
 

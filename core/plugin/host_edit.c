@@ -4,10 +4,10 @@
 
 #include "core/base/foreign.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
 #include "core/plugin/session.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "core/plugin/host.h"
 
 // ---- modules and functions ----

@@ -4,7 +4,7 @@
 
 #include "core/plugin/host.h"
 #include "core/plugin/region.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 static const char *target_kind(const byoc_target_t *target) {
   return target != NULL ? target->kind->name : "";

@@ -7,7 +7,7 @@
 #include "core/base/arena.h"
 #include "core/base/hash.h"
 #include "core/plugin/operators.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 typedef struct byoc_plugin_library_t {
   // The table that the plugin sees. It comes first so that the host's functions can find the rest from it.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "core/ops/extension.h"
+#include "core/op/extension.h"
 #include "core/plugin/pattern_internal.h"
 
 typedef struct lint_t {

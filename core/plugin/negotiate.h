@@ -4,7 +4,7 @@
 #define BYOC_CORE_PLUGIN_NEGOTIATE_H_
 
 #include "core/base/arena.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // Makes target kinds, in `arena`, of the plugin's backends. It checks that required slots are there, that targets are
 // those of the note, and that option schemas and rules are valid. An error names the backend, the rule or option, and

@@ -6,7 +6,7 @@
 
 #include "byoc/operator_plugin.h"
 #include "core/base/vector.h"
-#include "core/ops/declared.h"
+#include "core/op/declared.h"
 
 typedef struct byoc_plugin_operators_t {
   byoc_op_extension_t extension;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
-#include "core/ops/op.h"
-#include "core/ops/schema.h"
+#include "core/op/op.h"
+#include "core/op/schema.h"
 #include "core/plugin/pattern_internal.h"
 
 // The limits of steps of one match, and of nodes on the paths of a dominator. Real patterns need some dozens; this

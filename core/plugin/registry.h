@@ -8,8 +8,8 @@
 
 #include "byoc/plugin.h"
 #include "core/base/diag.h"
-#include "core/ops/extension.h"
-#include "core/target/target.h"
+#include "core/op/extension.h"
+#include "core/targets/target.h"
 
 typedef enum byoc_plugin_state_t {
   BYOC_PLUGIN_FOUND,   // identity read; not loaded yet

@@ -11,7 +11,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
 #include "core/plugin/identity.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 enum { OLDEST_MINOR = 1 };
 

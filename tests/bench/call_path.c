@@ -8,10 +8,10 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/compose/compose.h"
-#include "core/hostir/edit.h"
-#include "core/hostir/lower.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/compose.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/program/edit.h"
+#include "core/loader/loader.h"
 
 // What a run may cost beyond the direct call. The fastest round counts: others were interrupted.
 enum { BOUND_NS = 20, ROUNDS = 200, CALLS = 20000, INPUTS = 2 };

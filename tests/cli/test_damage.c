@@ -6,7 +6,7 @@
 
 #include "byoc/artifact.h"
 #include "core/base/file.h"
-#include "core/compose/seal.h"
+#include "core/compose/artifact/seal.h"
 #include "tests/cli/models.h"
 #include "tests/support/command.h"
 

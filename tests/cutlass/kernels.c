@@ -11,7 +11,7 @@
 
 #include "core/base/file.h"
 #include "core/base/process.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 
 void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa) {
   *kernels = (kernels_t){.isa = isa};

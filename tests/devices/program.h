@@ -2,6 +2,7 @@
 // A host program on the driver `sim`, compiled and evaluated. The text names the driver "sim" and the code "kernels",
 // whose entries are those of tests/devices/sim_kernels.c.
 //
+// Example:
 //   program_t p;
 //   program_open(&p, "host program \"p\" { ... }", "plan-memory");
 //   program_run(&p, inputs, outputs); // both ways; they agree
@@ -12,11 +13,11 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/compose.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
+#include "core/loader/loader.h"
 #include "tests/devices/sim.h"
 #include "tests/support/support.h"
 

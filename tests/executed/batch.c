@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostir/evaluate.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/runtime/loader.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/loader/loader.h"
 #include "tests/support/support.h"
 
 // ---- texts ----

@@ -5,7 +5,7 @@
 #define BYOC_TESTS_EXECUTED_BATCH_H_
 
 #include "arguments.h"
-#include "core/build/build.h"
+#include "core/compile/build.h"
 #include "core/plugin/registry.h"
 #include "tests/unit/ops/plausible.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "batch.h"
-#include "core/ir/text.h"
-#include "core/ops/op.h"
-#include "core/target/target.h"
+#include "core/ir/module_text.h"
+#include "core/op/op.h"
+#include "core/targets/target.h"
 #include "exceptions.h"
 
 static const plausible_t explicit_rows[] = {

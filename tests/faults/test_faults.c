@@ -11,8 +11,8 @@
 
 #include "core/base/file.h"
 #include "core/base/json.h"
-#include "core/compose/module_tree.h"
-#include "core/compose/tool.h"
+#include "core/compose/artifact/module_tree.h"
+#include "core/compose/cc/tool.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/registry.h"
 #include "tests/faults/inject.h"

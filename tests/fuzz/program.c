@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
-#include "core/hostir/text.h"
+#include "core/hostir/text/program_text.h"
 #include "core/kernel/work.h"
 #include "core/plugin/registry.h"
 #include "tests/fuzz/fuzz.h"

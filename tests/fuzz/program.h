@@ -3,7 +3,7 @@
 #ifndef BYOC_TESTS_FUZZ_PROGRAM_H_
 #define BYOC_TESTS_FUZZ_PROGRAM_H_
 
-#include "core/build/build.h"
+#include "core/compile/build.h"
 
 // The targets of every build: only "c". Called once, by LLVMFuzzerInitialize; fails if that is not possible.
 const byoc_target_list_t *fuzz_targets(void);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 #include "core/frontend/onnx_data.h"
 #include "onnx.pb-c.h"
 #include "tests/hostile/values.h"

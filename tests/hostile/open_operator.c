@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 #include "tests/hostile/values.h"
 #include "tests/random/road.h"
 #include "tests/unit/ops/plausible.h"

@@ -13,7 +13,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/build/build.h"
+#include "core/compile/build.h"
 #include "core/plugin/registry.h"
 #include "tests/support/model.h"
 #include "tests/support/support.h"

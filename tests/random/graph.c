@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 
 const operator_row_t *const float_families[] = {elementwise_operators,
                                                 layout_operators,

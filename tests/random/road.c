@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/process.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 
 static byoc_status_t begin(road_t *road, const char *targets, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();

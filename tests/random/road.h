@@ -3,7 +3,7 @@
 #ifndef BYOC_TESTS_RANDOM_ROAD_H_
 #define BYOC_TESTS_RANDOM_ROAD_H_
 
-#include "core/build/build.h"
+#include "core/compile/build.h"
 #include "core/plugin/registry.h"
 #include "tests/support/support.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tests/random/road.h"
 
 enum { ROWS = 4, WIDTH = 83, COUNT = ROWS * WIDTH, DEPTH = 24, CHANNELS = 3, HIGH = 19, WIDE = 21 };

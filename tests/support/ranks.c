@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a test's body in several processes that talk by the communicator of core/runtime/shared_ranks.h.
+// Runs a test's body in several processes that talk by the communicator of core/loader/shared_ranks.h.
 #include "tests/support/ranks.h"
 
 #include <signal.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a test's body in several processes that talk by the communicator of core/runtime/shared_ranks.h.
+// Runs a test's body in several processes that talk by the communicator of core/loader/shared_ranks.h.
 #ifndef BYOC_TESTS_SUPPORT_RANKS_H_
 #define BYOC_TESTS_SUPPORT_RANKS_H_
 
-#include "core/runtime/shared_ranks.h"
+#include "core/loader/shared_ranks.h"
 
 // Returns the exit code of the rank's process, or a negative number: the signal that is to kill it.
 typedef int (*byoc_test_rank_t)(void *self, const byoc_communicator_t *communicator);

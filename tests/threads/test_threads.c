@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tests/random/road.h"
 #include "tests/support/command.h"
 

@@ -4,7 +4,7 @@
 #define BYOC_TOOLS_BYOC_BUILD_REPLACING_H_
 
 #include "core/base/json.h"
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 #include "tools/common/options.h"
 
 // The options of a build that its code depends on: no names of outputs, and of files no more than that there is one:

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "core/build/variants.h"
+#include "core/compile/variants.h"
 #include "tools/common/options.h"
 
 typedef struct byoc_dim_option_t {

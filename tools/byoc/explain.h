@@ -5,7 +5,7 @@
 
 #include "core/base/file_set.h"
 #include "core/collage/plan.h"
-#include "core/target/target.h"
+#include "core/targets/target.h"
 
 // ---- questions to a plan (explain_plan.c) ----
 

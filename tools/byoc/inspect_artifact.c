@@ -7,10 +7,10 @@
 
 #include "core/base/json.h"
 #include "core/base/visible.h"
-#include "core/compose/module_tree.h"
+#include "core/compose/artifact/module_tree.h"
 #include "core/ir/dim_names.h"
 #include "core/ir/text_parts.h"
-#include "core/runtime/artifact_file.h"
+#include "core/loader/artifact_file.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
-#include "core/runtime/artifact/pool.h"
+#include "core/runtime/pool.h"
 
 // A share of the running loop, on its own cache line.
 typedef struct share_t {

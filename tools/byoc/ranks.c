@@ -15,7 +15,7 @@
 
 #include "command.h"
 #include "core/base/file.h"
-#include "core/runtime/shared_ranks.h"
+#include "core/loader/shared_ranks.h"
 
 // ---- processes of this machine ----
 

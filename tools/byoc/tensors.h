@@ -5,7 +5,7 @@
 
 #include "byoc/artifact.h"
 #include "core/base/diag.h"
-#include "core/hostir/evaluate.h"
+#include "core/hostir/evaluate/evaluate.h"
 #include "core/ir/type.h"
 #include "npy.h"
 #include "tools/common/options.h"

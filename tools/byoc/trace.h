@@ -24,7 +24,7 @@
 #include "core/base/map.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 #include "tensors.h"
 
 // ---- what a program makes ----

@@ -3,7 +3,7 @@
 #ifndef BYOC_TOOLS_BYOC_WEIGHTS_TAKE_H_
 #define BYOC_TOOLS_BYOC_WEIGHTS_TAKE_H_
 
-#include "core/build/build.h"
+#include "core/compile/build.h"
 
 // Gives initialisers of the model that was read the values of the arrays of their names in a .npz or .safetensors file.
 // BYOC_INVALID_DATA for an array that no initialiser is called as, or of another type or shape.

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/build/placing.h"
-#include "core/hostir/device.h"
+#include "core/compile/placing.h"
+#include "core/hostir/program/device.h"
 #include "core/pass/spread.h"
-#include "core/runtime/artifact/pool.h"
+#include "core/runtime/pool.h"
 #include "tools/common/usage.h"
 
 static byoc_status_t unknown_option(const byoc_usage_t *usage, const char *word, byoc_diag_t *diag) {

@@ -3,7 +3,7 @@
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_CALLS_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_CALLS_H_
 
-#include "core/hostir/evaluate.h"
+#include "core/hostir/evaluate/evaluate.h"
 #include "tools/plugin_check/guard.h"
 
 typedef struct call_guard_t {

@@ -2,7 +2,7 @@
 // Rules about what the plugin takes and computes: every operator of its rules against the reference.
 #include <string.h>
 
-#include "core/build/placing.h"
+#include "core/compile/placing.h"
 #include "tools/plugin_check/calls.h"
 #include "tools/plugin_check/trial.h"
 

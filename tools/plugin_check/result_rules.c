@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/target/cpu.h"
+#include "core/targets/cpu.h"
 #include "tools/plugin_check/road.h"
 
 static char *path_in(check_t *check, const char *name) {

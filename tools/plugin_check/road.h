@@ -3,8 +3,8 @@
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_ROAD_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_ROAD_H_
 
-#include "core/build/build.h"
-#include "core/runtime/loader.h"
+#include "core/compile/build.h"
+#include "core/loader/loader.h"
 #include "tools/plugin_check/cases.h"
 
 typedef struct check_road_t {

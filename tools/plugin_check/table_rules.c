@@ -6,7 +6,7 @@
 #include "core/plugin/identity.h"
 #include "core/plugin/lint.h"
 #include "core/plugin/table.h"
-#include "core/target/option.h"
+#include "core/targets/option.h"
 #include "tools/plugin_check/check.h"
 
 void check_tables_note(check_t *check) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What artifacts that are C source do without: devices, files of their own, and a processor that was chosen when byoc
 // ran, because whoever compiles the source chooses it.
-#include "core/runtime/artifact/cpu_check.h"
-#include "core/runtime/artifact/model.h"
-#include "core/runtime/artifact/verify.h"
+#include "core/runtime/cpu_check.h"
+#include "core/runtime/model.h"
+#include "core/runtime/verify.h"
 
 int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size) {
   (void)model_name, (void)features;

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/runtime/artifact/huge_pages.h"
-#include "core/runtime/artifact/memory.h"
-#include "core/runtime/artifact/model.h"
-#include "core/runtime/artifact/pool.h"
-#include "core/runtime/artifact/processors.h"
-#include "core/runtime/artifact/stack.h"
-#include "core/runtime/artifact/thread_text.h"
+#include "core/runtime/huge_pages.h"
+#include "core/runtime/memory.h"
+#include "core/runtime/model.h"
+#include "core/runtime/pool.h"
+#include "core/runtime/processors.h"
+#include "core/runtime/stack.h"
+#include "core/runtime/thread_text.h"
 
 // ---- threads: the caller may bring some (byoc_context_options_t.pool) ----
 

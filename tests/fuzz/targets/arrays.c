@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/byoc/weights_take.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are declared as text (core/ops/declared.h): the first line is the signature, the rest the definition,
+// Operators that are declared as text (core/op/declared.h): the first line is the signature, the rest the definition,
 // of one element where the signature ends with '!', else loops. What is accepted is tried in all forms, and inferred.
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ops/declared_example.h"
+#include "core/op/declared_example.h"
 #include "tests/fuzz/fuzz.h"
 
 static const byoc_op_attribute_t attributes[] = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Object files, shared objects, archives (core/base/elf.h), the identity notes of plugins (core/plugin/identity.h) and
-// the metadata in an artifact's file (core/runtime/artifact_file.h).
+// the metadata in an artifact's file (core/loader/artifact_file.h).
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/elf.h"
+#include "core/loader/artifact_file.h"
 #include "core/plugin/identity.h"
-#include "core/runtime/artifact_file.h"
 #include "tests/fuzz/fuzz.h"
 
 // ---- what is visited is read to its end ----

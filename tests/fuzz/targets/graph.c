@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules as text (core/ir/text.h): what parses prints stably and parses again.
+// Modules as text (core/ir/module_text.h): what parses prints stably and parses again.
 #include <stdlib.h>
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_again(const byoc_graph_module_t *module) {

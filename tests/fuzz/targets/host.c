@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host programs as text (core/hostir/text.h): one that is accepted is planned or verified, prints a text that parses
-// back, and becomes C. It is not run, because its kernels may do anything.
+// Host programs as text (core/hostir/text/program_text.h): one that is accepted is planned or verified, prints a text
+// that parses back, and becomes C. It is not run, because its kernels may do anything.
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metadata of artifacts: whatever a sealed file says of itself is inspected (tools/byoc/inspect_artifact.h), and
-// its tree of modules read (core/compose/module_tree.h).
+// its tree of modules read (core/compose/artifact/module_tree.h).
 #include <stdlib.h>
 #include <string.h>
 
 #include "byoc/artifact.h"
 #include "core/base/file.h"
-#include "core/compose/module_tree.h"
-#include "core/compose/seal.h"
-#include "core/runtime/artifact_file.h"
+#include "core/compose/artifact/module_tree.h"
+#include "core/compose/artifact/seal.h"
+#include "core/loader/artifact_file.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/byoc/inspect_artifact.h"
 

@@ -2,7 +2,7 @@
 // Patterns of partition rules (core/plugin/pattern.h): what parses is matched against a small model.
 #include <stdlib.h>
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/plugin/pattern.h"
 #include "tests/fuzz/fuzz.h"
 

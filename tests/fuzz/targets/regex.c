@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RE2's patterns (core/ops/regex.h): a translation is one that the C library takes.
+// RE2's patterns (core/ops/onnx/text/regex.h): a translation is one that the C library takes.
 #include <regex.h>
 #include <stdlib.h>
 
-#include "core/ops/regex.h"
+#include "core/ops/onnx/text/regex.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { PATTERN_AT_MOST = 200, TRANSLATION_AT_MOST = 2000 }; // the C library takes very long for more

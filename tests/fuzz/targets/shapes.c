@@ -12,7 +12,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/random/road.h"
 

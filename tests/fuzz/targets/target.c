@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Target strings (core/target/target.h): what is accepted has a canonical text, which stays as it is.
+// Target strings (core/targets/target.h): what is accepted has a canonical text, which stays as it is.
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/target/target.h"
+#include "core/targets/target.h"
 #include "tests/fuzz/fuzz.h"
 
 #define OPTION(option_name, option_type, default_text)                                                                 \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights files (core/runtime/artifact/weights.h): what is accepted lies inside the file, and what is found is what was
+// Weights files (core/runtime/weights.h): what is accepted lies inside the file, and what is found is what was
 // asked for. Most bytes fail at the hash of the header, so each input is also tried with the hash that fits.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/runtime/artifact/weights.h"
+#include "core/runtime/weights.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_entries(const byoc_weights_view_t *view) {

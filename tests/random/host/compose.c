@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composes an accepted mutant, runs the artifact, and holds it against what the evaluator gave.
-#include "core/compose/compose.h"
+#include "core/compose/artifact/compose.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/runtime/artifact/check.h"
-#include "core/runtime/artifact/text.h"
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
+#include "core/runtime/check.h"
+#include "core/runtime/text.h"
 #include "tests/random/host/compose.h"
 #include "tests/random/host/values.h"
 

@@ -3,7 +3,7 @@
 #ifndef BYOC_TESTS_RANDOM_HOST_COMPOSE_H_
 #define BYOC_TESTS_RANDOM_HOST_COMPOSE_H_
 
-#include "core/hostir/program.h"
+#include "core/hostir/program/program.h"
 #include "tests/support/support.h"
 
 // What the evaluator was given, and what it gave. Buffers for a static program, arguments for a dynamic one.

@@ -6,8 +6,8 @@
 #ifndef BYOC_TESTS_RANDOM_HOST_HOST_H_
 #define BYOC_TESTS_RANDOM_HOST_HOST_H_
 
-#include "core/hostir/evaluate.h"
-#include "core/hostir/text.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 // ---- seeds ----

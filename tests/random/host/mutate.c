@@ -2,8 +2,8 @@
 // Changes the instructions of host programs at random.
 #include <string.h>
 
-#include "core/hostir/edit.h"
-#include "core/runtime/artifact/container.h"
+#include "core/hostir/program/edit.h"
+#include "core/runtime/container.h"
 #include "tests/random/host/host.h"
 
 // ---- picking ----

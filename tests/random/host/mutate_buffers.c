@@ -2,7 +2,7 @@
 // Changes the declarations of host programs at random: types, places, views, the workspace.
 #include <string.h>
 
-#include "core/hostir/edit.h"
+#include "core/hostir/program/edit.h"
 #include "tests/random/host/host.h"
 
 // Gives a buffer another type; sizes follow.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes at random what host programs say of queues and events.
-#include "core/hostir/edit.h"
+#include "core/hostir/program/edit.h"
 #include "tests/random/host/host.h"
 
 static byoc_dim_t pick_place(mutation_t *m) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hostir/pass.h"
+#include "core/hostir/pass/pass.h"
 #include "tests/random/host/compose.h"
 #include "tests/random/host/host.h"
 #include "tests/random/host/values.h"

@@ -5,7 +5,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/hostir/pass.h"
+#include "core/hostir/pass/pass.h"
 #include "core/kernel/work.h"
 #include "tests/random/host/host.h"
 #include "tests/random/road.h"

@@ -3,7 +3,7 @@
 #ifndef BYOC_TESTS_RANDOM_HOST_VALUES_H_
 #define BYOC_TESTS_RANDOM_HOST_VALUES_H_
 
-#include "core/hostir/program.h"
+#include "core/hostir/program/program.h"
 #include "tests/support/support.h"
 
 // Small numbers and short texts. Free it with free().

@@ -8,7 +8,7 @@
 #include "core/collage/cover.h"
 #include "core/collage/place.h"
 #include "core/collage/rules.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/plugin/host.h"
 #include "tests/support/support.h"
 

@@ -9,7 +9,7 @@
 #include "core/collage/place_collage.h"
 #include "core/collage/plan_json.h"
 #include "core/collage/replay.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 // ---- targets, graphs and costs ----

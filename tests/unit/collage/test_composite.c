@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which constants of a composite function become operands of its call.
 #include "core/collage/composite.h"
-#include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 // The number of operands of the call after lifting, by a rule with this pattern.

@@ -7,8 +7,8 @@
 #include "core/collage/plan_record.h"
 #include "core/collage/price_list.h"
 #include "core/collage/rules.h"
-#include "core/ir/text.h"
-#include "core/ops/blocked.h"
+#include "core/ir/module_text.h"
+#include "core/ops/byoc/blocked.h"
 #include "core/pass/layouts.h"
 #include "tests/support/support.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that candidates become for pricing.
 #include "core/collage/outline_regions.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "tests/support/support.h"
 
 typedef struct fixture_t {

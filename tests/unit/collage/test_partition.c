@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a placement, one by one, on random graphs: sound after each, nothing lost, nothing done twice.
 #include "core/collage/partition.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "core/plugin/region.h"
 #include "tests/support/support.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Greedy placement with backends made up in this process.
 #include "core/collage/place.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "core/plugin/host.h"
 #include "core/plugin/region.h"
 #include "tests/support/support.h"

@@ -10,11 +10,11 @@
 
 #include "core/base/file.h"
 #include "core/base/process.h"
-#include "core/compose/compiler.h"
-#include "core/compose/compose.h"
-#include "core/hostir/edit.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/program.h"
+#include "core/compose/artifact/compose.h"
+#include "core/compose/cc/compiler.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/program/edit.h"
+#include "core/hostir/program/program.h"
 
 static const float demo_w[4] = {10, 20, 30, 40}, demo_c[4] = {0.5f, 0.25f, 0.125f, 0};
 static const float demo_x[4] = {1, 2, 3, 4}, demo_y[4] = {22.5f, 44.75f, 66.875f, 89};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host program from its text, ready to run in both executors.
 //
+// Example:
 //   host_model_t m;
 //   host_model_open(&m, text, "place-lifetimes,plan-memory");
 //   host_model_run(&m, inputs, results); // both agree; the results are the evaluator's, alive until its next run
@@ -11,11 +12,11 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/compose.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
+#include "core/loader/loader.h"
 #include "tests/support/support.h"
 
 enum { HOST_MODEL_RESULTS = 8 };

@@ -9,9 +9,9 @@
 
 #include "byoc/verify.h"
 #include "core/base/elf.h"
-#include "core/compose/seal.h"
-#include "core/runtime/artifact_file.h"
-#include "core/runtime/loader.h"
+#include "core/compose/artifact/seal.h"
+#include "core/loader/artifact_file.h"
+#include "core/loader/loader.h"
 
 typedef struct state_t {
   demo_t demo;

@@ -10,7 +10,7 @@
 
 #include "core/base/elf.h"
 #include "core/base/file.h"
-#include "core/compose/compiler.h"
+#include "core/compose/cc/compiler.h"
 
 static byoc_status_t compile(const char *source, byoc_diag_t *diag, byoc_bytes_t *out) {
   void *object = NULL;

@@ -2,7 +2,7 @@
 // Numbers in the C text of a host program.
 #include <math.h>
 
-#include "core/compose/host_c.h"
+#include "core/compose/c/host_c.h"
 #include "tests/support/support.h"
 
 static void reals_keep_their_type(void **state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The read-only data of an artifact: every piece is found where its own bytes are.
-#include "core/compose/host_c.h"
+#include "core/compose/c/host_c.h"
 #include "tests/support/support.h"
 
 // An engine whose functions bind `count` constants.

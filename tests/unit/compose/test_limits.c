@@ -2,7 +2,7 @@
 // Elements that operators limit (indices, lengths, divisors): a run that has others ends in an error that names the
 // operator, the element and where it may lie; compiled and evaluated, with sizes that are known and with open ones.
 #include "both_ways.h"
-#include "core/runtime/artifact/check.h"
+#include "core/runtime/check.h"
 
 // ---- one model with many operators, each of which gets one wrong element ----
 

@@ -4,9 +4,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "core/compose/host_c.h"
+#include "core/compose/c/host_c.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 enum { HASH_SIZE = 64 };

@@ -11,7 +11,7 @@
 
 #include "core/base/file.h"
 #include "core/base/string.h"
-#include "core/compose/object_cache.h"
+#include "core/compose/cc/object_cache.h"
 
 enum { OBJECT_BYTES = 1 << 20 };
 static uint8_t object[OBJECT_BYTES];

@@ -2,12 +2,12 @@
 // Operands that say axes, sizes, pads or counts: given as data, shapes found at run time, they mean what constants do.
 #include <stdlib.h>
 
-#include "core/compose/resolve.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/compose/artifact/resolve.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { MAX_INPUTS = 4, MAX_NUMBERS = 8, MAX_ELEMENTS = 256 };
@@ -187,7 +187,7 @@ static void shapes_found_at_run_time(void **state) {
   }
 }
 
-static void test_17_negative_sizes_are_errors(void **state) {
+static void test_negative_sizes_are_errors(void **state) {
   (void)state;
   static const char *const nodes[][2] = {
       {"ConvTranspose@11(%x, @w) {pads = [3, 3]}", "ConvTranspose (ai.onnx 11): dimension 2"},
@@ -217,7 +217,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(declared_shapes),
       cmocka_unit_test(shapes_found_at_run_time),
-      cmocka_unit_test(test_17_negative_sizes_are_errors),
+      cmocka_unit_test(test_negative_sizes_are_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "core/compose/resolve.h"
+#include "core/compose/artifact/resolve.h"
 
 static void set_error(void *self, const char *message) {
   (void)self;

@@ -5,8 +5,8 @@
 
 #include <dlfcn.h>
 
-#include "core/compose/addresses.h"
-#include "core/compose/scopes.h"
+#include "core/compose/c/addresses.h"
+#include "core/compose/cc/scopes.h"
 #include "core/module/linkage.h"
 
 enum { MAX_MODULES = 4 };

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "core/runtime/loader.h"
+#include "core/loader/loader.h"
 
 static int run_program(const char *const *argv, const char *folder, byoc_string_t *output) {
   byoc_diag_t diag = {0};

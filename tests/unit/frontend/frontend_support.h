@@ -7,7 +7,7 @@
 
 #include "core/frontend/onnx_read.h"
 #include "core/frontend/onnx_write.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 
 static inline byoc_onnx_model_t *new_model(void) {
   byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "test", 17);

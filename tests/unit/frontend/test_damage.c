@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "onnx.pb-c.h"
 
 // A model with a bit of everything: weights, a function, attributes, value_info, a nested graph.

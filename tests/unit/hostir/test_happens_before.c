@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Happens-before of queues and events: small programs whose races are known, and random ones against all their
 // interleavings.
-#include "core/hostir/happens_before.h"
+#include "core/hostir/verify/happens_before.h"
 
 #include <stdlib.h>
 
-#include "core/hostir/edit.h"
-#include "core/hostir/pass.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/program/edit.h"
 #include "tests/unit/hostir/verify_cases.h"
 
 // ---- known programs ----

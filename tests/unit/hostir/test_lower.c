@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowering to host programs: what calls of backends' functions need.
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
-#include "core/hostir/text.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/hostir/text/program_text.h"
 #include "core/ir/attribute_names.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/module/c_call.h"
 #include "tests/support/support.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host programs made by hand: verifier, lifetimes, memory plan, text form.
-#include "core/hostir/edit.h"
-#include "core/hostir/evaluate.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/text.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/program/edit.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 typedef struct fixture_t {

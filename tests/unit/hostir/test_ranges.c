@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which views that move stay in their base, whatever the loops around them do: the others are checked in each turn.
-#include "core/hostir/ranges.h"
-#include "core/hostir/text.h"
+#include "core/hostir/program/ranges.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 // Does the view stay inside in a loop of I over `turns`? Its base has 64 bytes.

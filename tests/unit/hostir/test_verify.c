@@ -2,8 +2,8 @@
 // The verifier of host programs: one small text for each refusal, with the sentence that says why.
 #include <stdio.h>
 
-#include "core/compose/compose.h"
-#include "core/hostir/evaluate.h"
+#include "core/compose/artifact/compose.h"
+#include "core/hostir/evaluate/evaluate.h"
 #include "tests/unit/hostir/verify_cases.h"
 
 #define PROGRAM(declarations, body)                                                                                    \

@@ -3,7 +3,7 @@
 #ifndef BYOC_TESTS_UNIT_HOSTIR_VERIFY_CASES_H_
 #define BYOC_TESTS_UNIT_HOSTIR_VERIFY_CASES_H_
 
-#include "core/hostir/text.h"
+#include "core/hostir/text/program_text.h"
 #include "tests/support/support.h"
 
 typedef struct case_t {

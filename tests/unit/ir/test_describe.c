@@ -2,7 +2,7 @@
 // What functions are called after: their operators, also those of functions that they call.
 #include "core/ir/describe.h"
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
 // Functions whose calls are four and five levels deep, and one with changes of layout.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building and changing graphs: use lists, clones, order, constants, names.
 #include "core/ir/graph.h"
+#include "core/ir/module_text.h"
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "rich_module.h"
 #include "tests/support/support.h"
 

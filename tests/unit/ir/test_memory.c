@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation fails once: parsing, printing, cloning and changing free everything and leave sound graphs.
+#include "core/ir/module_text.h"
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "rich_module.h"
 #include "tests/support/support.h"
 

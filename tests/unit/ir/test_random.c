@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs: they verify, print, read back equal, clone equal and sort without moving; scrambled, they sort again.
 #include "core/ir/graph.h"
+#include "core/ir/module_text.h"
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "tests/support/support.h"
 
 typedef struct generator_t {

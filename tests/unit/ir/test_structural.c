@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structural equality: names do not count, everything else does.
+#include "core/ir/module_text.h"
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
 #include "tests/support/support.h"
 
 static byoc_graph_module_t *parse(const char *text) {

@@ -2,11 +2,11 @@
 // The text form: what is read is printed again, and mistakes are pointed at.
 #include <stdlib.h>
 
+#include "core/ir/module_text.h"
 #include "core/ir/outline.h"
 #include "core/ir/structural.h"
-#include "core/ir/text.h"
 #include "core/ir/text_names.h"
-#include "core/ir/verify.h"
+#include "core/ir/verify_module.h"
 #include "rich_module.h"
 #include "tests/support/support.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verifier: each rule, broken on purpose.
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
 #include "tests/support/support.h"
 
 static const char sample[] = "module {\n"

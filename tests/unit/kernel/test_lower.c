@@ -4,9 +4,9 @@
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/loop_text.h"
-#include "core/ir/text.h"
-#include "core/ir/verify.h"
-#include "core/kernel/lower.h"
+#include "core/ir/module_text.h"
+#include "core/ir/verify_module.h"
+#include "core/kernel/lower_module.h"
 
 static byoc_graph_module_t *parse(const char *text) {
   byoc_diag_t diag = {0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node, or the body of a backend's function, relies on between open dimensions stands in front of it as Require.
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
 #include "core/kernel/require.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"
 
 // All relations that main requires, one per line: the node in front of which it stands, who asks, the kind, both sides.

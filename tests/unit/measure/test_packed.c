@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/log.h"
-#include "core/compose/compiler.h"
+#include "core/compose/cc/compiler.h"
 #include "core/measure/packed.h"
 
 #define HEAD       "#include \"byoc/call.h\"\n#include <stdlib.h>\n#include <stdio.h>\n"

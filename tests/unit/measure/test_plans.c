@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/log.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/measure/plans.h"
 
 enum { GOOD, REFUSED, CRASHING, NO_ARTIFACT, AS_GOOD, PLAN_COUNT };

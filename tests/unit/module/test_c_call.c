@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of C functions as nodes: what is refused, at each limit, and that a node gives back the call it was made of.
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/module/c_call.h"
 #include "tests/support/support.h"
 

@@ -2,7 +2,7 @@
 // Extents: what is read, to which dimensions it leads, and what is refused.
 #include "tests/support/support.h"
 
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/module/extent.h"
 
 static const char graph_text[] = "module {\n"

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 typedef struct infer_case_t {

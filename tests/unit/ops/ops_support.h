@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #include "byoc/call.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/kernel/interpret.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
-#include "core/ops/symbolic.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
+#include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"
 
 enum { OPS_MAX_VALUES = 256 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/ops/op.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { MOST_OPERANDS = 20, TEXT_SIZE = 8192, PART_SIZE = 512 };

@@ -2,8 +2,8 @@
 // Attributes are checked against the schema of each row, and read with its defaults.
 #include <stdio.h>
 
-#include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 // A module with one node of the row, without operands.

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/hostir/evaluate.h"
-#include "core/hostir/lower.h"
-#include "core/hostir/pass.h"
+#include "core/hostir/evaluate/evaluate.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
 #include "core/ir/element.h"
-#include "core/ir/text.h"
-#include "core/kernel/lower.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/kernel/lower_module.h"
+#include "core/op/op.h"
 #include "tests/support/support.h"
 
 enum { LINES = 2, RESULTS = 5 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of quantised tensors against their definition, which subtracts zero points before it multiplies.
-#include "core/ops/util.h"
+#include "core/op/util.h"
 #include "tests/unit/ops/ops_support.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 // RE2 patterns translated to POSIX: the same texts match, and patterns without such a form are refused with a reason.
 #include <regex.h>
 
-#include "core/ops/regex.h"
+#include "core/ops/onnx/text/regex.h"
 #include "tests/support/support.h"
 
 static bool matches(const char *pattern, const char *text) {

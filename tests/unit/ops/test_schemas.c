@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 #include "core/base/file.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "plausible.h"
 
 #define MICROSOFT "com.microsoft"

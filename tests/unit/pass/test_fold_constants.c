@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fold-constants: how much of a module is folded.
-#include "core/ir/text.h"
-#include "core/ops/op.h"
+#include "core/ir/module_text.h"
+#include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "tests/support/support.h"
 

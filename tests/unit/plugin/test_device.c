@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/base/string.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/module/kernels.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/host.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/string.h"
-#include "core/ir/text.h"
+#include "core/ir/module_text.h"
 #include "core/plugin/accepted_match.h"
 #include "core/plugin/pattern.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/runtime/artifact/cell_memory.h"
-#include "core/runtime/artifact/container.h"
+#include "core/runtime/cell_memory.h"
+#include "core/runtime/container.h"
 #include "tests/support/support.h"
 
 static char reason[512];

@@ -2,7 +2,7 @@
 // What an artifact does for a collective: alone, and what it asks a communicator for.
 #include <string.h>
 
-#include "core/runtime/artifact/collective.h"
+#include "core/runtime/collective.h"
 #include "tests/support/support.h"
 
 enum { BLOCK = 3, MOST = 12 };

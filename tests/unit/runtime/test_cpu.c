@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-#include "core/runtime/artifact/cpu.h"
-#include "core/runtime/artifact/cpu_check.h"
-#include "core/target/cpu.h"
+#include "core/runtime/cpu.h"
+#include "core/runtime/cpu_check.h"
+#include "core/targets/cpu.h"
 
 static void test_agrees_with_the_host(void **state) {
   (void)state;

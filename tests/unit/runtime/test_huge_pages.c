@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/runtime/artifact/huge_pages.h"
+#include "core/runtime/huge_pages.h"
 
 enum { MEBIBYTE = 1 << 20, FILE_BYTES = 9 * MEBIBYTE };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overlaps of inputs and outputs against a comparison of every two of them.
-#include "core/runtime/artifact/overlap.h"
+#include "core/runtime/overlap.h"
 #include "tests/support/support.h"
 
 enum { MOST = 12 };

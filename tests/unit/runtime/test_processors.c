@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/runtime/artifact/pool.h"
-#include "core/runtime/artifact/processors.h"
+#include "core/runtime/pool.h"
+#include "core/runtime/processors.h"
 
 // A file of the tree, NULL-terminated lists of them, and what is expected.
 typedef struct tree_file_t {

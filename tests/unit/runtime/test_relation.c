@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages about dimensions that do not fit each other: every kind of relation, with two names and with one.
-#include "core/runtime/artifact/relation.h"
+#include "core/runtime/relation.h"
 #include "tests/support/support.h"
 
 typedef struct expected_t {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds the alternative plan: main becomes an If of two copies of the model, and placement decides about each.
+#include "core/compile/fallback.h"
+
+#include <string.h>
+
+#include "core/compile/choice.h"
+#include "core/ir/attribute_names.h"
+#include "core/op/schema.h"
+
+enum { PROCESSOR = 1 }; // DLPack's kDLCPU
+
+typedef struct fallback_t {
+  byoc_graph_module_t *module;
+  const byoc_target_list_t *targets;
+  byoc_diag_t *diag;
+  int64_t *indices; // of the targets with a device
+  size_t index_count;
+} fallback_t;
+
+static bool has_device(const byoc_target_t *target) {
+  return byoc_target_runs_on_device(target);
+}
+
+static bool is_of_device(const fallback_t *f, const char *kind) {
+  for (size_t t = 0; kind != NULL && t < f->targets->targets.count; ++t) {
+    const byoc_target_t *target = f->targets->targets.data[t];
+    if (has_device(target) && strcmp(target->kind->name, kind) == 0) return true;
+  }
+  return false;
+}
+
+// ---- the copy without devices ----
+
+static void free_places(const fallback_t *f, byoc_value_t *const *values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_virtual_device_t *device = &values[i]->device;
+    if (device->device_type > PROCESSOR || is_of_device(f, device->target)) {
+      values[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
+    }
+  }
+}
+
+// A function that the model marked for a device is put in its place, as a copy without the mark.
+static byoc_status_t strip_block(const fallback_t *f, byoc_block_t *block);
+
+static byoc_status_t take_callee(const fallback_t *f, byoc_node_t *call) {
+  byoc_function_t *callee = call->callee;
+  if (!is_of_device(f, byoc_attributes_string(&callee->attributes, BYOC_ATTRIBUTE_COMPILER, NULL))) return BYOC_OK;
+  const char *name = byoc_graph_module_unique_name(f->module, callee->name);
+  byoc_function_t *copy = name != NULL ? byoc_function_clone(callee, name) : NULL;
+  if (copy == NULL || !byoc_attributes_set_int(&copy->attributes, BYOC_ATTRIBUTE_INLINE, 1)) {
+    return byoc_diag_out_of_memory(f->diag);
+  }
+  byoc_attributes_remove(&copy->attributes, BYOC_ATTRIBUTE_COMPILER);
+  byoc_attributes_remove(&copy->attributes, BYOC_ATTRIBUTE_TARGET);
+  byoc_attributes_remove(&copy->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL);
+  call->callee = copy;
+  return strip_block(f, copy->body);
+}
+
+static byoc_status_t strip_node(const fallback_t *f, byoc_node_t *node) {
+  if (byoc_node_is(node, "byoc", "OnDevice") || byoc_node_is(node, "byoc", "DeviceCopy")) {
+    if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(f->diag);
+    byoc_node_erase(node);
+    return BYOC_OK;
+  }
+  free_places(f, node->results, node->result_count);
+  if (node->callee != NULL) return take_callee(f, node);
+  if (!byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, f->indices, f->index_count)) {
+    return byoc_diag_out_of_memory(f->diag);
+  }
+  for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(strip_block(f, node->blocks[b]));
+  return BYOC_OK;
+}
+
+static byoc_status_t strip_block(const fallback_t *f, byoc_block_t *block) {
+  free_places(f, block->parameters.data, block->parameters.count);
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    BYOC_RETURN_IF_ERROR(strip_node(f, node));
+  }
+  return BYOC_OK;
+}
+
+// ---- the choice ----
+
+// What a case returns is in the host's memory, so that nothing is left to do on a device behind the choice.
+static byoc_status_t return_to_host(const fallback_t *f, byoc_block_t *block, byoc_value_t *value) {
+  byoc_node_t *node = byoc_node_create(block, NULL, "byoc", "OnDevice", 1, &value, 1, 1);
+  if (node == NULL || !byoc_attributes_set_int(&node->attributes, "constrain_body", 0)) {
+    return byoc_diag_out_of_memory(f->diag);
+  }
+  node->results[0]->type = value->type;
+  return byoc_block_add_result(block, NULL, node->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(f->diag);
+}
+
+static byoc_status_t fill_cases(const fallback_t *f, byoc_block_t *body, byoc_node_t *choice, byoc_value_t **results) {
+  byoc_block_t *here = byoc_node_add_block(choice, "then_branch");
+  byoc_block_t *instead = byoc_node_add_block(choice, "else_branch");
+  if (here == NULL || instead == NULL) return byoc_diag_out_of_memory(f->diag);
+  BYOC_FOR_EACH_NODE_SAFE(node, body) {
+    if (node != choice && node != byoc_value_producer(choice->operands[0])) byoc_node_move(node, here, NULL);
+  }
+  for (uint32_t r = 0; r < choice->result_count; ++r) BYOC_RETURN_IF_ERROR(return_to_host(f, here, results[r]));
+  byoc_map_t map;
+  byoc_pointer_map_init(&map, f->module->allocator);
+  const bool ok = byoc_choice_copy(here, instead, &map);
+  byoc_map_deinit(&map);
+  return ok ? strip_block(f, instead) : byoc_diag_out_of_memory(f->diag);
+}
+
+static byoc_status_t choose(const fallback_t *f, byoc_function_t *main) {
+  byoc_block_t *body = main->body;
+  byoc_value_t **results = BYOC_ARENA_ARRAY(&f->module->arena, byoc_value_t *, body->results.count + 1);
+  if (results == NULL) return byoc_diag_out_of_memory(f->diag);
+  const size_t count = byoc_choice_list_results(body, results);
+  if (count == 0) return BYOC_OK;
+  byoc_node_t *ready = byoc_node_create(body, NULL, "byoc", "DevicesReady", 1, NULL, 0, 1);
+  const byoc_type_t *type = byoc_type_tensor_static(&f->module->arena, BYOC_DTYPE_BOOL, 0, NULL);
+  if (ready == NULL || type == NULL) return byoc_diag_out_of_memory(f->diag);
+  ready->results[0]->type = type;
+  byoc_node_t *choice = byoc_node_create(body, NULL, "", "If", 16, ready->results, 1, (uint32_t)count);
+  if (choice == NULL) return byoc_diag_out_of_memory(f->diag);
+  for (size_t k = 0; k < count; ++k) {
+    choice->results[k]->type = results[k]->type;
+    choice->results[k]->device = (byoc_virtual_device_t){.device_type = PROCESSOR, .device_id = 0};
+  }
+  if (!byoc_choice_replace_results(body, results, choice)) return byoc_diag_out_of_memory(f->diag);
+  return fill_cases(f, body, choice, results);
+}
+
+byoc_status_t byoc_fallback_add(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag) {
+  fallback_t f = {.module = module, .targets = targets, .diag = diag};
+  byoc_function_t *main = byoc_graph_module_main(module);
+  f.indices = BYOC_ARENA_ARRAY(&module->arena, int64_t, targets->targets.count);
+  if (f.indices == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    if (!has_device(targets->targets.data[t])) continue;
+    f.indices[f.index_count++] = targets->targets.data[t]->index;
+  }
+  return f.index_count > 0 && main != NULL ? choose(&f, main) : BYOC_OK;
+}

@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: Apache-2.0
+// The road of a model, step by step. If backends give something back, the steps from placing on are repeated.
+#include "core/compile/pipeline.h"
+
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/task.h"
+#include "core/collage/constraint.h"
+#include "core/collage/estimate.h"
+#include "core/collage/plan_record.h"
+#include "core/compile/call_work.h"
+#include "core/compile/fallback.h"
+#include "core/compile/placed.h"
+#include "core/compose/cc/compiler.h"
+#include "core/compose/cc/native.h"
+#include "core/hostir/lower/lower_program.h"
+#include "core/hostir/pass/pass.h"
+#include "core/ir/attribute_names.h"
+#include "core/measure/packed.h"
+#include "core/plugin/codegen.h"
+#include "core/targets/cpu.h"
+
+void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
+  *result = (byoc_pipeline_result_t){0};
+  byoc_placement_init(&result->placement, allocator);
+  byoc_plan_init(&result->plan, allocator);
+  byoc_string_init(&result->required_cpu_features, allocator);
+}
+
+void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
+  byoc_vector_deinit(&result->given_back, result->plan.arena.allocator);
+  byoc_host_program_destroy(result->program);
+  result->program = NULL;
+  byoc_placement_deinit(&result->placement);
+  byoc_plan_deinit(&result->plan);
+  byoc_string_deinit(&result->required_cpu_features);
+}
+
+typedef struct pipeline_t {
+  byoc_graph_module_t *module;
+  const byoc_pipeline_options_t *options;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_pipeline_result_t *result;
+  byoc_codegen_services_t services;
+  byoc_progress_t progress;
+  size_t given_back; // functions given back in this round
+  byoc_placed_t placed;
+  uint64_t native_features;  // processor features: what -mcpu of "c" allows
+  uint64_t backend_features; // and what the backends' code needs
+} pipeline_t;
+
+// ---- services for backends ----
+
+static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *requests, size_t count,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
+  const char *native = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
+  byoc_compile_job_t *jobs = byoc_allocate(allocator, count + 1, sizeof(*jobs));
+  if (jobs == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    jobs[i] = (byoc_compile_job_t){.name = requests[i].name,
+                                   .source = requests[i].source,
+                                   .preamble = requests[i].preamble,
+                                   .compiler = requests[i].compiler != NULL ? requests[i].compiler : native,
+                                   .flags = requests[i].flags.items,
+                                   .flag_count = (size_t)requests[i].flags.count};
+  }
+  byoc_status_t status = byoc_compile_all(jobs, count, 0, allocator, diag, out_objects);
+  byoc_free(allocator, jobs);
+  return status;
+}
+
+static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, double *out_median_ns) {
+  const pipeline_t *p = self;
+  const char *foreign = byoc_target_list_foreign(p->options->targets);
+  if (foreign != NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "code for %s cannot be measured on this machine", foreign);
+  }
+  return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
+}
+
+static void serve_progress(void *self, const char *what, uint64_t done, uint64_t total) {
+  byoc_progress_t *progress = &((pipeline_t *)self)->progress;
+  if (done == 0) byoc_progress_begin(progress, "generating", (int64_t)total);
+  byoc_progress_step(progress, (int64_t)done, what);
+  if (done >= total) byoc_progress_end(progress);
+}
+
+static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
+                                  const char *passes, byoc_diag_t *diag) {
+  (void)self;
+  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+}
+
+// ---- generating ----
+
+static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
+  return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
+}
+
+// The target that a function marked Compiler="kind" is for: the one that it names, otherwise the first of that kind. If
+// there is none, that is an error: the mark says that somebody relies on it.
+static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
+  const byoc_target_list_t *targets = p->options->targets;
+  const int64_t named = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1);
+  const bool is_known = named >= 0 && named < (int64_t)targets->targets.count;
+  if (is_known && is_hook_of(targets->targets.data[named], compiler)) return BYOC_OK;
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    if (!is_hook_of(targets->targets.data[t], compiler)) continue;
+    return byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, (int64_t)t)
+               ? BYOC_OK
+               : byoc_diag_out_of_memory(p->diag);
+  }
+  byoc_status_t status =
+      byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
+                      "function '%s' is marked Compiler = \"%s\", and no target of this build has a hook for that",
+                      function->name, compiler);
+  byoc_diag_hint(p->diag, "add --target %s, or run byoc opt --passes=inline-compiler-functions{compiler=%s}", compiler,
+                 compiler);
+  return status;
+}
+
+static byoc_status_t assign_targets(pipeline_t *p) {
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    const char *compiler = byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_COMPILER, NULL);
+    if (compiler == NULL || function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR(assign_target(p, function, compiler));
+  }
+  return BYOC_OK;
+}
+
+static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
+  return function->kind == BYOC_FUNCTION_GRAPH && byoc_function_is_region(function) &&
+         byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1) == (int64_t)target->index;
+}
+
+// Functions that the region calls (its composites) are given back with it.
+static bool mark_callee_inline(void *self, byoc_node_t *node) {
+  (void)self;
+  return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, BYOC_ATTRIBUTE_INLINE, 1);
+}
+
+// Marks the function's calls, wherever it was placed. The model's author relies on a mark, so a warning says when its
+// function is given back.
+static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
+  byoc_placement_t *placement = &p->result->placement;
+  bool is_told = false;
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    byoc_placement_region_t *region = &placement->regions.data[i];
+    if (region->function != function) continue;
+    region->given_back = true;
+    if (region->is_marked && !is_told) {
+      const char *kind = region->target->kind->name;
+      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s gave it back: %s", function->name,
+               kind, kind, reason);
+      is_told = true;
+    }
+    if (region->is_marked) continue;
+    BYOC_RETURN_IF_ERROR(
+        byoc_plan_record_given_back(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
+  }
+  return BYOC_OK;
+}
+
+typedef struct give_back_t {
+  int64_t target;
+  int64_t *targets; // room for all of them
+} give_back_t;
+
+static bool mark_given_back(void *self, byoc_node_t *node) {
+  const give_back_t *give_back = self;
+  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_given_back, self);
+  size_t count = 0;
+  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (known[i] == give_back->target) return true;
+    give_back->targets[i] = known[i];
+  }
+  give_back->targets[count] = give_back->target;
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, give_back->targets, count + 1);
+}
+
+static bool note_given_back(byoc_pipeline_result_t *result, const char *function, const char *reason) {
+  byoc_arena_t *arena = &result->plan.arena;
+  const byoc_given_back_t note = {byoc_arena_copy_string(arena, function), byoc_arena_copy_string(arena, reason)};
+  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->given_back, arena->allocator, note);
+}
+
+// Puts a body back where it was called: rewritten by the backend, or as it was.
+static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
+  byoc_function_t *function = result->function;
+  bool ok = byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_INLINE, 1) &&
+            byoc_block_walk(function->body, mark_callee_inline, NULL);
+  if (result->answer == BYOC_CODEGEN_DECLINED) {
+    give_back_t give_back = {.target = target->index};
+    give_back.targets = byoc_allocate(p->allocator, p->options->targets->targets.count + 1, sizeof(int64_t));
+    ok = ok && give_back.targets != NULL && byoc_block_walk(function->body, mark_given_back, &give_back);
+    byoc_free(p->allocator, give_back.targets);
+    p->given_back += 1;
+    ok = ok && note_given_back(p->result, function->name, result->reason);
+    BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
+    byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
+  }
+  byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPILER);
+  byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, const byoc_target_t *target) {
+  for (size_t i = 0; i < report->results.count; ++i) {
+    const byoc_codegen_result_t *result = &report->results.data[i];
+    if (result->answer == BYOC_CODEGEN_HANDED_BACK || result->answer == BYOC_CODEGEN_DECLINED) {
+      BYOC_RETURN_IF_ERROR(put_back(p, result, target));
+    }
+  }
+  uint64_t required = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(report->required_cpu_features.data, p->diag, &required));
+  p->backend_features |= required;
+  return BYOC_OK;
+}
+
+// Where parameters and results of a region live depends on the code that it gets, not on what its calls hand over: all
+// but the number of the device, which the model names.
+static bool forget_places(byoc_function_t *function) {
+  const byoc_block_t *body = function->body;
+  const byoc_virtual_device_t *place = body->results.count > 0 ? &body->results.data[0]->device : NULL;
+  if (place != NULL && place->device_type > kDLCPU && place->device_id > 0 &&
+      !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, place->device_id)) {
+    return false;
+  }
+  for (size_t i = 0; i < body->parameters.count; ++i) body->parameters.data[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
+  for (size_t i = 0; i < body->results.count; ++i) {
+    byoc_virtual_device_t *device = &body->results.data[i]->device;
+    *device = (byoc_virtual_device_t){.device_id = -1, .target = device->target};
+  }
+  return true;
+}
+
+typedef BYOC_VECTOR(byoc_function_t *) function_list_t;
+
+// Gives regions back whose code would compute something else.
+static byoc_status_t check_regions(pipeline_t *p, const byoc_target_t *target, function_list_t *functions) {
+  const byoc_checker_t *checker = &p->options->checker;
+  if (checker->check_regions == NULL || p->options->extent != BYOC_BUILD_ALL) return BYOC_OK;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, p->allocator);
+  const char **reasons = BYOC_ARENA_ARRAY(&arena, const char *, functions->count);
+  byoc_status_t status = reasons != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+  if (status == BYOC_OK) {
+    status = checker->check_regions(checker->self, p->options->targets, target, functions->data, functions->count,
+                                    &arena, p->diag, reasons);
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < functions->count && status == BYOC_OK; ++i) {
+    const byoc_codegen_result_t refusal = {
+        .function = functions->data[i], .answer = BYOC_CODEGEN_DECLINED, .reason = reasons[i]};
+    if (reasons[i] == NULL) functions->data[kept++] = functions->data[i];
+    if (reasons[i] != NULL) status = put_back(p, &refusal, target);
+  }
+  if (status == BYOC_OK) functions->count = kept;
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
+// The hook of one target, over all of its functions at once.
+static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
+  function_list_t functions = {0};
+  double *flops = NULL;
+  byoc_codegen_report_t report;
+  byoc_codegen_report_init(&report, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t f = 0; f < p->module->functions.count && status == BYOC_OK; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    if (!is_of_target(function, target)) continue;
+    if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
+    if (!forget_places(function)) status = byoc_diag_out_of_memory(p->diag);
+  }
+  if (status == BYOC_OK && functions.count > 0) status = check_regions(p, target, &functions);
+  if (status != BYOC_OK || functions.count == 0) goto cleanup;
+  int64_t start_ns = byoc_now_ns();
+  status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status != BYOC_OK) goto cleanup;
+  status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  // A hook may tell that the target's options do not fit; any other argument was the plugin's, not the user's.
+  if (status == BYOC_INVALID_ARGUMENT && report.told != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
+  if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
+  if (status == BYOC_OK) status = settle(p, &report, target);
+  byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
+cleanup:
+  byoc_free(p->allocator, flops);
+  byoc_codegen_report_deinit(&report);
+  byoc_vector_deinit(&functions, p->allocator);
+  return status;
+}
+
+// Makes stubs of the functions that were bound; those given back return into their callers.
+static byoc_status_t finish_round(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(
+      byoc_pass_run(byoc_pass_find("mark-compiler-functions-extern"), p->module, &p->options->passes, p->diag, NULL));
+  return byoc_pass_run(byoc_pass_find("inline-functions"), p->module, &p->options->passes, p->diag, NULL);
+}
+
+byoc_status_t byoc_build_watcher_begin(const byoc_build_watcher_t *watcher, const char *step, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
+  if (watcher->begin == NULL || watcher->begin(watcher->self, step)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_CANCELLED, "the build was cancelled before the step '%s'", step);
+}
+
+static byoc_status_t begin(const pipeline_t *p, const char *step) {
+  return byoc_build_watcher_begin(p->options->watcher, step, p->diag);
+}
+
+static bool ends_after(const pipeline_t *p, byoc_build_extent_t extent) {
+  return p->options->extent == extent;
+}
+
+static byoc_status_t place(pipeline_t *p, size_t round) {
+  const byoc_placer_t *placer = &p->options->placer;
+  byoc_placement_t *placement = &p->result->placement;
+  const byoc_target_list_t *targets = p->options->targets;
+  BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
+                           ? placer->place(placer->self, p->module, targets, p->diag, placement)
+                           : byoc_place_greedy(p->module, targets, p->diag, placement));
+  BYOC_RETURN_IF_ERROR(byoc_placement_check_bound(p->module, targets, placement, round == 0, p->diag));
+  // Of layout changes, backends see only what crosses the border of a region.
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_placed_count(&p->placed, p->module, targets, round == 0, p->diag, placement));
+  return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
+}
+
+static bool count_node(void *self, byoc_node_t *node) {
+  (void)node;
+  *(size_t *)self += 1;
+  return true;
+}
+
+// No target is asked for a node again that it gave back, so that each round takes a target from one node at least. Only
+// hooks that put new nodes in the place of others come to more.
+static size_t most_rounds(const pipeline_t *p) {
+  size_t nodes = 0;
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    (void)byoc_block_walk(p->module->functions.data[f]->body, count_node, &nodes);
+  }
+  return (nodes + 1) * (p->options->targets->targets.count + 1);
+}
+
+static byoc_status_t place_and_generate(pipeline_t *p) {
+  byoc_plan_t *plan = &p->result->plan;
+  const char *model = byoc_attributes_string(&p->module->attributes, BYOC_ATTRIBUTE_MODEL, "");
+  const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
+  p->result->placement.plan = plan;
+  const size_t most = most_rounds(p);
+  for (size_t round = 0;; ++round) {
+    if (round == most) {
+      const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
+      return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
+                             "targets still give functions back in round %zu of placing: '%s' was the last one (%s)",
+                             round, last->function, last->reason);
+    }
+    p->given_back = 0;
+    BYOC_RETURN_IF_ERROR(begin(p, "place"));
+    BYOC_RETURN_IF_ERROR(place(p, round));
+    if (ends_after(p, BYOC_BUILD_PLACED)) return BYOC_OK;
+    BYOC_RETURN_IF_ERROR(begin(p, "generate"));
+    for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
+      BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
+    }
+    BYOC_RETURN_IF_ERROR(finish_round(p));
+    if (p->given_back == 0) break;
+  }
+  byoc_plan_record_finish(plan);
+  return byoc_pass_print_after("generate", p->module, &p->options->passes, p->diag);
+}
+
+// The instruction set that "c" compiles for is required too.
+static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
+  const byoc_target_t *native = byoc_target_list_native(p->options->targets);
+  p->native_features = byoc_target_cpu_features(native, "mcpu");
+  byoc_cpu_print(p->native_features, features);
+  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+// Notes what the program's text has to say for itself: the work of its calls, and what backends' code needs.
+static byoc_status_t complete_program(pipeline_t *p) {
+  byoc_host_program_t *program = p->result->program;
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i->function == NULL) continue;
+    const byoc_work_t work = byoc_function_work(i->function);
+    i->flops = work.product_flops + work.other_flops;
+  }
+  byoc_string_t features;
+  byoc_string_init(&features, p->allocator);
+  byoc_cpu_print(p->backend_features, &features);
+  const char *copy = features.failed ? NULL : byoc_arena_copy_string(&program->arena, features.data);
+  byoc_string_deinit(&features);
+  if (copy == NULL) return byoc_diag_out_of_memory(p->diag);
+  program->cpu_features = copy;
+  return BYOC_OK;
+}
+
+static void log_program(const byoc_host_program_t *program) {
+  byoc_log(BYOC_LOG_INFO, "host program: %zu instruction%s, %zu kernel%s, workspace %.2f MiB (bound %.2f MiB)",
+           program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
+           byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
+           (double)program->workspace_bound_bytes / 1048576.0);
+  for (size_t k = 0; k < program->memories.count; ++k) {
+    const byoc_host_memory_t *memory = program->memories.data[k];
+    const char *device = memory->device->driver;
+    if (memory->is_apart) {
+      byoc_log(BYOC_LOG_INFO, "host program: %llu allocation%s of scope '%s' on device '%s'",
+               (unsigned long long)memory->size, byoc_plural(memory->size), memory->scope, device);
+    } else {
+      byoc_log(BYOC_LOG_INFO, "host program: %.2f MiB of scope '%s' on device '%s'", (double)memory->size / 1048576.0,
+               memory->scope, device);
+    }
+  }
+  if (!program->is_dynamic) return;
+  byoc_string_t live;
+  byoc_string_init(&live, program->arena.allocator);
+  byoc_dim_print(program->live_bound_bytes, &live);
+  if (!live.failed) byoc_log(BYOC_LOG_INFO, "host program: at least %s bytes in use at once", live.data);
+  byoc_string_deinit(&live);
+}
+
+static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *program,
+                                     const byoc_pipeline_options_t *options, byoc_diag_t *diag) {
+  const byoc_host_pass_options_t passes = {.print_after = options->passes.print_after,
+                                           .print_out = options->passes.print_out,
+                                           .switches = options->passes.switches};
+  return byoc_host_pass_run_list(names, program, &passes, diag);
+}
+
+// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements. A caller brings one
+// queue, so that those of a set are the context's own.
+static byoc_status_t spread_loops(pipeline_t *p) {
+  const byoc_host_program_t *program = p->result->program;
+  if (p->options->queue_count < 2) return BYOC_OK;
+  for (size_t k = 0; k < program->queues.count; ++k) {
+    byoc_host_queue_t *queue = program->queues.data[k];
+    if (queue->kind == BYOC_HOST_QUEUE_DEFAULT || queue->count > 0) continue;
+    queue->kind = BYOC_HOST_QUEUE_OWN;
+    queue->count = (uint32_t)p->options->queue_count;
+  }
+  return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
+}
+
+static byoc_status_t lower_graph(pipeline_t *p) {
+  static const char *const names[] = {"settle-layouts", "write-around-constants", "fold-constants", "lower-kernels"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t lower(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(begin(p, "lower"));
+  p->module->vector_bytes = byoc_cpu_vector_bytes(p->native_features);
+  p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
+  BYOC_RETURN_IF_ERROR(lower_graph(p));
+  p->module->stacks_on_host = byoc_host_will_be_dynamic(byoc_graph_module_main(p->module));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("plan-devices"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
+  BYOC_RETURN_IF_ERROR(complete_program(p));
+  BYOC_RETURN_IF_ERROR(spread_loops(p));
+  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ALIAS_PASSES, p->result->program, p->options, p->diag));
+  BYOC_RETURN_IF_ERROR(byoc_host_write_over(p->result->program, p->options->pairs, p->options->pair_count, p->diag));
+  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_MEMORY_PASSES, p->result->program, p->options, p->diag));
+  log_program(p->result->program);
+  return BYOC_OK;
+}
+
+// Loops over the parts of an axis are made before anything is placed: what backends compile is then of a part's size.
+static byoc_status_t take_parts(pipeline_t *p) {
+  static const char *const passes[] = {"stream-axis", "fold-constants", "remove-dead-code"};
+  for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(passes[i]), p->module, &p->options->passes, p->diag, NULL));
+  }
+  return BYOC_OK;
+}
+
+// A model of several ranks becomes what one of them does. Constants are settled first, so that shapes are known; the
+// rest is simplified afterwards, when layers stand as their rank has them.
+static byoc_status_t spread_over_ranks(pipeline_t *p) {
+  if (byoc_attributes_find(&p->module->attributes, BYOC_ATTRIBUTE_MESH) == NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
+                                          "remove-dead-code,shard,remove-dead-code",
+                                          p->module, &p->options->passes, p->diag));
+  if (byoc_attributes_int(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED, 0) == 0) return BYOC_OK;
+  byoc_attributes_remove(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED);
+  return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
+}
+
+// Ranks that only the run knows: each round makes branches, and moves what depends on them there, where more is known.
+static byoc_status_t settle_ranks(pipeline_t *p, const byoc_pass_options_t *passes, size_t *out_sunk) {
+  enum { MOST_ROUNDS = 16 };
+  for (int round = 0; round < MOST_ROUNDS; ++round) {
+    size_t chosen = 0, sunk = 0;
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("choose-lengths"), p->module, passes, p->diag, &chosen));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("choose-ranks"), p->module, passes, p->diag, NULL));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("sink-into-branches"), p->module, passes, p->diag, &sunk));
+    *out_sunk += chosen + sunk;
+    if (chosen == 0) break;
+  }
+  return BYOC_OK;
+}
+
+// What depends on constants only is computed before the copies are made, so that they share it. Where a rank depends on
+// a branch, the results then say so, whatever the model declares.
+static byoc_status_t add_variants(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
+                                          "remove-dead-code",
+                                          p->module, &p->options->passes, p->diag));
+  size_t sunk = 0;
+  BYOC_RETURN_IF_ERROR(settle_ranks(p, &p->options->passes, &sunk));
+  return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
+}
+
+byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
+  pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
+  byoc_string_t native_features;
+  byoc_string_init(&native_features, allocator);
+  char *cache = NULL;
+  byoc_diag_t cache_diag = {0}; // without a cache folder work goes on
+  if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
+    byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
+  }
+  byoc_status_t status = require_native_features(&p, &native_features);
+  p.services = (byoc_codegen_services_t){.self = &p,
+                                         .compile = serve_compile,
+                                         .measure = serve_measure,
+                                         .cache_directory = cache,
+                                         .cpu_features = native_features.data,
+                                         .as_source = options->as_source,
+                                         .progress = serve_progress,
+                                         .run_passes = serve_passes};
+  if (status == BYOC_OK) status = begin(&p, "simplify");
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
+  }
+  if (status == BYOC_OK) status = assign_targets(&p);
+  if (status == BYOC_OK) status = byoc_targets_check_bound(module, options->targets, diag);
+  // Nodes of functions that no region calls are placed like any others.
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
+  }
+  if (status == BYOC_OK) status = spread_over_ranks(&p);
+  if (status == BYOC_OK && options->variant_count > 0) status = add_variants(&p);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
+  byoc_pass_options_t passes = options->passes;
+  passes.targets = options->targets;
+  size_t sunk = 0;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = settle_ranks(&p, &passes, &sunk);
+  if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
+  if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
+  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
+  status = place_and_generate(&p);
+  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_PLACED) || ends_after(&p, BYOC_BUILD_GENERATED)) goto cleanup;
+  status = lower(&p);
+  if (status != BYOC_OK) goto cleanup;
+  byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
+  if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
+cleanup:
+  byoc_free(allocator, cache);
+  byoc_string_deinit(&native_features);
+  return status;
+}
+
+// Gives a program that was read a memory plan, if its text has none. If it has queues and no events, its text says
+// queues only; a program that has events must have those that it needs.
+static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline_options_t *options,
+                               byoc_diag_t *diag) {
+  uint32_t facts = 0;
+  if (options->pair_count > 0) byoc_host_forget_lifetimes(program);
+  BYOC_RETURN_IF_ERROR(byoc_host_write_over(program, options->pairs, options->pair_count, diag));
+  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if ((facts & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
+  const bool says_queues_only = program->queues.count > 0 && program->events.count == 0;
+  BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes", program, options, diag));
+  if (says_queues_only) BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ORDER_PASSES, program, options, diag));
+  return run_host_passes("plan-memory", program, options, diag); // which verifies
+}
+
+byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,
+                                   byoc_pipeline_result_t *result) {
+  const byoc_target_t *native = byoc_target_list_native(options->targets);
+  byoc_host_program_t *program = result->program;
+  const uint64_t native_features = byoc_target_cpu_features(native, "mcpu");
+  uint64_t backend_features = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
+  byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
+  if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
+  byoc_diag_t verdict = {0};
+  byoc_status_t status = plan_read(program, options, &verdict);
+  if (status == BYOC_OK) log_program(program);
+  if (status == BYOC_OK) return BYOC_OK;
+  // What breaks a rule is the text that was read, not byoc.
+  if (status == BYOC_INTERNAL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", verdict.message);
+  return byoc_diag_adopt(diag, &verdict);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of runtime modules as an artifact's metadata keeps it, read back: who made each and what it imports.
+//
+// Example:
+//   byoc_module_tree_t tree;
+//   BYOC_RETURN_IF_ERROR(byoc_module_tree_read(table->metadata, allocator, diag, &tree));
+//   byoc_module_tree_deinit(&tree);
+#ifndef BYOC_CORE_COMPOSE_ARTIFACT_MODULE_TREE_H_
+#define BYOC_CORE_COMPOSE_ARTIFACT_MODULE_TREE_H_
+
+#include "core/module/runtime_module.h"
+
+typedef struct byoc_module_tree_t {
+  byoc_allocator_t allocator;
+  BYOC_VECTOR(byoc_runtime_module_t *) modules; // one reference each, in order of production
+} byoc_module_tree_t;
+
+// Reads kind, name, target, symbols and imports of each module; contents are not in the metadata. An unknown kind, a
+// missing import and a cycle are BYOC_INVALID_DATA; the message names the module.
+byoc_status_t byoc_module_tree_read(const char *metadata, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                    byoc_module_tree_t *out_tree);
+void byoc_module_tree_deinit(byoc_module_tree_t *tree);
+
+// "name: c_source by 'cutlass -O=3', imports a, b", one line per module.
+void byoc_module_tree_print(const byoc_module_tree_t *tree, byoc_string_t *out);
+
+#endif // BYOC_CORE_COMPOSE_ARTIFACT_MODULE_TREE_H_

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluator: runs a host program in this process. Kernels are interpreted, C functions are called through libffi,
+// engines run in this process, and packed functions are called at the address that the resolver finds.
+#ifndef BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_H_
+#define BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_H_
+
+#include "core/hostir/program/program.h"
+#include "core/runtime/cell.h"
+
+// Finds the code of symbols that backends defined (core/compose/artifact/resolve.h makes one: it uses dlsym on a
+// library opened in this process, or links objects into a temporary shared object).
+typedef struct byoc_symbol_resolver_t {
+  void *self;
+  // Stores the address in *out_address, or reports what is missing.
+  byoc_status_t (*resolve)(void *self, const char *symbol, byoc_diag_t *diag, void **out_address);
+} byoc_symbol_resolver_t;
+
+// A runtime table without an evaluator, for setting up libraries: loops run on the calling thread, error texts are
+// dropped.
+byoc_runtime_t byoc_serial_runtime(int32_t thread_count);
+
+typedef struct byoc_evaluator_t byoc_evaluator_t;
+
+// Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
+// `program` must be planned; it and what the resolver found must outlive the evaluator.
+byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
+                                    int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                    byoc_evaluator_t **out_evaluator);
+void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
+// From now on `sink` gets each result of each instruction that runs, as byoc_artifact_t.trace reports them; NULL: no
+// more. What events point to lives as long as the evaluator.
+byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
+                                   byoc_diag_t *diag);
+// How this rank talks to the others; it outlives the evaluator. NULL: it is the only one. BYOC_INVALID_ARGUMENT unless
+// it fits the program.
+byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
+                                              byoc_diag_t *diag);
+// The most turns of a loop, as byoc_context_options_t.max_iterations; 0: no limit.
+void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations);
+// What ends a run early, as byoc_context_options_t.timeout_ms and .cancel do; 0 and NULL: nothing.
+void byoc_evaluator_set_stop(byoc_evaluator_t *evaluator, uint64_t timeout_ms, const volatile int32_t *cancel);
+// Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
+// what is undefined.
+void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
+// Stands between the evaluator and the code of backends, for tools that watch what that code does.
+typedef struct byoc_call_watch_t {
+  void *self;
+  // Is called instead of each function of a backend, and runs it by `body(body_self, call)`, as often as it likes and
+  // with tensors and a workspace wherever it likes, as long as the results end up where `call` has them. Returns the
+  // status of the call. `keeps_results`: results hold data that the function reads (a C matrix that is added to).
+  int32_t (*run)(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
+                 int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self);
+} byoc_call_watch_t;
+// `watch` is copied.
+void byoc_evaluator_watch(byoc_evaluator_t *evaluator, const byoc_call_watch_t *watch);
+// inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program,
+// BYOC_INVALID_ARGUMENT if an output overlaps another tensor, but for an input that it may be written over.
+byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
+                                 byoc_diag_t *diag);
+// Follows the contract of byoc_artifact_t.run_arguments, for any program.
+byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
+                                           byoc_argument_t *outputs, byoc_diag_t *diag);
+
+// The most memory that the last run had in use at once, as byoc_artifact_t.peak_bytes.
+uint64_t byoc_evaluator_peak_bytes(const byoc_evaluator_t *evaluator);
+
+// The deepest nesting of sequences and optionals, and a NUL.
+#define BYOC_HOST_MAX_KINDS 16
+// Describes an input or output of a program. The caller provides `kinds` and `dims`, of BYOC_HOST_MAX_KINDS and
+// BYOC_MAX_RANK elements.
+void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims);
+
+#endif // BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host program has on devices, as the tables that a context opens (core/runtime/device.h), and what of
+// its commands changes from run to run. The evaluator uses these tables, compose prints them.
+#ifndef BYOC_CORE_HOSTIR_PROGRAM_PLACES_H_
+#define BYOC_CORE_HOSTIR_PROGRAM_PLACES_H_
+
+#include "core/hostir/program/program.h"
+#include "core/runtime/device.h"
+
+typedef enum byoc_host_patch_kind_t {
+  BYOC_HOST_PATCH_SOURCE,            // the host's side of a copy is at `buffer`
+  BYOC_HOST_PATCH_DESTINATION,       // the same
+  BYOC_HOST_PATCH_SOURCE_PLACE,      // the device's side is at offset_bytes + value of `tensor`
+  BYOC_HOST_PATCH_DESTINATION_PLACE, // of a copy or a fill
+  BYOC_HOST_PATCH_ARGUMENT_PLACE,    // argument `index` is at offset_bytes + value of `tensor`
+  BYOC_HOST_PATCH_SOURCE_CELL,       // the device's side is the value `buffer`
+  BYOC_HOST_PATCH_DESTINATION_CELL,  // of a copy or a fill
+  BYOC_HOST_PATCH_ARGUMENT_CELL,     // argument `index` is at offset_bytes of the value `buffer`
+  BYOC_HOST_PATCH_SIZE,              // a copy or a fill is as large as the value `buffer`
+  BYOC_HOST_PATCH_LENT_CELL,         // the value `buffer` may be the host's memory instead of a copy of it
+  BYOC_HOST_PATCH_ARGUMENT,          // argument `index` is `value`
+  BYOC_HOST_PATCH_GRID,              // axis `index` is `value`
+  BYOC_HOST_PATCH_BLOCK,
+  BYOC_HOST_PATCH_QUEUE, // the one with the number `value`
+  BYOC_HOST_PATCH_SIGNAL,
+  BYOC_HOST_PATCH_WAIT, // of wait `index`
+} byoc_host_patch_kind_t;
+
+// Something that is put into a command before it is given.
+typedef struct byoc_host_patch_t {
+  byoc_host_patch_kind_t kind;
+  uint32_t index; // among all arguments or all waits of the program; GRID, BLOCK: the axis
+  uint32_t tensor;
+  uint64_t offset_bytes;
+  byoc_dim_t value; // over the program's symbols
+  byoc_host_buffer_t *buffer;
+} byoc_host_patch_t;
+
+// What a row of tables.commands does.
+typedef struct byoc_host_command_t {
+  const byoc_host_instruction_t *instruction;
+  uint32_t first_patch, patch_count;
+} byoc_host_command_t;
+
+// The parts of `tables` lie in the vectors.
+typedef struct byoc_host_places_t {
+  const byoc_host_program_t *program;
+  byoc_arena_t *arena;
+  byoc_allocator_t allocator; // of the arena
+  byoc_places_t tables;
+  BYOC_VECTOR(const byoc_runtime_module_t *) drivers; // by device of the tables
+  BYOC_VECTOR(byoc_host_command_t) commands;          // by command of the tables
+  BYOC_VECTOR(byoc_host_patch_t) patches;
+  BYOC_VECTOR(byoc_place_device_t) device_rows;
+  BYOC_VECTOR(byoc_place_queue_t) queue_rows;
+  BYOC_VECTOR(byoc_place_memory_t) memory_rows;
+  BYOC_VECTOR(byoc_place_tensor_t) tensor_rows;
+  BYOC_VECTOR(byoc_place_module_t) module_rows;
+  BYOC_VECTOR(byoc_place_entry_t) entry_rows;
+  BYOC_VECTOR(byoc_place_argument_t) argument_rows;
+  BYOC_VECTOR(byoc_place_choice_t) wait_rows;
+  BYOC_VECTOR(byoc_place_command_t) command_rows;
+  BYOC_VECTOR(byoc_place_port_t) port_rows;
+  BYOC_VECTOR(const char *) steps;
+  uint32_t *devices, *queues, *events; // by index in the program: the row, the first of its rows
+  byoc_map_t command_indices;          // instruction → row + 1
+  byoc_map_t tensor_indices;           // buffer → row + 1
+  byoc_map_t lent;                     // values with a patch LENT_CELL
+  byoc_map_t handed_out;               // value → the copy that byoc_host_places_handed_out returns
+} byoc_host_places_t;
+
+// Everything lies in the arena. A program that has nothing on devices gets tables without devices. BYOC_NOT_FOUND for a
+// driver, a device module or an entry that the program's graph module does not have.
+byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_diag_t *diag,
+                                      byoc_host_places_t **out_places);
+// The row of an instruction; BYOC_PLACE_NONE: it is none of a device's.
+uint32_t byoc_host_places_command(const byoc_host_places_t *places, const byoc_host_instruction_t *instruction);
+// The row of the memory that a buffer on a device is in; BYOC_PLACE_NONE: no command uses it.
+uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
+// Is the value one that an input may lend its bytes? It is announced, and gets memory of its own if it is not lent any.
+bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
+// The copy of a value on a device to one of the host, an output, which may be the same bytes: those of the host's
+// value, which is then allocated when the other one is. `buffer` is either of the two; NULL: it is none of such.
+const byoc_host_instruction_t *byoc_host_places_handed_out(const byoc_host_places_t *places,
+                                                           const byoc_host_buffer_t *buffer);
+// The row of the tensor that a buffer is a view of; BYOC_PLACE_NONE: no command uses it.
+uint32_t byoc_host_places_tensor(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
+
+#endif // BYOC_CORE_HOSTIR_PROGRAM_PLACES_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Picks the level of an artifact that fits this processor.
+#include "core/runtime/level.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "byoc/status.h"
+#include "core/runtime/cpu_check.h"
+
+// NULL: nobody named one.
+static const char *named_level(void) {
+  const char *name = getenv("BYOC_LEVEL");
+  return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+// Its position; `count` if there is none of that name.
+static uint32_t find_named(const byoc_model_level_t *levels, uint32_t count, const char *name) {
+  uint32_t i = 0;
+  while (i < count && strcmp(levels[i].name, name) != 0) i++;
+  return i;
+}
+
+// `name`: of named_level.
+static uint32_t choose(const byoc_model_level_t *levels, uint32_t count, const char *name) {
+  uint32_t i = name != NULL ? find_named(levels, count, name) : count;
+  if (i < count) return i;
+  for (i = 0; i + 1 < count; i++) {
+    if (byoc_model_check_cpu("", levels[i].cpu_features, NULL, 0) == BYOC_OK) break;
+  }
+  return i;
+}
+
+const byoc_artifact_t *byoc_model_choose_level(const byoc_model_level_t *levels, uint32_t count) {
+  return levels[choose(levels, count, named_level())].first;
+}
+
+static void list_names(const byoc_model_level_t *levels, uint32_t count, char *buffer, size_t size) {
+  size_t used = 0;
+  buffer[0] = '\0';
+  for (uint32_t i = 0; i < count && used < size; i++) {
+    used += (size_t)snprintf(buffer + used, size - used, "%s%s", i > 0 ? ", " : "", levels[i].name);
+  }
+}
+
+int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t *levels, uint32_t count, char *message,
+                                uint64_t size) {
+  const char *name = named_level();
+  const bool is_unknown = name != NULL && find_named(levels, count, name) == count;
+  char names[256], missing[256];
+  const byoc_model_level_t *level = &levels[choose(levels, count, name)];
+  byoc_cpu_list_missing(level->cpu_features, missing, sizeof(missing));
+  if (message != NULL && size > 0) message[0] = '\0';
+  if (!is_unknown && missing[0] == '\0') return BYOC_OK;
+  list_names(levels, count, names, sizeof(names));
+  if (message != NULL && size > 0 && is_unknown) {
+    (void)snprintf(message, size, "BYOC_LEVEL is '%s'; the model '%s' has code for %s", name, model_name, names);
+  } else if (message != NULL && size > 0) {
+    (void)snprintf(message, size,
+                   "the model '%s' has code for %s, and this processor lacks %s of %s; build it with one more level, "
+                   "-mcpu=...,%s",
+                   model_name, names, missing, level->name, byoc_cpu_base());
+  }
+  return is_unknown ? BYOC_INVALID_ARGUMENT : BYOC_UNSUPPORTED;
+}
