@@ -121,7 +121,7 @@ static void test_header_examples(void **state) {
        "  return self == 0 || call == 0 ? BYOC_INTERNAL : (int32_t)index;\n}",
        ""},
       {"plugin", "",
-       "static int32_t generate(void *self, byoc_codegen_t *codegen) { return self == 0 && codegen == 0; }"},
+       "int32_t generate(void *self, byoc_codegen_t *codegen) { return self == 0 && codegen == 0; }"},
       {"status",
        "#include <stdio.h>\nstruct table { int32_t (*run)(int, int, int); const char *(*last_error)(int); };\n"
        "void f(const struct table *table, int context, int inputs, int outputs) {",

@@ -75,7 +75,7 @@ static void assert_expected(const float *output) {
   for (size_t i = 0; i < 6; ++i) assert_true(output[i] == expected[i]);
 }
 
-static void test_whole_road(void **state) {
+static void test_whole_pipeline(void **state) {
   (void)state;
   fixture_t fixture;
   watch_t seen = {0};
@@ -323,7 +323,7 @@ int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_of_threads_rise),
-      cmocka_unit_test(test_whole_road),
+      cmocka_unit_test(test_whole_pipeline),
       cmocka_unit_test(test_forms_of_files),
       cmocka_unit_test(test_cancelled),
       cmocka_unit_test(test_extents),

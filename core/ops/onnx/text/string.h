@@ -15,8 +15,6 @@ byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count,
 byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts);
 // A tensor of the shape of x with one more dimension behind, of `places` elements, i64[1].
 byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places);
-// a and b (both texts) at their common shape.
-void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b);
 // Cast between texts and any other type, and Equal of texts: the expansions of those operators for texts.
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
 byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
