@@ -4,7 +4,6 @@
 #include "core/ir/module_text.h"
 #include "core/ir/verify_module.h"
 #include "core/plugin/host.h"
-#include "core/plugin/region.h"
 #include "tests/support/graph.h"
 #include "tests/unit/collage/made_targets.h"
 
