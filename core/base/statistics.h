@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers about measurements.
+// Statistics of measurements.
 #ifndef BYOC_CORE_BASE_STATISTICS_H_
 #define BYOC_CORE_BASE_STATISTICS_H_
 

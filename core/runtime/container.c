@@ -150,7 +150,7 @@ static int64_t part_length(const byoc_cell_t *split, int64_t whole, int64_t at, 
   return length < whole - at ? length : whole - at;
 }
 
-// Counts parts of equal length.
+// The number of parts of equal length.
 static int32_t count_equal_parts(byoc_frame_t *frame, int64_t length, int64_t whole, uint64_t *out_count) {
   if (length <= 0)
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the parts of a sequence cannot have length %lld",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions on texts (text.c, text_tokens.c) share: the operands and results of a call, and its memory.
+// Shared by the functions on strings (text.c, text_tokens.c): the operands, results and memory of a call.
 #ifndef BYOC_CORE_RUNTIME_TEXT_CALL_H_
 #define BYOC_CORE_RUNTIME_TEXT_CALL_H_
 
