@@ -28,7 +28,7 @@ const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes
   return NULL;
 }
 
-// Stores `attribute`, whose payload already lies in the arena, under a copy of its name.
+// Stores `attribute` under a copy of its name. Its payload is in the arena already.
 static bool attributes_put(byoc_attributes_t *attributes, const char *name, byoc_attribute_t attribute) {
   byoc_attribute_t *old = (byoc_attribute_t *)byoc_attributes_find(attributes, name);
   if (old) {
@@ -187,7 +187,7 @@ const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, 
 
 // ---- comparing ----
 
-// Compares bits, except that every NaN equals every other one: the text form does not tell them apart.
+// Compares bits, but all NaNs are equal: the text form does not distinguish them.
 static bool double_equal(double a, double b) {
   return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof(a)) == 0;
 }

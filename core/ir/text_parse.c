@@ -9,7 +9,7 @@
 #include "core/ir/text_parts.h"
 #include "core/ir/verify_module.h"
 
-// The largest constant in a text: a few letters must not take all memory.
+// The largest constant in a text: a short text must not use all memory.
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)
 
 // Names visible in one block; blocks nested in it see them too.
@@ -45,7 +45,7 @@ static byoc_arena_t *module_arena(parser_t *parser) {
 
 // ---- names ----
 
-// The number of an unnamed value and a name made of digits need different keys.
+// The number of an unnamed value and a name of digits need different keys.
 static const char *scope_key(parser_t *parser, const byoc_token_t *token) {
   return byoc_arena_format(parser->lexer.arena, "%c%s", token->digits ? '#' : '%', token->text);
 }
@@ -188,7 +188,7 @@ static bool parse_result_types(parser_t *parser, byoc_node_t *node) {
   return true;
 }
 
-// A node as far as its opening parenthesis.
+// A node, up to its opening parenthesis.
 typedef struct node_head_t {
   byoc_function_t *callee;
   const char *domain, *op, *name;

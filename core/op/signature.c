@@ -47,7 +47,7 @@ static bool is_bound(const byoc_signature_t *signature, const char *name, bool i
   return false;
 }
 
-// "pads.1": the length of "pads" and 1.
+// Splits "pads.1" into the length of "pads" and 1.
 static bool split_element(const char *name, size_t *out_size, uint64_t *out_index) {
   const char *dot = strrchr(name, '.');
   if (!dot || dot == name || dot[1] == '\0' || strspn(dot + 1, "0123456789") != strlen(dot + 1)) return false;
@@ -331,7 +331,7 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
   return -1;
 }
 
-// How many dimensions of a ranked operand each of the value's stands for; false if that does not fit its rank.
+// The number of an operand's dimensions for each dimension of the signature; false if they do not fit its rank.
 static bool count_dims(const byoc_signature_value_t *value, const byoc_node_t *node, int32_t rank,
                        int32_t counts[BYOC_MAX_RANK]) {
   int32_t taken = 0;
@@ -475,12 +475,12 @@ static bool bound_leaf(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
     return true;
   }
   int64_t value = 0;
-  (void)byoc_signature_attribute(binding->node, leaf.expr->symbol, &value); // an element behind the list's end is 0
+  (void)byoc_signature_attribute(binding->node, leaf.expr->symbol, &value); // an element after the list's end is 0
   *out_dim = byoc_dim_constant(value);
   return true;
 }
 
-// Does the dimension divide by a number that is not positive, now that attributes have their values?
+// Does the dimension divide by a number that is not positive, with the attributes' values?
 static bool divides_by_nothing(byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim) || byoc_dim_is_leaf(dim)) return false;
   const byoc_dim_expr_t *e = dim.expr;

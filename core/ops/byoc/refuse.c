@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches that cannot run (core/op/refusal.h puts them there):
+// Branches that cannot run (core/op/refusal.h inserts these nodes):
 //
 //   byoc::Refuse   ends the run with a message; its results are what the If expects, of types that nobody knows
 //   byoc::Fail     the same as the host program does it: one text, no results
@@ -7,7 +7,7 @@
 #include "core/op/util.h"
 #include "core/op/write.h"
 
-// The other branch decides what the results are.
+// The other branch decides the types of the results.
 static byoc_status_t infer_refuse(byoc_infer_t *infer) {
   (void)infer;
   return BYOC_OK;
@@ -21,7 +21,7 @@ static byoc_status_t infer_fail(byoc_infer_t *infer) {
 
 // ---- expansion ----
 
-// A tensor of the type, without elements where the sizes are open: nobody reads it.
+// A tensor of the type, with dynamic sizes 0: it is never read.
 static byoc_value_t *make_tensor(byoc_writer_t *w, const byoc_type_t *type) {
   const int32_t rank = type->rank == BYOC_RANK_UNKNOWN ? 0 : type->rank;
   const bool is_text = type->dtype == BYOC_DTYPE_STRING;
@@ -50,7 +50,7 @@ static byoc_value_t *make_result(byoc_writer_t *w, const byoc_type_t *type) {
   return made ? made->results[0] : NULL;
 }
 
-// The type of a result, or else that which the If has for it; NULL if nobody knows one.
+// The type of a result, or else that of the If's result; NULL if neither is known.
 static const byoc_type_t *type_of(const byoc_value_t *result) {
   if (result->type->kind != BYOC_TYPE_UNKNOWN) return result->type;
   const byoc_node_t *owner = result->node->block->owner;

@@ -135,7 +135,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
           byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, steps, byoc_dim_constant(1), &failed);
       if (w->ceil_mode) {
-        // Windows that would start in the padding behind the input are left out.
+        // Windows that would start in the padding after the input are left out.
         byoc_dim_t most = byoc_infer_dim(infer, BYOC_DIM_ADD, in, w->pad_begin[d], &failed);
         most = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, most, stride, &failed);
         w->out[d] = byoc_infer_dim(infer, BYOC_DIM_MIN, w->out[d], most, &failed);

@@ -162,7 +162,8 @@ static byoc_status_t infer_pair(byoc_infer_t *infer) {
   return byoc_microsoft_broadcast(infer, indices, 2, byoc_operand_type(node, A)->dtype);
 }
 
-// The zero point is added before the number is rounded, as in ONNX Runtime; where it is odd, halves go the other way.
+// The zero point is added before the number is rounded, as in ONNX Runtime: if it is odd, halves are rounded the other
+// way.
 static byoc_status_t expand_pair(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *a = write_centred(&w, A), *b = write_centred(&w, B), *y = NULL, *scale = write_scale(&w, SUM_SCALE);

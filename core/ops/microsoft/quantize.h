@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of com.microsoft on bytes share.
+// Shared by the operators of com.microsoft on bytes.
 #ifndef BYOC_CORE_OPS_MICROSOFT_QUANTIZE_H_
 #define BYOC_CORE_OPS_MICROSOFT_QUANTIZE_H_
 

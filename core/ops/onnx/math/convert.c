@@ -51,7 +51,7 @@ static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtyp
 static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x) {
   enum { UP, DOWN, NEAREST } mode = (int)byoc_node_choice(node, "round_mode");
   x = byoc_loop_unary(b, BYOC_LOOP_OP_ABS, byoc_emit_as(b, BYOC_DTYPE_F32, x));
-  if (!byoc_node_flag(node, "saturate") && mode != DOWN) { // what would be rounded to 2^128 is NaN
+  if (!byoc_node_flag(node, "saturate") && mode != DOWN) { // a number that rounds to 2^128 is NaN
     const byoc_loop_expr_t *most = byoc_loop_const(b, BYOC_DTYPE_F32, mode == UP ? 0x1p127 : 0x1.8p127);
     const byoc_loop_expr_t *is_beyond = byoc_loop_binary(b, mode == UP ? BYOC_LOOP_OP_LT : BYOC_LOOP_OP_LE, most, x);
     x = byoc_loop_select(b, is_beyond, byoc_loop_const(b, BYOC_DTYPE_F32, NAN), x);
@@ -66,8 +66,8 @@ static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_nod
   return byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, byoc_loop_select(b, is_below, half, up));
 }
 
-// A float as an integer of 2 or 4 bits: the lowest bits of its whole part, as ONNX's cases have it where the type does
-// not reach; 0 for what is not finite.
+// A float as an integer of 2 or 4 bits: the lowest bits of its integer part, as in ONNX's test cases for numbers out of
+// range; 0 for infinities and NaN.
 static const byoc_loop_expr_t *emit_lowest_bits(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
   x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
   const double values = byoc_dtype_bits(to) == 2 ? 4 : 16;

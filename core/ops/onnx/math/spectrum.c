@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DFT and STFT: written as byoc::DFT and byoc::STFT, which have room for fast transforms (fourier.h) besides.
+// DFT and STFT: written as byoc::DFT and byoc::STFT, which have scratch memory for fast transforms (fourier.h) as
+// results.
 #include "core/op/write.h"
 #include "core/ops/onnx/math/fourier.h"
 
@@ -23,7 +24,7 @@ static byoc_status_t need_numbers(const byoc_infer_t *infer) {
                           (long long)last.constant);
 }
 
-// Types of the room and of the tables, for so many lines of a length.
+// Types of the scratch memory and of the tables, for so many lines of a length.
 static byoc_status_t infer_scratch(byoc_infer_t *infer, byoc_dim_t length, byoc_dim_t lines) {
   if (!byoc_has_result(infer->node, TABLES)) return BYOC_OK;
   if (!byoc_dim_is_constant(length) || !byoc_dim_is_constant(lines)) {
