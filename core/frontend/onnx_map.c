@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps as inputs of the model, which converters of scikit-learn write in front of DictVectorizer and CastMap. An input
-// "x" becomes the inputs "x.keys" and "x.values", and both operators take the two.
+// Maps as inputs of the model, which converters of scikit-learn write before DictVectorizer and CastMap. An input "x"
+// becomes the inputs "x.keys" and "x.values", and both operators take the two.
 #include <string.h>
 
 #include "core/base/log.h"

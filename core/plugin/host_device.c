@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension "byoc.device": what a backend hands over for a device, and work in a child process.
+// The extension "byoc.device": drivers, code and launches of a backend, and work in a child process.
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

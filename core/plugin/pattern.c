@@ -164,7 +164,7 @@ static byoc_status_t add_operator(parser_t *p, byoc_pattern_t *pattern, const ch
   return BYOC_OK;
 }
 
-// "#1" or "#_" behind the operands: the result that is matched; the first one if nothing is written.
+// "#1" or "#_" after the operands: the result that is matched; the first one by default.
 static byoc_status_t parse_result(parser_t *p, byoc_pattern_t *pattern) {
   const char *end = p->at;
   if (!accept_text(p, "#")) {
@@ -238,7 +238,7 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   return parse_operator(p, pattern, word);
 }
 
-// Many nodes of a path match the same pattern, so it has no names and looks at one node only. A path may lead through
+// Many nodes of a path match the same pattern, so it has no names and matches one node only. A path may lead through
 // any result.
 static bool is_path(const byoc_pattern_t *pattern) {
   if (pattern->name != NULL || pattern->optional || pattern->result != 0) return false;

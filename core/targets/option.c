@@ -24,7 +24,7 @@ static bool has_float_range(const byoc_option_schema_t *option) {
   return option->minimum_f64 != 0 || option->maximum_f64 != 0;
 }
 
-// The choices as pointers and sizes into the schema's text.
+// The choices as pointers and sizes into the schema's string.
 typedef struct choices_t {
   const char *data[MAX_CHOICES];
   size_t sizes[MAX_CHOICES];
