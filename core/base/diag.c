@@ -196,7 +196,7 @@ static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-// The number of edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`, where letter case does not
+// The number of edits (insert, delete, replace, swap of neighbours) that change `a` into `b`; letter case does not
 // matter.
 static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t b_size) {
   uint8_t rows[3][MAX_WORD + 1];

@@ -43,7 +43,8 @@ typedef struct byoc_elf_symbol_t {
   bool defined;
   bool global; // global, weak or unique binding
   bool weak;
-  bool unique; // one for the whole process, however often it is defined (STB_GNU_UNIQUE): statics of C++ templates
+  bool
+      unique; // one for the whole process, even if several objects define it (STB_GNU_UNIQUE): statics of C++ templates
   bool hidden; // hidden or internal visibility
 } byoc_elf_symbol_t;
 typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_symbol_t *symbol);
@@ -51,7 +52,7 @@ typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_sy
 // that is not BYOC_OK and returns it.
 byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_elf_symbol_visitor_t visitor, void *self,
                                      byoc_diag_t *diag);
-// Visits the signatures of an object's COMDAT groups, whatever their binding: the linker keeps one group of each.
+// Visits the signatures of an object's COMDAT groups, with any binding: the linker keeps one group of each.
 byoc_status_t byoc_elf_visit_signatures(const byoc_elf_t *elf, byoc_elf_symbol_visitor_t visitor, void *self,
                                         byoc_diag_t *diag);
 // Visits the DT_NEEDED entries (and DT_SONAME, with `soname` true), as strings inside the file.

@@ -138,7 +138,7 @@ static bool list_wanted(const table_t *table, uint64_t need_at, const Elf64_Vern
   return out->count == need->vn_cnt;
 }
 
-// What the object asks this library for; BYOC_NOT_FOUND if that is nothing.
+// Reads the versions that the object requires of this library; BYOC_NOT_FOUND if there are none.
 static byoc_status_t find_wants(const table_t *table, const char *library, byoc_diag_t *diag, wants_t *out) {
   uint64_t at = 0;
   Elf64_Verneed need;
@@ -161,7 +161,7 @@ static wanted_t *find_wanted(wants_t *wants, const char *name) {
   return NULL;
 }
 
-// The oldest version among those that the object asks for anyway in which the library has the same function.
+// The oldest version, of those that the object requires already, with the same function.
 static wanted_t *find_oldest(const table_t *library, const char *symbol, wanted_t *now, wants_t *wants) {
   wanted_t *oldest = now;
   Elf64_Sym same = {0};
@@ -181,7 +181,7 @@ static wanted_t *find_oldest(const table_t *library, const char *symbol, wanted_
   return oldest;
 }
 
-// Takes versions out of the chain that no symbol uses any more.
+// Removes versions from the chain that no symbol uses any more.
 static void drop_unused(const wants_t *wants, byoc_string_t *section) {
   Elf64_Verneed need;
   Elf64_Vernaux record;

@@ -14,8 +14,8 @@ typedef struct byoc_file_view_t {
   void *owned; // internal
 } byoc_file_view_t;
 byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view);
-// The same for a file in `folder`, where `path` comes from somebody else. The file must be regular, have only one name,
-// and not be reached by a link that leads out of the folder; otherwise BYOC_PERMISSION or BYOC_INVALID_DATA.
+// The same for a file in `folder`, where `path` is not trusted. The file must be regular, have only one name, and not
+// be reached by a link that leads out of the folder; otherwise BYOC_PERMISSION or BYOC_INVALID_DATA.
 byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, byoc_diag_t *diag,
                                           byoc_file_view_t *out_view);
 void byoc_file_view_close(byoc_file_view_t *view);
@@ -51,7 +51,7 @@ bool byoc_file_exists(const char *path);
 bool byoc_is_directory(const char *path);
 
 byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
-// The folders made here are for this user alone, whatever the umask says.
+// The folders made here are for this user alone, even if the umask allows more.
 byoc_status_t byoc_make_private_directories(const char *path, byoc_diag_t *diag);
 // If a temporary folder cannot be removed now, that is tried again when the process ends.
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);

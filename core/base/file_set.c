@@ -303,7 +303,8 @@ byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
   size_t failed = 0;
   int error = lock_and_put_all(set, &failed);
   if (error == ESTALE && set->files[failed].follows) {
-    byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' was changed by somebody else meanwhile", set->files[failed].path);
+    byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' was changed by another program meanwhile",
+                    set->files[failed].path);
     return byoc_diag_hint(diag, "nothing was written; try again"), BYOC_ALREADY_EXISTS;
   }
   if (error != 0) return byoc_diag_system_error(diag, error, "write", set->files[failed].path);

@@ -35,7 +35,7 @@ bool byoc_foreign_is_contained(void) {
   return container != 0 && container == getpid();
 }
 
-// ---- the sentence: everything here is safe in a signal handler ----
+// ---- the message: everything here is safe in a signal handler ----
 
 typedef struct sentence_t {
   char text[4096];
@@ -127,7 +127,7 @@ static bool seize(void) {
 static const char *advice(void) {
   if (current.is_run && strcmp(current.kind, "model") == 0) return "byoc debug bisect finds the region";
   if (current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
-  return "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
+  return "leave the plugin out, or fix it: byoc-plugin-check calls its hooks one by one";
 }
 
 void byoc_foreign_refuse(const char *what) {

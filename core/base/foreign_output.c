@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catches what foreign code writes to standard output and standard error.
+// Catches the output of foreign code on standard output and standard error.
 #define _GNU_SOURCE
 #include "core/base/foreign_output.h"
 

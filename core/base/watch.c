@@ -18,7 +18,7 @@
 // started may hold the pipe open. After the pipe is closed the time is short, because the child is about to end.
 enum { SLICE_MS = 50, LAST_SLICE_MS = 1 };
 
-// ---- what it writes ----
+// ---- output ----
 
 static bool has_answered(const byoc_child_t *child) {
   return child->answer != NULL && child->received_bytes == child->answer_size_bytes;
@@ -48,7 +48,7 @@ static void drain(byoc_child_t *child) {
   }
 }
 
-// ---- how it ends ----
+// ---- ends ----
 
 // Signals that code causes itself. The others come from people, the system, or limits of time and file size.
 static bool is_own_signal(int number) {

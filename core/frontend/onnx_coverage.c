@@ -260,7 +260,7 @@ static byoc_status_t check_imported(byoc_onnx_reader_t *reader, const coverage_t
   const byoc_onnx_use_t *use = &coverage->uses.data[index];
   if (use->kind != BYOC_ONNX_USE_KNOWN) return BYOC_OK;
   if (!use->is_imported && is_first_of_domain(coverage, index)) {
-    return byoc_onnx_forbidden(reader, "%s: the model imports no operator set of domain %s; version 1 is taken",
+    return byoc_onnx_forbidden(reader, "%s: the model imports no operator set of domain %s; version 1 is used",
                                use->first, shown_domain(use));
   }
   if (use->is_imported && use->since > use->opset) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optional inputs of the model: an initialiser is the default of an input, and a run may give another value.
 //
-//   input w = initialiser  →  w = if (w is given) { what is given } else { initialiser }
+//   input w = initialiser  →  w = if (w is given) { the given value } else { initialiser }
 #include "core/frontend/onnx_reader.h"
 
 enum { IF_VERSION = 16, OPTIONAL_VERSION = 18 };

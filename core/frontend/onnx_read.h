@@ -14,7 +14,7 @@
 //                       filled in
 //   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
 //   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
-//   value_info          a hint: computed shapes stand, and a warning tells where they differ (onnx_infer.c)
+//   value_info          a hint: computed shapes are used, and a warning reports differences (onnx_infer.c)
 //   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
 //
 // Big initialisers are not copied if the file holds them at an address aligned for their element type: they point into

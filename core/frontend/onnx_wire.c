@@ -244,7 +244,7 @@ byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
   *out_message = protobuf_c_message_unpack(descriptor, &allocator, size_bytes, data);
   if (*out_message) return BYOC_OK;
   if (memory.failed) return byoc_diag_out_of_memory(diag);
-  // The walk has checked messages and fields; what remains are packed lists that do not divide into numbers.
+  // The walk has checked messages and fields. The remaining cause is a packed list that does not divide into numbers.
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "protobuf-c cannot unpack the %s: the file is damaged",
                          descriptor->short_name);
 }

@@ -15,7 +15,7 @@ const char *byoc_attribute_kind_name(byoc_attribute_kind_t kind) {
                                       [BYOC_ATTRIBUTE_STRING] = "a text",
                                       [BYOC_ATTRIBUTE_INTS] = "a list of ints",
                                       [BYOC_ATTRIBUTE_FLOATS] = "a list of floats",
-                                      [BYOC_ATTRIBUTE_STRINGS] = "a list of texts",
+                                      [BYOC_ATTRIBUTE_STRINGS] = "a list of strings",
                                       [BYOC_ATTRIBUTE_TENSOR] = "a tensor",
                                       [BYOC_ATTRIBUTE_TYPE] = "a type"};
   return names[kind];

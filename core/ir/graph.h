@@ -207,7 +207,7 @@ bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and co
 // Element `index` as a number; integers beyond 2^53 are exact only through _int.
 double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index);
 int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index);
-// The number in a constant value that holds exactly one, whatever its rank; false for all other values.
+// The number in a constant value with exactly one element, of any rank; false for all other values.
 bool byoc_value_scalar_f64(const byoc_value_t *value, double *out_number);
 bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number);
 

@@ -47,7 +47,7 @@ static inline bool byoc_loop_is_comparison(byoc_loop_op_t op) {
 
 // Wraps an integer to the width of its type; bool becomes 0 or 1.
 int64_t byoc_loop_wrap(byoc_dtype_t dtype, int64_t value);
-// Rounds a float to what a register of its type holds: double for f64, float for every other type.
+// Rounds a float to the precision of a register of its type: double for f64, float for every other type.
 double byoc_loop_round(byoc_dtype_t dtype, double value);
 // op(a, b) on operands of type `dtype`; false if it cannot be folded (division by 0, types without a rule).
 bool byoc_loop_fold(byoc_loop_op_t op, byoc_dtype_t dtype, byoc_loop_number_t a, byoc_loop_number_t b,

@@ -13,7 +13,7 @@ typedef struct parser_t {
   byoc_lexer_t *lexer;
   byoc_arena_t *arena;
   byoc_loop_builder_t builder;                  // makes the nodes; owns the blocks of the kernel
-  byoc_loop_scope_t *scope;                     // what is defined so far
+  byoc_loop_scope_t *scope;                     // definitions so far
   bool is_part;                                 // it parses a part of a kernel: byoc_loop_statements_parse
   BYOC_VECTOR(const char *) names;              // of a part: its definitions so far, innermost last
   BYOC_VECTOR(const byoc_loop_expr_t *) shared; // of the statement: #1, #2 ..., in the lexer's arena

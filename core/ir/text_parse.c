@@ -369,7 +369,8 @@ static bool parse_constant(parser_t *parser) {
   if (!byoc_type_parse(lexer, module_arena(parser), &type)) return false;
   int64_t size = byoc_type_size_bytes(type);
   if (size < 0) return byoc_lexer_fail_at(lexer, type_offset, "a constant has a tensor type without symbols");
-  if (size > MAX_CONSTANT_BYTES) return byoc_lexer_fail_at(lexer, type_offset, "this constant is too large for a text");
+  if (size > MAX_CONSTANT_BYTES)
+    return byoc_lexer_fail_at(lexer, type_offset, "this constant is too large for a text form");
   if (byoc_graph_module_find(parser->module, name.text) || byoc_graph_module_find_constant(parser->module, name.text))
     return byoc_lexer_fail_at(lexer, name.offset, "@%s is defined already", name.text);
   if (!byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL)) return false;

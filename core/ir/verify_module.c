@@ -78,7 +78,7 @@ static const char *attribute_fault(const byoc_graph_module_t *module, const byoc
     return attribute->count == 0 || attribute->floats ? NULL : "has no numbers";
   case BYOC_ATTRIBUTE_STRINGS:
     for (size_t i = 0; i < attribute->count; ++i) {
-      if (!attribute->strings || !attribute->strings[i]) return "has a text missing";
+      if (!attribute->strings || !attribute->strings[i]) return "has a string missing";
     }
     return NULL;
   case BYOC_ATTRIBUTE_TENSOR:

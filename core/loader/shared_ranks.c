@@ -238,9 +238,8 @@ static void help(void *self) {
 static int32_t post_first(byoc_shared_ranks_t *ranks, const byoc_collective_t *collective, exchange_t *x) {
   int32_t status = prepare(ranks, collective, x);
   if (status == BYOC_OK && ranks->has_begun) {
-    status =
-        byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the collective in front of it has ended",
-                               byoc_collective_name(collective->kind));
+    status = byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the previous collective has ended",
+                                    byoc_collective_name(collective->kind));
   }
   return status == BYOC_OK ? post(ranks, x, 0) : status;
 }

@@ -109,7 +109,7 @@ static byoc_status_t check_element(const byoc_op_declaration_t *d, const byoc_si
                   value->name);
   }
   if (d->broadcasts && signature->required_count != signature->operand_count) {
-    return refuse(d, diag, "what broadcasts has no optional operands");
+    return refuse(d, diag, "an operator that broadcasts has no optional operands");
   }
   return signature->operand_count > 0 ? BYOC_OK : refuse(d, diag, "it computes element by element from no operand");
 }
@@ -126,11 +126,11 @@ static byoc_status_t check(const byoc_op_declaration_t *d, byoc_diag_t *diag) {
   if (byoc_op_domain_is_reserved(d->domain)) return refuse(d, diag, "the domain '%s' is byoc's own", d->domain);
   if (d->since_version < 1) return refuse(d, diag, "its version is %d, and versions start at 1", d->since_version);
   if (d->element && d->loops) return refuse(d, diag, "it has two definitions, by elements and by loops");
-  if (d->broadcasts && !d->element) return refuse(d, diag, "only what is defined by elements broadcasts");
+  if (d->broadcasts && !d->element) return refuse(d, diag, "only an operator that is defined by elements broadcasts");
   const char *texts[] = {d->signature, d->element, d->loops};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
     if (texts[i] && strnlen(texts[i], BYOC_DECLARED_TEXT) == BYOC_DECLARED_TEXT) {
-      return refuse(d, diag, "a text of it has %d bytes or more", BYOC_DECLARED_TEXT);
+      return refuse(d, diag, "one of its strings has %d bytes or more", BYOC_DECLARED_TEXT);
     }
   }
   return BYOC_OK;

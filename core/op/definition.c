@@ -86,7 +86,7 @@ static const byoc_loop_expr_t *build_number(scope_t *s, const byoc_loop_expr_t *
     return byoc_loop_const(s->b, dtype, (double)raw->number.i);
   }
   if (byoc_loop_is_float(dtype)) return byoc_loop_const(s->b, dtype, raw->number.f);
-  return refuse(s, "the number %g stands where %s is wanted", raw->number.f, byoc_dtype_name(dtype));
+  return refuse(s, "the number %g is used where %s is expected", raw->number.f, byoc_dtype_name(dtype));
 }
 
 static const byoc_loop_expr_t *build_index(scope_t *s, const byoc_loop_expr_t *raw, const char *of) {

@@ -17,7 +17,7 @@ bool byoc_indices_set_clamped(byoc_graph_module_t *module) {
   return byoc_attributes_set_string(&module->attributes, BYOC_ATTRIBUTE_INDICES, "clamp");
 }
 
-// ---- what operators ask ----
+// ---- limits of operators ----
 
 static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_t *limit, int64_t i, int64_t element) {
   const byoc_dim_t extent = limit->extents[i % limit->count].dim;

@@ -31,7 +31,7 @@ const char *byoc_op_trait_name(uint32_t bit); // "commutes"; NULL: there is no s
 
 // The kind of an operator's arithmetic, to estimate its cost. HEAVY operators without a kind are matrix products; all
 // others take one operation per element.
-// X(NAME, what `byoc ops` calls it)
+// X(NAME, its name in `byoc ops`)
 #define BYOC_OP_WORK_LIST(X)                                                                                           \
   X(USUAL, "usual")                                                                                                    \
   X(TRANSCENDENTAL, "transcendental")                 /* exp, tanh or the like for each element */                     \

@@ -85,7 +85,7 @@ byoc_status_t byoc_infer_relate_made(const byoc_infer_t *infer, byoc_relation_ki
   return BYOC_OK;
 }
 
-// ---- what a node's types say beyond inference ----
+// ---- relations of a node's types beyond inference ----
 
 // Dimensions that are known only at run time, and the dimensions for them in the types of the results.
 typedef struct {
@@ -154,9 +154,9 @@ static byoc_status_t relate_result(made_t *made, uint32_t r, const byoc_type_t *
              name ? name : "", name ? "'" : "");
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     bool is_number = byoc_dim_is_constant(has->dims[d]);
-    BYOC_RETURN_IF_ERROR(
-        byoc_infer_relate(infer, is_number ? BYOC_RELATION_DECLARED : BYOC_RELATION_EQUAL, byoc_side(dim, text),
-                          byoc_side(has->dims[d], is_number ? NULL : "what the model declares for it")));
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, is_number ? BYOC_RELATION_DECLARED : BYOC_RELATION_EQUAL,
+                                           byoc_side(dim, text),
+                                           byoc_side(has->dims[d], is_number ? NULL : "the declared size")));
   }
   return byoc_infer_memory(infer, failed);
 }

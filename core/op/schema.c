@@ -177,7 +177,7 @@ const char *byoc_node_text(const byoc_node_t *node, const char *name) {
 int byoc_node_choice(const byoc_node_t *node, const char *name) {
   const byoc_op_attribute_t *entry;
   const byoc_attribute_t *attribute = read_attribute(node, name, BYOC_ATTRIBUTE_STRING, &entry);
-  assert(entry && entry->allowed && "the attribute is not one of several texts");
+  assert(entry && entry->allowed && "the attribute is not a choice of strings");
   for (int i = 0; attribute && entry && entry->allowed && entry->allowed[i]; ++i) {
     if (strcmp(entry->allowed[i], attribute->s) == 0) return i;
   }

@@ -123,7 +123,7 @@ static byoc_side_t find_side(const byoc_infer_t *infer, byoc_dim_t dim) {
       if (byoc_dim_equal(type->dims[d], dim)) return byoc_side_of(infer, i, d);
     }
   }
-  return byoc_side(dim, "what the other operands make of it");
+  return byoc_side(dim, "the common shape of the other operands");
 }
 
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected) {
@@ -315,7 +315,7 @@ byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dt
   }
   for (int32_t i = 0; i < rank; ++i) {
     if (byoc_dim_is_constant(dims[i]) && dims[i].constant < 0) {
-      return byoc_infer_error(infer, "result %u would have the negative dimension %lld in place %d", result,
+      return byoc_infer_error(infer, "result %u would have the negative dimension %lld at index %d", result,
                               (long long)dims[i].constant, i);
     }
   }

@@ -68,7 +68,7 @@ byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim);
 // Operand `index`, if it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
-// Operand `index`, if it is given, must hold one number, whatever its rank.
+// Operand `index`, if it is given, must hold one number; it may have any rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant
 // dimensions must not contradict each other. The first `cut` dimensions of a tensor stay outside; which axes these are

@@ -38,7 +38,7 @@ byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_
 byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank);
 // `value` converted to another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
-// One number, whatever its rank, as a scalar; NULL stays NULL.
+// Makes a value with one number, of any rank, a scalar; NULL stays NULL.
 byoc_value_t *byoc_write_scalar(byoc_writer_t *w, byoc_value_t *x);
 // Replaces the node's first result by `value`. Returns the first failure, or BYOC_OK.
 byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed);

@@ -119,7 +119,7 @@ byoc_status_t byoc_abi_check_table(const void *table, const byoc_abi_struct_t *s
   return BYOC_OK;
 }
 
-// ---- texts ----
+// ---- strings ----
 
 // The number of bytes of the UTF-8 character at `text`, which has at most `size` bytes; 0 if there is none.
 static size_t character_size(const unsigned char *text, size_t size) {
@@ -167,7 +167,7 @@ byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limi
   const size_t size = strnlen(text, limit + 1);
   if (size > limit) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is longer than %zu bytes", what, limit);
   if (!byoc_abi_text_is_printable(text, size)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is not printable UTF-8 text of one line", what);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is not one line of printable UTF-8", what);
   }
   char *copy = byoc_arena_copy_string(arena, text);
   if (copy == NULL) return byoc_diag_out_of_memory(diag);

@@ -44,7 +44,7 @@ bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region) {
     const uint64_t texts = hash_texts(region);
     accepted = call(rule, region);
     const char *changed = byoc_hygiene_changed(&before);
-    if (changed == NULL && hash_texts(region) != texts) changed = "changed texts that it was lent";
+    if (changed == NULL && hash_texts(region) != texts) changed = "changed strings that it was lent";
     if (changed != NULL) byoc_foreign_refuse(changed);
   } else {
     accepted = call(rule, region);

@@ -15,7 +15,7 @@
 
 enum { MAX_KEY_BYTES = 1 << 16, MAX_REASON_BYTES = 1000, MAX_FLAGS = 1 << 16, MAX_FLAG_BYTES = 4096 };
 
-// ---- what is to be done ----
+// ---- the functions of the run ----
 
 static const byoc_target_t *codegen_target(const byoc_codegen_t *codegen) {
   return codegen->target;

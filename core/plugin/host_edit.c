@@ -14,7 +14,7 @@
 
 enum { MAX_OPERANDS = 1 << 16 };
 
-// ---- what may be touched ----
+// ---- checks of arguments ----
 
 static byoc_status_t check_function(const byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag) {
   if (function == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the function is NULL");

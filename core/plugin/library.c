@@ -133,7 +133,7 @@ static void destroy_library(byoc_plugin_library_t *library) {
   (void)enter(library, "destructors");
   if (library->handle != NULL) dlclose(library->handle);
   byoc_foreign_leave(&outer);
-  (void)byoc_hasher_finish(&library->content); // frees what it holds, unless the kinds have been labelled
+  (void)byoc_hasher_finish(&library->content); // frees its state, unless the kinds have been labelled
   byoc_arena_deinit(&library->arena);
   byoc_free(library->allocator, library);
 }

@@ -157,7 +157,8 @@ static void lint_test(const lint_t *lint, const attribute_test_t *test, const ch
   const bool is_number = kind == BYOC_ATTRIBUTE_INT || kind == BYOC_ATTRIBUTE_FLOAT;
   const bool wants_text = test->kind == BYOC_ATTRIBUTE_STRING;
   if (attribute->is_block || (!is_text && !is_number)) {
-    tell(lint, "attribute '%s' of %s is neither a number nor a text: a predicate has to look at it", test->name, full);
+    tell(lint, "attribute '%s' of %s is neither a number nor a string: a predicate has to look at it", test->name,
+         full);
   } else if (is_text != wants_text) {
     tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is_text ? "text" : "number",
          wants_text ? "text" : "number");

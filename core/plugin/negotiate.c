@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and copies what a plugin's query returned: options, rules, backends.
+// Checks and copies the answer of a plugin's query: options, rules, backends.
 #include "core/plugin/negotiate.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks, copies and completes what a plugin's query returned.
+// Checks, copies and completes the answer of a plugin's query.
 #ifndef BYOC_CORE_PLUGIN_NEGOTIATE_H_
 #define BYOC_CORE_PLUGIN_NEGOTIATE_H_
 

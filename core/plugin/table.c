@@ -20,7 +20,7 @@ static byoc_status_t read_text(const json_t *table, const char *key, const char 
   const char *text = member == NULL ? fallback : json_string_value(member);
   if (text == NULL) {
     byoc_status_t status =
-        byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not a table of byoc: the text '%s' is missing", key);
+        byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not a table of byoc: the member '%s' is missing", key);
     byoc_diag_hint(diag, "a table has the members target, description, library and rules");
     return status;
   }

@@ -34,7 +34,7 @@ static int32_t check_texts(byoc_frame_t *frame, const byoc_argument_t *argument,
   const char *const *texts = argument->data;
   for (uint64_t i = 0; i < count; i++) {
     if (texts[i] != NULL) continue;
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "text %llu of the input '%s' is NULL", (unsigned long long)i,
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "string %llu of the input '%s' is NULL", (unsigned long long)i,
                            name);
   }
   return BYOC_OK;

@@ -19,7 +19,7 @@ BYOC_PACKED int32_t byoc_check_dims(const byoc_call_t *call);
 typedef enum byoc_range_kind_t {
   BYOC_RANGE_COUNT,    // in [0, extent - less]
   BYOC_RANGE_INDEX,    // in [-extent, extent - 1]
-  BYOC_RANGE_NOT_ZERO, // not 0, unless an extent is 0: those of what is divided
+  BYOC_RANGE_NOT_ZERO, // not 0, unless the dividend is empty: an extent is 0
   BYOC_RANGE_POSITIVE, // at least 1
 } byoc_range_kind_t;
 // The elements of the third operand of byoc_check_range.

@@ -245,9 +245,7 @@ int32_t byoc_rank_is(byoc_frame_t *frame, const byoc_container_call_t *call) {
 int32_t byoc_as_rank(byoc_frame_t *frame, const byoc_container_call_t *call) {
   byoc_cell_t *cell = operand(frame, call, 0);
   if ((int64_t)cell->rank == call->axis) return put(frame, call, byoc_cell_retain(cell));
-  return byoc_frame_fail(
-      frame, BYOC_INVALID_ARGUMENT,
-      "a tensor whose rank the model leaves open has %u dimensions, and what follows does not take so "
-      "many",
-      (unsigned)cell->rank);
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
+                         "a tensor of dynamic rank has %u dimensions, more than later operators support",
+                         (unsigned)cell->rank);
 }

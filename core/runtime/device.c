@@ -11,7 +11,7 @@
 
 #include "core/runtime/device_internal.h"
 
-// ---- texts ----
+// ---- messages ----
 
 static void set_reason(void *self, const char *message) {
   byoc_devices_t *devices = self;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 // Moves the whole huge pages in [data, data + size_bytes) of a read-only mapping. Returns false, with nothing changed,
-// if there are none or if the kernel or lack of memory prevents it. Nobody may unmap the range meanwhile.
+// if there are none or if the kernel or lack of memory prevents it. The range must not be unmapped meanwhile.
 bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes);
 // Moves them if the first context wants that; all other contexts share its constants. If they cannot be moved, they
 // stay in their place.

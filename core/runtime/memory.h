@@ -7,7 +7,7 @@
 
 // Allocates a multiple of BYOC_BUFFER_ALIGNMENT bytes with that alignment; NULL if out of memory.
 void *byoc_memory_allocate(size_t size_bytes);
-// Frees what byoc_memory_allocate or byoc_model_allocate returned; accepts NULL.
+// Frees memory of byoc_memory_allocate or byoc_model_allocate; accepts NULL.
 void byoc_memory_free(void *memory);
 
 #endif // BYOC_CORE_RUNTIME_MEMORY_H_

@@ -20,7 +20,7 @@
 
 // The largest thread count; a larger one is refused.
 #define BYOC_MODEL_MAX_THREADS 256
-// The stack of each worker thread, whatever the limits of the process are: far more than kernels and engines need.
+// The stack of each worker thread, independent of the limits of the process: far more than kernels and engines need.
 #define BYOC_WORKER_STACK_BYTES (1 << 20)
 
 // Sets the number of polls before a thread sleeps, from the next byoc_model_pool_acquire on; without it threads poll

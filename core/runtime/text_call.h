@@ -16,7 +16,7 @@ static inline int32_t fail(const byoc_call_t *call, int32_t status, const char *
 }
 
 static inline int32_t out_of_memory(const byoc_call_t *call) {
-  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for texts");
+  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for strings");
 }
 
 static inline char *allocate(const byoc_call_t *call, size_t size_bytes) {

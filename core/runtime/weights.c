@@ -87,7 +87,7 @@ static int32_t map_appended(char *message, uint64_t size, byoc_weights_view_t *o
   char path[PATH_MAX];
   byoc_seal_source_t source;
   if (!byoc_model_find_own(&info) || !byoc_model_find_own_file(&info, path)) {
-    return refuse(BYOC_IO, "behind the artifact's code",
+    return refuse(BYOC_IO, "after the artifact's code",
                   "cannot be found: the system does not tell where the artifact is; load it by an absolute path",
                   message, size);
   }
@@ -103,7 +103,7 @@ static int32_t map_appended(char *message, uint64_t size, byoc_weights_view_t *o
   (void)fclose(source.file);
   if (data == MAP_FAILED) {
     return byoc_seal_refuse(BYOC_INVALID_DATA, path,
-                            "has lost the weights that stood behind its code, as by strip: copy it again, or build it "
+                            "has lost the weights after its code, as by strip: copy it again, or build it "
                             "again",
                             message, size);
   }
@@ -171,7 +171,7 @@ static int32_t fill(const byoc_model_weights_t *weights, const char *path, int v
 int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char *path, int is_static, int huge_pages,
                                 int verify, char *message, uint64_t size) {
   char beside[PATH_MAX];
-  if (weights->file == NULL) path = "behind the artifact's code";
+  if (weights->file == NULL) path = "after the artifact's code";
   if (path == NULL) path = getenv("BYOC_WEIGHTS");
   if (path == NULL || path[0] == '\0') {
     if (!find_beside(weights->file, is_static, beside)) {

@@ -58,7 +58,7 @@ const char *byoc_weights_name(const byoc_weights_view_t *view, const byoc_weight
 // NULL if the file has no such content.
 const byoc_weights_entry_t *byoc_weights_find(const byoc_weights_view_t *view, uint64_t hash, uint64_t size_bytes);
 
-// ---- what an artifact takes ----
+// ---- the weights of an artifact ----
 
 // A weight, as it is looked up.
 typedef struct byoc_model_weight_t {

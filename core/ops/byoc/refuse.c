@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches that cannot run (core/op/refusal.h inserts these nodes):
 //
-//   byoc::Refuse   ends the run with a message; its results are what the If expects, of types that nobody knows
+//   byoc::Refuse   ends the run with a message; it has results for the If, of unknown types
 //   byoc::Fail     the same as the host program does it: one text, no results
 #include "core/op/refusal.h"
 #include "core/op/util.h"
@@ -16,7 +16,7 @@ static byoc_status_t infer_refuse(byoc_infer_t *infer) {
 static byoc_status_t infer_fail(byoc_infer_t *infer) {
   const byoc_type_t *type = byoc_operand_type(infer->node, 0);
   const bool fits = byoc_is_ranked(type) && type->dtype == BYOC_DTYPE_STRING && byoc_type_element_count(type) == 1;
-  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: expected one text");
+  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: expected one string");
 }
 
 // ---- expansion ----

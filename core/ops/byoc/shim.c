@@ -3,7 +3,7 @@
 //
 //   Im2Col   the columns that turn a convolution into matrix products: [N,C,spatial] → [N, group, C/group * taps,
 //            pixels], with kernel_shape, strides, pads, dilations and group as attributes
-//   CallC    a call of a C symbol; who makes the node sets its results' types
+//   CallC    a call of a C symbol; the maker of the node sets its results' types
 #include "core/ops/loops/window.h"
 
 static byoc_status_t infer_im2col(byoc_infer_t *infer) {

@@ -42,7 +42,7 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
   return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond its end");
 }
 
-// ---- what lies in one piece ----
+// ---- contiguous parts ----
 
 // Are the dimensions before the axis 1 in both shapes, and those after it equal? Ranks and element types are equal for
 // all of these operators.
@@ -113,7 +113,7 @@ bool byoc_result_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out
   return byoc_node_is_onnx(node, "Slice") && slice_is_part(node, out_offset_bytes);
 }
 
-// ---- slices of a Loop's turns ----
+// ---- slices by the iteration of a Loop ----
 
 // The iteration of a Loop with known shapes?
 static bool is_turn(const byoc_value_t *value) {

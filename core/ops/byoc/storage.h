@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that lie inside of one another, in a graph whose kernels are about to be outlined:
 //
-//   byoc::Join(%a, %b, ...)            the bytes of its operands, one behind the other, under its result's type
+//   byoc::Join(%a, %b, ...)            the bytes of its operands, one after the other, under its result's type
 //   byoc::Part(%x) {offset_bytes = n}  as many bytes of %x as its result has, from byte n on: no code at all
 //   byoc::Part(%x, %turn) {offset_bytes = n, step_bytes = m}
 //                                      inside of a Loop whose shapes are known, with its iteration: from byte n + turn

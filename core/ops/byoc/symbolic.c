@@ -144,7 +144,8 @@ static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
     const byoc_type_t *type = byoc_operand_type(infer->node, i), *first = byoc_operand_type(infer->node, 0);
     bool fits = byoc_is_ranked(type) && type->dtype == dtypes[i] && type->rank == 1 && byoc_type_is_static(type) &&
                 byoc_type_element_count(type) == byoc_type_element_count(first);
-    if (!fits) return byoc_infer_error(infer, "operand %u: expected as many dimensions, or texts, as operand 0 has", i);
+    if (!fits)
+      return byoc_infer_error(infer, "operand %u: expected as many dimensions, or strings, as operand 0 has", i);
   }
   return BYOC_OK;
 }
@@ -181,7 +182,7 @@ static byoc_status_t infer_check_range(byoc_infer_t *infer) {
     int64_t count;
     const char *what;
   } rest[] = {{BYOC_DTYPE_I64, -1, "the extents, a list of i64"},
-              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "what to ask, five numbers of i64"},
+              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "the limits, five numbers of i64"},
               {BYOC_DTYPE_STRING, 1, "one text"}};
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "integers"));
   for (uint32_t i = 1; i < 4; ++i) {

@@ -4,13 +4,13 @@
 //
 //   byoc::ResultShape  i64[k]: dimensions of the results of another operator, from that operator's operands
 //   byoc::BindSymbols  gives symbols the elements of an i64[k] as values, for all that follows in the block
-//   byoc::CheckDims    compares the elements of an i64[k] with those of another; its errors use k texts
-//   byoc::CheckRange   integers must fit extents, an i64[k], as an i64[5] says; its error uses one text
+//   byoc::CheckDims    compares the elements of an i64[k] with those of another; its errors use k strings
+//   byoc::CheckRange   integers must fit extents, an i64[k], as an i64[5] says; its error uses one string
 //                      (core/runtime/check.h)
 //   byoc::Require      relations that must hold between dimensions; the type of result i has those of relation i.
 //                      Operands are values whose dimensions passes may still learn more about; the last results have
 //                      the types that they had when the node was made
-//   byoc::ShapeOnly    a value whose elements nobody reads
+//   byoc::ShapeOnly    a value whose elements are never read
 //   byoc::View         the bytes of its operand under its result's type
 #ifndef BYOC_CORE_OPS_BYOC_SYMBOLIC_H_
 #define BYOC_CORE_OPS_BYOC_SYMBOLIC_H_

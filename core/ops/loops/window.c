@@ -42,7 +42,7 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
       continue;
     }
     if (given != 0 && window->kernel[i] != kernel[i].constant) {
-      return byoc_infer_error(infer, "attribute 'kernel_shape': expected %lld in place %zu as in the weights, got %lld",
+      return byoc_infer_error(infer, "attribute 'kernel_shape': expected %lld at index %zu as in the weights, got %lld",
                               (long long)kernel[i].constant, i, (long long)window->kernel[i]);
     }
     window->kernel[i] = kernel[i].constant;
@@ -128,7 +128,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
         snprintf(name, sizeof name, "dimension %d of operand 0 with its pads", (int)d + 2);
         byoc_side_t padded = byoc_side(byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), name);
         byoc_side_t taken =
-            byoc_dim_is_constant(reach) ? byoc_side_number(reach.constant) : byoc_side(reach, "what the window covers");
+            byoc_dim_is_constant(reach) ? byoc_side_number(reach.constant) : byoc_side(reach, "the size of the window");
         BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, taken, padded));
       }
       byoc_dim_t steps =

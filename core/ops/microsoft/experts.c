@@ -42,10 +42,10 @@ static bool is_u8(byoc_dtype_t dtype) {
 // ---- types ----
 
 static byoc_status_t need_what_is_known(const byoc_infer_t *infer) {
-  static const char *const more[] = {"a router's weights of its own",     "a scale of all of FC1's matrix",
-                                     "a scale of all of FC2's matrix",    "a scale of what FC1 takes",
-                                     "a scale of what FC2 takes",         "scales of blocks of what FC1 takes",
-                                     "scales of blocks of what FC2 takes"};
+  static const char *const more[] = {"a router's weights of its own",         "a scale of all of FC1's matrix",
+                                     "a scale of all of FC2's matrix",        "a scale of the operand of FC1",
+                                     "a scale of the operand of FC2",         "scales of blocks of the operand of FC1",
+                                     "scales of blocks of the operand of FC2"};
   enum { MORE = 14 };
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "use_sparse_mixer", 0));
@@ -139,7 +139,7 @@ static byoc_status_t need_layers(const byoc_infer_t *infer, const experts_t *e) 
   const activation_t activation = (activation_t)byoc_node_choice(node, "activation_type");
   const bool has_third = has_layer(node, &e->layers[2]);
   if (!has_layer(node, &e->layers[1])) return byoc_infer_error(infer, "FC2 is left out");
-  if (e->is_gated && has_third) return byoc_infer_error(infer, "FC3 is given although it stands in FC1");
+  if (e->is_gated && has_third) return byoc_infer_error(infer, "FC3 is given although FC1 contains it");
   if (activation == SWIGLU && !e->is_gated && !has_third) return byoc_infer_error(infer, "FC3 is left out");
   for (int i = 0; i < LAYERS; ++i) {
     const layer_t *l = &e->layers[i];

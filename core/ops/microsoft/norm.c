@@ -107,7 +107,7 @@ static byoc_status_t infer_simplified(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
   }
-  if (byoc_node_int(infer->node, "stash_type") != 0) { // 0, "undefined", is what some exporters write for the default
+  if (byoc_node_int(infer->node, "stash_type") != 0) { // some exporters write 0, "undefined", for the default
     BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "stash_type", 1));
   }
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *scale = byoc_operand_type(infer->node, 1);

@@ -21,7 +21,7 @@ byoc_status_t byoc_microsoft_need_bytes(const byoc_infer_t *infer, uint32_t inde
   if (!byoc_has_operand(node, index + 2)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index + 2, byoc_dtype_is_byte, "a zero point"));
   if (zero->dtype != byoc_operand_type(node, index)->dtype) {
-    return byoc_infer_error(infer, "operand %u: the zero point's type is not that of what is quantised", index + 2);
+    return byoc_infer_error(infer, "operand %u: the zero point's type is not that of the quantised tensor", index + 2);
   }
   return byoc_infer_need_one(infer, index + 2);
 }

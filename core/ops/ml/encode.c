@@ -178,7 +178,7 @@ static byoc_status_t write_mapped(byoc_node_t *node, const list_t *keys, const l
 static const list_names_t key_names = {"keys_int64s", "keys_floats", "keys_strings", "keys_tensor"};
 static const list_names_t value_names = {"values_int64s", "values_floats", "values_strings", "values_tensor"};
 
-// Version 1 has one list, `classes_strings`, and turns strings into indices or indices into strings.
+// Version 1 has one list, `classes_strings`, and maps strings to indices or indices to strings.
 static bool has_classes(const byoc_node_t *node) {
   return node->since_version < 2;
 }
@@ -188,7 +188,7 @@ static byoc_status_t infer_classes(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != BYOC_DTYPE_STRING && x->dtype != BYOC_DTYPE_I64) {
-    return byoc_infer_error(infer, "operand 0: expected texts or i64, got %s", byoc_dtype_name(x->dtype));
+    return byoc_infer_error(infer, "operand 0: expected strings or i64, got %s", byoc_dtype_name(x->dtype));
   }
   byoc_node_texts(infer->node, "classes_strings", &count);
   if (count == 0) return byoc_infer_error(infer, "attribute 'classes_strings' must hold the labels");
@@ -207,7 +207,7 @@ static byoc_status_t infer_label_encoder(byoc_infer_t *infer) {
   if (keys.count != values.count) {
     return byoc_infer_error(infer, "it has %zu keys and %zu values", keys.count, values.count);
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts, f32, f64, i16, i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "strings, f32, f64, i16, i32 or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != keys.dtype) {
     return byoc_infer_error(infer, "operand 0 is %s, and its keys are %s", byoc_dtype_name(x->dtype),
@@ -289,12 +289,12 @@ static byoc_status_t infer_mapper(byoc_infer_t *infer) {
   byoc_node_ints(infer->node, "cats_int64s", &ints);
   byoc_node_texts(infer->node, "cats_strings", &texts);
   if (ints != texts || ints == 0) {
-    return byoc_infer_error(infer, "it has %zu integers and %zu texts as categories", ints, texts);
+    return byoc_infer_error(infer, "it has %zu integers and %zu strings as categories", ints, texts);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != BYOC_DTYPE_STRING && x->dtype != BYOC_DTYPE_I64) {
-    return byoc_infer_error(infer, "operand 0: expected texts or i64, got %s", byoc_dtype_name(x->dtype));
+    return byoc_infer_error(infer, "operand 0: expected strings or i64, got %s", byoc_dtype_name(x->dtype));
   }
   return byoc_infer_set_like(infer, 0, x->dtype == BYOC_DTYPE_STRING ? BYOC_DTYPE_I64 : BYOC_DTYPE_STRING, x);
 }
@@ -324,7 +324,7 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   if (doubled || categories.count == 0) {
     return byoc_infer_error(infer, "one of the attributes 'cats_int64s' and 'cats_strings' must hold the categories");
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_category, "texts, f32, f64, i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_category, "strings, f32, f64, i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 0, BYOC_MAX_RANK - 1));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if ((x->dtype == BYOC_DTYPE_STRING) != (categories.dtype == BYOC_DTYPE_STRING)) {

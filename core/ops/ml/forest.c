@@ -114,7 +114,7 @@ static byoc_status_t read_nodes(reader_t *r) {
   const char *const *mode = byoc_node_texts(r->node, "nodes_modes", &modes);
   const double *values;
   if (count == 0 || count > INT32_MAX / 4) return refuse(r, "it has %zu nodes", count);
-  if (modes != count) return refuse(r, "attribute 'nodes_modes' has %zu texts, expected %zu", modes, count);
+  if (modes != count) return refuse(r, "attribute 'nodes_modes' has %zu strings, expected %zu", modes, count);
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_treeids", count, false, &trees));
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_featureids", count, false, &features));
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_truenodeids", count, false, &trues));

@@ -20,7 +20,7 @@ static bool is_value(byoc_dtype_t dtype) {
 
 static byoc_status_t need_map(const byoc_infer_t *infer, byoc_dtype_predicate_t keys, const char *what) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, KEYS, keys, what));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, VALUES, is_value, "values of f32, f64, i64 or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, VALUES, is_value, "values of f32, f64, i64 or strings"));
   for (uint32_t i = KEYS; i <= VALUES; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 1, 1));
   const byoc_type_t *type = byoc_operand_type(infer->node, KEYS);
   if (!byoc_is_ranked(type) || !byoc_is_ranked(byoc_operand_type(infer->node, VALUES))) {
@@ -77,7 +77,7 @@ static byoc_status_t infer_dict_vectorizer(byoc_infer_t *infer) {
   const char *const *texts;
   const int64_t *ints;
   const size_t count = vocabulary_of(infer->node, &texts, &ints);
-  BYOC_RETURN_IF_ERROR(need_map(infer, is_key, "keys of i64 or texts"));
+  BYOC_RETURN_IF_ERROR(need_map(infer, is_key, "keys of i64 or strings"));
   if (count == 0) return byoc_infer_error(infer, "one of 'string_vocabulary' and 'int64_vocabulary' must be given");
   if ((byoc_operand_type(infer->node, KEYS)->dtype == BYOC_DTYPE_I64) != (ints != NULL && texts == NULL)) {
     return byoc_infer_error(infer, "the vocabulary has another type than the keys");

@@ -126,7 +126,7 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
 }
 
-// ---- what both operators have ----
+// ---- common to both operators ----
 
 static byoc_dtype_t type_of_features(const byoc_node_t *node) {
   return node->operands[0]->type->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;

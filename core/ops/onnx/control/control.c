@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- what is known around a node ----
+// ---- dimensions known around a node ----
 
 static void dim_key(byoc_dim_t leaf, char buffer[128]) {
   if (byoc_dim_is_unknown(leaf)) {
@@ -213,7 +213,7 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
   return status;
 }
 
-// ---- what is known before the run ----
+// ---- known before the run ----
 
 static bool all_static(byoc_value_t *const *values, size_t count) {
   for (size_t i = 0; i < count; ++i) {

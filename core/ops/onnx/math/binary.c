@@ -217,7 +217,7 @@ static byoc_status_t infer_order(byoc_infer_t *infer) {
   return infer_two(infer, byoc_dtype_is_number, "a numeric tensor", true);
 }
 static byoc_status_t infer_equal(byoc_infer_t *infer) {
-  return infer_two(infer, is_comparable, "a tensor of numbers, bools or texts", true);
+  return infer_two(infer, is_comparable, "a tensor of numbers, bools or strings", true);
 }
 // Integers must not be divided by 0, unless operand 0 has no elements.
 static byoc_status_t need_divisors(const byoc_infer_t *infer) {

@@ -10,7 +10,7 @@
 #include "core/ops/onnx/text/string.h"
 
 // ---- Cast, CastLike ----
-// Real numbers, truth values and texts: everything except complex numbers.
+// Real numbers, truth values and strings: everything except complex numbers.
 static bool can_be_cast(byoc_dtype_t dtype) {
   return dtype != BYOC_DTYPE_C64 && dtype != BYOC_DTYPE_C128;
 }
@@ -20,7 +20,7 @@ static bool has_bits(byoc_dtype_t dtype) {
 }
 
 static byoc_status_t infer_cast(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, truth values or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, bools or strings"));
   int64_t to = byoc_node_int(infer->node, "to");
   byoc_dtype_t dtype = to == (int32_t)to ? byoc_dtype_from_onnx((int32_t)to) : BYOC_DTYPE_NONE;
   if (dtype == BYOC_DTYPE_NONE || !can_be_cast(dtype)) {
@@ -31,7 +31,7 @@ static byoc_status_t infer_cast(byoc_infer_t *infer) {
 
 static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, can_be_cast, "a tensor of real numbers, truth values or texts"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, can_be_cast, "a tensor of real numbers, bools or strings"));
   }
   return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
 }
@@ -154,7 +154,7 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
 // ---- BitCast ----
 // The same bytes under another element type of that size.
 static byoc_status_t infer_bit_cast(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, has_bits, "a tensor of any type but texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, has_bits, "a tensor of any type but strings"));
   const byoc_dtype_t from = byoc_operand_type(infer->node, 0)->dtype;
   const int64_t number = byoc_node_int(infer->node, "to");
   const byoc_dtype_t to = number == (int32_t)number ? byoc_dtype_from_onnx((int32_t)number) : BYOC_DTYPE_NONE;

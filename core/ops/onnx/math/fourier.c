@@ -202,7 +202,7 @@ static void butterfly(byoc_loop_builder_t *b, int radix, pair_t *x) {
 
 // ---- passes ----
 
-// A pass turns `radix` times `turns` spectra of `stride` points' distance into `turns` of them.
+// A pass combines `radix` times `turns` spectra, whose points are `stride` apart, into `turns` spectra.
 typedef struct pass_t {
   const byoc_fourier_t *f;
   const byoc_loop_expr_t *from, *to;      // bases

@@ -7,7 +7,7 @@
 
 #define UN(op, x) byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
-// ---- what each reduction is ----
+// ---- the reductions ----
 typedef const byoc_loop_expr_t *(*map_t)(byoc_loop_builder_t *b, const byoc_loop_expr_t *x);
 
 static const byoc_loop_expr_t *map_square(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {

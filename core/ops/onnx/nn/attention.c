@@ -151,7 +151,7 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
 
 // ---- which scores count ----
 
-// byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf for keys that are excluded.
+// byoc::AttentionBias(scores, mask, lengths, past keys): scores plus the mask, and -inf for keys that are excluded.
 static byoc_status_t infer_bias(byoc_infer_t *infer) {
   const byoc_type_t *scores = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "float scores"));

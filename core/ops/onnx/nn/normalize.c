@@ -450,7 +450,7 @@ static byoc_status_t infer_group(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// The element type of means and deviations. 0, "undefined", is what some exporters write for the default, f32.
+// The element type of means and deviations. Some exporters write 0, "undefined", for the default, f32.
 static byoc_dtype_t stash_type(const byoc_node_t *node) {
   const int64_t given = byoc_node_int(node, "stash_type");
   if (given < 0 || given > INT32_MAX) return BYOC_DTYPE_NONE;

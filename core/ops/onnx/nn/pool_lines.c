@@ -3,8 +3,8 @@
 // folds the elements of that line that make one result. Both steps walk along memory, and border tests stay outside of
 // the inner loops.
 //
-// Dimensions behind the last one that windows extend in ([N,C/16,H,W,16]) are part of a line: each of its columns is
-// then as many elements wide.
+// Dimensions after the last spatial one ([N,C/16,H,W,16]) are part of a line: each of its columns is then as many
+// elements wide.
 #include <math.h>
 
 #include "core/ops/onnx/nn/pool.h"

@@ -11,8 +11,8 @@
 
 // Operands of the steps. Lengths and states have the same indices as in ONNX.
 enum {
-  BYOC_STEPS_PRODUCTS, // [steps, batch, directions * gates * hidden], or batch first; with what biases come before them
-  BYOC_STEPS_PANELS,   // [directions, gates * ceil(hidden / width), hidden, width]: R by columns, zeros behind the last
+  BYOC_STEPS_PRODUCTS, // [steps, batch, directions * gates * hidden], or batch first; including biases
+  BYOC_STEPS_PANELS,   // [directions, gates * ceil(hidden / width), hidden, width]: R by columns, zeros after the last
   BYOC_STEPS_BIAS,     // [directions, gates * hidden], added to the products with the state
   BYOC_STEPS_PEEPHOLES,
   BYOC_STEPS_LENGTHS,

@@ -17,14 +17,14 @@ static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *
   if (!byoc_dim_is_constant(dims[d])) {
     bool failed = false;
     char name[64];
-    snprintf(name, sizeof name, "dimension %d of what is written to", (int)d);
+    snprintf(name, sizeof name, "dimension %d of operand 0", (int)d);
     byoc_dim_t count = byoc_is_ranked(at) ? byoc_infer_count(infer, at, &failed) : byoc_dim_constant(1);
     count = byoc_infer_dim(infer, BYOC_DIM_MIN, count, byoc_dim_constant(1), &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(count, NULL), byoc_side(dims[d], name));
   }
   if (dims[d].constant != 0 || byoc_type_element_count(at) == 0) return BYOC_OK;
-  return byoc_infer_error(infer, "there is no place to write to in dimension %d", d);
+  return byoc_infer_error(infer, "there is nothing to write to in dimension %d", d);
 }
 
 static byoc_status_t infer_scatter(byoc_infer_t *infer) {
@@ -196,7 +196,7 @@ static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *size
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   for (int32_t d = 0; d < x->rank; ++d) {
     char names[2][64];
-    snprintf(names[0], sizeof names[0], "what was pooled in dimension %d", (int)d);
+    snprintf(names[0], sizeof names[0], "the pooled elements in dimension %d", (int)d);
     snprintf(names[1], sizeof names[1], "dimension %d of the result", (int)d);
     const byoc_side_t pooled = byoc_side(dims[d], names[0]), size = byoc_side(sizes[d], names[1]);
     BYOC_RETURN_IF_ERROR(is_made ? byoc_infer_relate_made(infer, BYOC_RELATION_AT_MOST, pooled, size)

@@ -13,7 +13,7 @@ static bool is_ordered(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_ordered, "a tensor of numbers, bools or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_ordered, "a tensor of numbers, bools or strings"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   bool flat = !byoc_node_given(node, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);

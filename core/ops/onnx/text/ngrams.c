@@ -28,7 +28,7 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_attribute_t *texts = byoc_node_given(node, "pool_strings");
   if (texts) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts, as is the pool"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "strings, as is the pool"));
   } else {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64, as is the pool"));
   }

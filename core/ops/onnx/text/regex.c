@@ -40,7 +40,7 @@ typedef struct {
   int depth;                            // of open groups
   part_t open[MAX_DEPTH + 1];           // the begin of each open group; is_empty is that of its last alternative
   bool earlier_is_empty[MAX_DEPTH + 1]; // an earlier alternative may be empty
-  part_t last, before;   // the last character or group, which a repetition repeats, and what is before it
+  part_t last, before;   // the last character or group, which a repetition repeats, and the part before it
   bool last_is_group;    // or an assertion
   const char *counted;   // the end of the last repetition
   const char *becomes;   // its equivalent in the translation; NULL: it stays
@@ -213,8 +213,8 @@ static bool check_loop(translator_t *t) {
   return !last->loops_groups || refuse(t, "a repetition of a repetition with ^, $, \\b or \\B is");
 }
 
-// What stood last is repeated at least so often, perhaps without end, which takes `times` copies of it. RE2 refuses a
-// repetition right behind another.
+// Checks a repetition of the last part, at least `least` times and perhaps without end. The C library makes `times`
+// copies for it. RE2 refuses a repetition directly after another.
 static bool count_copies(translator_t *t, int64_t least, int64_t times, bool is_endless) {
   if (t->is_repeated) return refuse(t, "a repetition of a repetition is");
   t->is_repeated = true;
@@ -235,7 +235,7 @@ static bool count_copies(translator_t *t, int64_t least, int64_t times, bool is_
 
 // The same for *, + and {least,}.
 static bool count_loop(translator_t *t, int64_t least) {
-  if (t->last.is_star && !t->is_repeated) { // it stays what it is
+  if (t->last.is_star && !t->is_repeated) { // it stays unchanged
     t->is_repeated = true;
     t->becomes = "";
     return true;
@@ -263,7 +263,7 @@ static bool is_assertion(const char *at) {
   return *at == '^' || *at == '$' || (*at == '\\' && (at[1] == 'b' || at[1] == 'B'));
 }
 
-// What stands at `t->at` is one more character to match, or the end of a group, or repeats what stood before.
+// Reads one more character to match at `t->at`, the end of a group, or a repetition.
 static bool count(translator_t *t) {
   const char at = *t->at;
   if (t->counted != NULL && t->at <= t->counted) return true;
@@ -294,7 +294,7 @@ static bool count(translator_t *t) {
     return refuse(t, "more than eight repetitions without end of groups that may be empty are");
   }
   return t->open[t->depth].characters <= MAX_CHARACTERS ||
-         refuse(t, "more than 2000 characters, repetitions written out, are");
+         refuse(t, "more than 2000 characters, with repetitions expanded, are");
 }
 
 static bool translate_one(translator_t *t) {
@@ -324,7 +324,7 @@ static bool translate_one(translator_t *t) {
   return true;
 }
 
-// The C library knows best what it takes.
+// Compiles the pattern: the C library decides about it.
 static bool compiles(translator_t *t) {
   regex_t compiled;
   const int error = t->out->failed ? 0 : regcomp(&compiled, t->out->data, REG_EXTENDED | REG_NOSUB);
