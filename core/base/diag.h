@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A diagnostic that the caller owns: the first error of an operation, its location, and a hint.
 //
+// Example:
 //   byoc_diag_t diag = {0};
-//   if (byoc_graph_parse(text, "model.ir", allocator, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
+//   if (byoc_graph_parse(text, "add.byoc", allocator, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
 //
 // Its storage is fixed, so that a lack of memory can be reported, too; longer strings are cut with "...". The first
 // error stays and later ones are dropped. Callers add context on the way up. Every function accepts a NULL diag.

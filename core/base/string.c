@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growing strings.
+// Grows strings: appends, prints and quotes; a string that ran out of memory remembers it.
 #include "core/base/string.h"
 
 #include <assert.h>

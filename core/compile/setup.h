@@ -2,6 +2,7 @@
 // What a build needs, put together from plain options: plugins, targets, placing, passes, dimensions. The command and
 // libbyoc both go through here; what they read (words of a command line, structs) they turn into these options.
 //
+// Example:
 //   byoc_setup_options_t options = {.targets = words, .target_count = 1, .plan = "greedy"};
 //   byoc_setup_t setup = {0};
 //   byoc_status_t status = byoc_setup_find_plugins(&plugins, allocator, diag, &registry);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device planning: decides where every value lives, and puts a byoc::DeviceCopy where two places clash.
 //
+// Example:
 //   BYOC_RETURN_IF_ERROR(byoc_plan_devices(module, BYOC_PLAN_ALL, diag, &changes));
 //
 // Places are said by values (`on {...}`), by byoc::OnDevice nodes, by the signatures of functions that are compiled as

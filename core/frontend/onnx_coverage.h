@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators that a model uses, with the number of their nodes, and whether byoc knows them.
 //
+// Example:
 //   byoc_onnx_coverage_t coverage;
-//   if (byoc_onnx_cover_file("model.onnx", NULL, &arena, &diag, &coverage) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_cover_file("model.onnx", NULL, &arena, diag, &coverage));
 //   for (size_t i = 0; i < coverage.count; i++) printf("%s\n", coverage.uses[i].name);
 #ifndef BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 #define BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_

@@ -2,8 +2,9 @@
 // A model's names of its outputs' dimensions. If such a dimension is a formula over the inputs' dimensions, or known
 // only at run time, output for people shows the name. Text forms keep the formula, because they are read back.
 //
+// Example:
 //   byoc_dim_names_t names;
-//   if (!byoc_function_dim_names(main, &arena, &names)) return out of memory;
+//   if (!byoc_function_dim_names(main, &arena, &names)) return byoc_diag_out_of_memory(diag);
 //   byoc_type_print_named(value->type, &names, &text); // "f32[batch,frames]"
 #ifndef BYOC_CORE_IR_DIM_NAMES_H_
 #define BYOC_CORE_IR_DIM_NAMES_H_

@@ -2,6 +2,7 @@
 // The lexer of all text forms (modules, loop kernels, host programs). It has one token of look-ahead, and its messages
 // show the location.
 //
+// Example:
 //   byoc_lexer_t lexer;
 //   byoc_lexer_init(&lexer, text, "file.ir", &arena, diag);
 //   byoc_lexer_expect_word(&lexer, "module");

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers for nodes, in a map of their user. Nodes hold no numbers, so that two users cannot conflict.
 //
+// Example:
 //   byoc_numbering_t numbers;
 //   byoc_numbering_init(&numbers, allocator);
-//   BYOC_FOR_EACH_NODE(node, block) if (!byoc_numbering_set(&numbers, node, count++)) ... out of memory
-//   uint32_t number = byoc_numbering_get(&numbers, node);
+//   BYOC_FOR_EACH_NODE(node, block) {
+//     if (!byoc_numbering_set(&numbers, node, count++)) return byoc_diag_out_of_memory(diag);
+//   }
+//   uint32_t number = byoc_numbering_get(&numbers, block->last);
 //   byoc_numbering_deinit(&numbers);
 #ifndef BYOC_CORE_IR_NUMBERING_H_
 #define BYOC_CORE_IR_NUMBERING_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the virtual devices of values.
+// Compares and hashes the virtual devices of values.
 #include "core/ir/virtual_device.h"
 
 #include <string.h>

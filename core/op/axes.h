@@ -2,9 +2,10 @@
 // Finds dimensions along which the work of an operator can be divided into independent parts. The operator's row has a
 // function for this (byoc_op_t.axes); for elementwise operators, views and channelwise operators the traits are enough.
 //
+// Example:
 //   int32_t operands[2], results[1];
 //   byoc_axis_t axis = {.parts = 8, .operands = operands, .results = results};
-//   if (byoc_node_cut(matmul, 0, &axis)) ...   // rows: operands[0] is 0, operands[1] is -1
+//   bool rows = byoc_node_cut(matmul, 0, &axis); // then operands[0] is 0, and operands[1] is -1
 #ifndef BYOC_CORE_OP_AXES_H_
 #define BYOC_CORE_OP_AXES_H_
 

@@ -2,6 +2,7 @@
 // The interface of operators' definitions: a context for the kernel that is being built. A definition loads elements of
 // operands and stores elements of results. It does not know which operators are fused with it.
 //
+// Example:
 //   static const byoc_loop_expr_t *point_neg(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
 //                                            const byoc_loop_expr_t *const *indices) {
 //     return byoc_loop_unary(byoc_lower_builder(lower), BYOC_LOOP_OP_NEG, byoc_lower_load(lower, node, 0, indices));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inserts the nodes of an operator's expansion before it. The first failure is kept and checked once, at the end.
 //
+// Example:
 //   byoc_writer_t w = {.node = node, .diag = diag};
 //   byoc_value_t *x = byoc_write_node(&w, "", "Mul", node->operands[0], node->operands[1], NULL, NULL, 0);
 //   return byoc_write_end(&w, x, out_changed);

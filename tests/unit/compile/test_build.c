@@ -203,8 +203,8 @@ static void test_dimensions_are_for_onnx(void **state) {
   close_build(&fixture);
 }
 
-// Issue 12: where a backend and the native target ask for the same extensions, the metadata lists each once.
-static void test_12_features_are_listed_once(void **state) {
+// Where a backend and the native target ask for the same extensions, the metadata lists each once.
+static void test_features_are_listed_once(void **state) {
   (void)state;
   fixture_t fixture;
   byoc_diag_t diag = {0};
@@ -329,7 +329,7 @@ int main(void) {
       cmocka_unit_test(test_extents),
       cmocka_unit_test(test_lent),
       cmocka_unit_test(test_dimensions_are_for_onnx),
-      cmocka_unit_test(test_12_features_are_listed_once),
+      cmocka_unit_test(test_features_are_listed_once),
       cmocka_unit_test(test_features_of_the_program),
       cmocka_unit_test(test_layout_changes_do_not_count),
       cmocka_unit_test(indices_are_clamped_on_request),
