@@ -2,10 +2,10 @@
 // Foreign code: the hooks of plugins and the functions of artifacts, which byoc calls and others have written.
 //
 // A caller of foreign code first records what it calls. A process may contain foreign code (byoc_foreign_contain). Then
-// it ends with exit code 1 and a message with the name of the code if that code crashes (a signal, a stack overflow,
-// abort, an uncaught C++ exception), ends the process or its thread, prints, is ended by a sanitizer, or does not
-// return. Temporary files are removed and started processes are ended first. In other processes the records have no
-// effect. Forked children contain foreign code only if they ask for it.
+// a fault of the code ends the process with exit code 1 and a message with the code's name. Faults are a crash (a
+// signal, a stack overflow, abort, an uncaught C++ exception), an end of the process or of the thread, output, a
+// sanitizer's report, and a call that does not return. Temporary files are removed and started processes are ended
+// first. In other processes the records have no effect. Forked children contain foreign code only if they ask for it.
 //
 // Foreign code runs in one thread at a time.
 #ifndef BYOC_CORE_BASE_FOREIGN_H_

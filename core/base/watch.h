@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches child processes: their output, their end, their deadlines. Only this file waits for processes and reaps them;
-// core/base/child.h forks them, core/base/process.h starts programs.
+// Watches child processes: their output, their end, their deadlines. Only this file waits for children and reaps them,
+// except that core/base/group.c waits for its guard and for groups that a signal ends. core/base/child.h forks
+// children, core/base/process.h starts programs.
 #ifndef BYOC_CORE_BASE_WATCH_H_
 #define BYOC_CORE_BASE_WATCH_H_
 

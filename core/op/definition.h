@@ -3,17 +3,18 @@
 // core/ir/loop_text.h without its declarations:
 //
 //   element   y = 0.5 * x * (1.0 + erf(x * 0.7071067811865476))
-//             An element of each result from those of the operands at the same place: `let`s and one assignment for
+//             An element of each result from those of the operands at the same index: `let`s and one assignment for
 //             each result. Fused with its neighbours like any elementwise operator.
 //   loops     parallel b in 0 .. B { var s = T(0) serial d in 0 .. D { s = s + x[b * D + d] } y[b] = s }
 //             Loops over whole tensors, each of which is addressed by one linear index. A rest of dimensions counts as
 //             one, of their product.
 //
-// Names: values of the signature; dimensions, as i64; attributes: integers and floats by name, element i of a list as
-// pads.i and its length as pads.count, a string attribute with a choice as the index of its value, from 0; has_NAME for
-// an optional operand and for an attribute without a default. A missing value is 0, and so is an element after the end
-// of a list. Types: f16, bf16 and float8 are computed in f32. A variable of the signature stands for the type in which
-// its elements are computed. A plain number has the type of the other operand; without one, it is i64 or f32.
+// Names are values of the signature, dimensions (i64) and attributes. Integers and floats have the attribute's name;
+// element i of a list is pads.i, and its length is pads.count. A string attribute with a choice is the index of its
+// value, from 0. has_NAME is true if an optional operand, or an attribute without a default, is given. A missing value
+// is 0, and so is an element after the end of a list. Types: f16, bf16 and float8 are computed in f32. A variable of
+// the signature stands for the type in which its elements are computed. A plain number has the type of the other
+// operand; without one, it is i64 or f32.
 #ifndef BYOC_CORE_OP_DEFINITION_H_
 #define BYOC_CORE_OP_DEFINITION_H_
 

@@ -6,9 +6,9 @@
 #include "byoc/plugin.h"
 #include "core/base/allocator.h"
 
-// Compares an accepted rule with the operator table. Calls `report` with a message for each operator that does not
-// exist, with the nearest name; for numbers of operands and results that no version of an operator has; and for tests
-// of attributes that it does not have or that cannot have the value. If out of memory, some messages are left out.
+// Compares an accepted rule with the operator table. Calls `report` with a message for each fault. An operator may not
+// exist: the message has the nearest name. No version of an operator may have that number of operands or results. A
+// tested attribute may not exist, or may not have that value. If out of memory, some messages are left out.
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
                            void (*report)(void *self, const char *sentence), void *self);
 

@@ -29,8 +29,8 @@ bool byoc_match_shares_place(const byoc_match_t *match) {
   return true;
 }
 
-// A goal of the search: match a value; or (pattern is NULL) take a node whose operands have been matched; or (pattern
-// is a DOMINATOR, node is its root) take the nodes on the paths from the root up to the value.
+// A goal of the search: match a value. If pattern is NULL: add a node whose operands have been matched. If pattern is a
+// DOMINATOR, and node its root: add the nodes on the paths from the root up to the value.
 typedef struct goal_t goal_t;
 struct goal_t {
   const byoc_pattern_t *pattern;

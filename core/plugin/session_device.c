@@ -438,7 +438,7 @@ byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, c
   return byoc_session_end_module(session, b.module, fill_kernels(&b, binding), diag);
 }
 
-// ---- places ----
+// ---- virtual devices ----
 
 // `place`: the device, without a scope.
 static byoc_status_t place_value(byoc_codegen_t *session, byoc_value_t *value, byoc_virtual_device_t place,

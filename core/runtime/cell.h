@@ -4,9 +4,9 @@
 //
 // A frame belongs to one context. It holds a table of cells, one for each buffer of the host program that is a value,
 // and the memory of these cells. Cells are reference-counted: a value leaves a branch, reaches the next iteration of a
-// loop or enters a sequence by its cell; its bytes are not copied. Memory comes in blocks of graded sizes. A block goes
-// back to the frame when its last cell is released, and stays there for the next one, in this run or a later one: a run
-// whose shapes have been seen before allocates nothing. Blocks that no run has used for a while are freed.
+// loop or enters a sequence by its cell; its bytes are not copied. Memory comes in blocks of graded sizes. When its
+// last cell is released, a block goes back to the frame, for another cell of this run or a later one. So a run whose
+// shapes were seen before allocates nothing. Blocks that no run has used for a while are freed.
 //
 // Functions that can fail return a status, and give the reason to runtime->set_error.
 #ifndef BYOC_CORE_RUNTIME_CELL_H_

@@ -16,9 +16,9 @@ bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes);
 // Moves them if the first context wants that; all other contexts share its constants. If they cannot be moved, they
 // stay in their place.
 void byoc_model_place_constants(const void *data, uint64_t size_bytes, bool wanted);
-// Memory for a workspace, aligned as buffers are; a large one is on huge pages where the kernel has them, which means
-// fewer page faults in the first run and fewer misses of the table of pages in all. NULL if out of memory;
-// byoc_memory_free frees it.
+// Memory for a workspace, aligned as buffers are. A large one is on huge pages where the kernel has them: there are
+// fewer page faults in the first run, and fewer misses of the table of pages. NULL if out of memory; byoc_memory_free
+// frees it.
 void *byoc_model_allocate(uint64_t size_bytes);
 
 #endif // BYOC_CORE_RUNTIME_HUGE_PAGES_H_

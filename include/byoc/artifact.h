@@ -267,11 +267,11 @@ typedef struct byoc_artifact_t {
   // both. Then a state or a cache is changed in place, and unchanged elements are not copied.
   const int32_t *outputs_over;
   // Like run_arguments, with outputs in the caller's memory. The model writes them there directly, or copies an output
-  // that is a value passed on. `options` may be NULL. BYOC_INVALID_ARGUMENT, before anything runs: if a buffer overlaps
-  // another one or an input tensor (except as outputs_over allows; items of sequences are not checked), if it is given
-  // for a sequence or an optional, or if a model of static shapes has buffers for some outputs only and no `allocate`.
-  // After the run: if a buffer is too small; then no output has data, but all have their shapes, which live until the
-  // next run, and the message gives the sizes needed and given.
+  // that is a value passed on. `options` may be NULL. BYOC_INVALID_ARGUMENT, before anything runs, in three cases. A
+  // buffer overlaps another one or an input tensor (except as outputs_over allows; items of sequences are not checked).
+  // A buffer is given for a sequence or an optional. A model of static shapes has buffers for some outputs only, and no
+  // `allocate`. After the run: if a buffer is too small; then no output has data, but all have their shapes, which live
+  // until the next run, and the message gives the sizes needed and given.
   int32_t (*run_with)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                       const byoc_run_options_t *options);
   // An artifact may hold several models, its entries (byoc build --entry), each with inputs, outputs and contexts of

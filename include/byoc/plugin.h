@@ -42,9 +42,9 @@
 // Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
 // call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
 // working folder, environment, umask or floating-point mode. If a hook does one of these, crashes, throws a C++
-// exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without logging, progress, an answer, an edit or a
-// service (reads of the graph and allocations do not count), byoc ends with exit code 1 and a message that names the
-// hook. A search for the cheapest plan leaves out the candidate of such a generate hook.
+// exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without a call of the host, byoc ends with exit code 1
+// and a message that names the hook. Only logging, progress, answers, edits and services count as such calls, not reads
+// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 

@@ -9,11 +9,11 @@
 //   void *library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
 //
 // An artifact's file ends with a seal: a hash of everything before it. byoc inspect, run, bench and profile check the
-// seal of every artifact; a program does so by the call above, or with BYOC_VERIFY=1 in its environment: then the
-// loading function of the generated header checks before dlopen, and `create` before it makes the first context.
-// `create` finds the artifact's file by itself, even if the program has changed its folder since it was loaded, and
-// refuses if the file was replaced. Checking reads the whole file once: about 30 ms for 100 MB that the system has in
-// memory, 130 ms if the program that includes this header was compiled without optimisation.
+// seal of every artifact. A program checks it by the call above, or with BYOC_VERIFY=1 in its environment. Then the
+// loading function of the generated header checks it before dlopen, and `create` before the first context. `create`
+// finds the artifact's file by itself, even if the program has changed its folder since it was loaded, and refuses if
+// the file was replaced. Checking reads the whole file once: about 30 ms for 100 MB that the system has in memory, 130
+// ms if the program that includes this header was compiled without optimisation.
 //
 // The hash finds damage, not forgery: a program that can write the file can write the seal. It covers every byte, so
 // tools that change the file (strip, objcopy, patchelf) break or remove the seal. The artifact still loads, but no

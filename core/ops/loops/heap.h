@@ -22,7 +22,7 @@ typedef const byoc_loop_expr_t *(*byoc_heap_above_t)(const void *self, byoc_heap
 typedef struct byoc_heap_t {
   byoc_loop_builder_t *b;
   const byoc_loop_buffer_t *list, *values; // values NULL: none
-  const byoc_loop_expr_t *base, *step;     // place i of the list is list[base + i * step]
+  const byoc_loop_expr_t *base, *step;     // entry i of the list is list[base + i * step]
   byoc_heap_above_t above;
   const void *self;
 } byoc_heap_t;

@@ -49,9 +49,9 @@ enum { BYOC_FOREST_SUM, BYOC_FOREST_AVERAGE, BYOC_FOREST_MIN, BYOC_FOREST_MAX };
 #define BYOC_FOREST_AGGREGATE BYOC_ATTR_CHOICE("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
 
 // Operands of byoc::Forest. Nodes are numbered; BYOC_FOREST_VALUES has the numbers that features are compared with;
-// BYOC_FOREST_NEXT has two nodes for each node, for true and false; BYOC_FOREST_NANS 1 where NaN is true (or is left
-// out, if it never is). Node n gives the votes [BYOC_FOREST_VOTES[n], BYOC_FOREST_VOTES[n + 1]); if BYOC_FOREST_VOTES
-// is left out, it gives vote n to result 0.
+// BYOC_FOREST_NEXT has two nodes for each node, for true and false; BYOC_FOREST_NANS is 1 if NaN is true, and may be
+// missing if NaN is never true. Node n gives the votes [BYOC_FOREST_VOTES[n], BYOC_FOREST_VOTES[n + 1]); if
+// BYOC_FOREST_VOTES is left out, it gives vote n to result 0.
 enum {
   BYOC_FOREST_FEATURES,
   BYOC_FOREST_NODES,

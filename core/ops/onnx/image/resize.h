@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize is split into reading and inference (resize.c), the neighbours of a place (resize_taps.c) and the loops over
+// Resize is split into reading and inference (resize.c), the neighbours of a point (resize_taps.c) and the loops over
 // them (resize_loops.c).
 #ifndef BYOC_CORE_OPS_ONNX_IMAGE_RESIZE_H_
 #define BYOC_CORE_OPS_ONNX_IMAGE_RESIZE_H_
@@ -71,7 +71,7 @@ bool byoc_resize_choose_taps(const byoc_resize_t *r, int32_t d, int32_t *first, 
 bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t d, const byoc_loop_expr_t *at,
                            byoc_resize_taps_t *taps);
 
-// The neighbours of a place that a loop visits: the scale determines their number at run time.
+// The neighbours of a point that a loop visits: the scale determines their number at run time.
 typedef struct byoc_resize_window_t {
   const byoc_loop_expr_t *base, *fraction, *shrink; // floor(place), place - floor(place), min(scale, 1)
   const byoc_loop_expr_t *begin, *end;              // relative to base

@@ -131,7 +131,7 @@ static const byoc_loop_expr_t *either(byoc_loop_builder_t *b, const byoc_loop_ex
   return x && y ? BIN(OR, x, y) : x ? x : y;
 }
 
-// The value, if the place is inside of the operand.
+// The value, if the point is inside of the operand.
 static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const byoc_loop_expr_t *outside,
                                               const byoc_loop_expr_t *value) {
   if (!outside) return value;
@@ -139,7 +139,7 @@ static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const
   return byoc_loop_select(loops->b, outside, byoc_emit_number_like(loops->b, value, extrapolation), value);
 }
 
-// The neighbours along all dimensions except the last, and whether the place is outside along one of them.
+// The neighbours along all dimensions except the last, and whether the point is outside along one of them.
 static bool emit_outer_taps(resize_loops_t *loops, const byoc_loop_expr_t **out_outside) {
   byoc_loop_builder_t *b = loops->b;
   for (int32_t d = 0; d < loops->inner; ++d) {
