@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses for errno values. For the files of core/base only.
+// Statuses and messages for errno values, for code that calls the system.
 #ifndef BYOC_CORE_BASE_SYSTEM_ERROR_H_
 #define BYOC_CORE_BASE_SYSTEM_ERROR_H_
 
