@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to hand a value from a candidate in one place to one in another (row C9), by figures that were measured
+// What it costs to hand a value from a candidate in one place to one in another, by figures that were measured
 // on this machine (core/collage/calibrate.h, core/device/cost.h): the call of an outlined function; between layouts,
 // rewriting the value; between devices, a copy of it, once for each value and device. Within the native target it costs
 // nothing, because its nodes are fused.

@@ -23,10 +23,10 @@ static const struct {
 
 // ---- errors ----
 
-static bool fail_at(byoc_lexer_t *lexer, byoc_status_t status, size_t offset, const char *format, va_list arguments) {
+static bool fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, va_list arguments) {
   if (lexer->status == BYOC_OK) {
-    lexer->status = status;
-    byoc_diag_errorv(lexer->diag, status, format, arguments);
+    lexer->status = BYOC_INVALID_DATA;
+    byoc_diag_errorv(lexer->diag, BYOC_INVALID_DATA, format, arguments);
     byoc_diag_locate(lexer->diag, lexer->file, lexer->text, offset);
   }
   lexer->token.kind = BYOC_TOKEN_END;
@@ -36,7 +36,7 @@ static bool fail_at(byoc_lexer_t *lexer, byoc_status_t status, size_t offset, co
 bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fail_at(lexer, BYOC_INVALID_DATA, offset, format, arguments);
+  fail_at(lexer, offset, format, arguments);
   va_end(arguments);
   return false;
 }
@@ -44,7 +44,7 @@ bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, 
 bool byoc_lexer_fail(byoc_lexer_t *lexer, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fail_at(lexer, BYOC_INVALID_DATA, lexer->token.offset, format, arguments);
+  fail_at(lexer, lexer->token.offset, format, arguments);
   va_end(arguments);
   return false;
 }
@@ -169,7 +169,6 @@ static bool lex_name(byoc_lexer_t *lexer, size_t start) {
   byoc_token_t *token = &lexer->token;
   token->kind = lexer->text[start] == '%' ? BYOC_TOKEN_VALUE : BYOC_TOKEN_GLOBAL;
   if (at(lexer, start + 1) == '"') {
-    token->quoted = true;
     if (!lex_string(lexer, start + 1)) return false;
     if (memchr(token->text, 0, token->size)) return byoc_lexer_fail_at(lexer, start, "a name cannot hold a NUL");
     return true;
@@ -243,7 +242,6 @@ static bool lex_punctuation(byoc_lexer_t *lexer, size_t start) {
 
 bool byoc_lexer_next(byoc_lexer_t *lexer) {
   if (lexer->status != BYOC_OK) return false;
-  lexer->last_end = lexer->token.end;
   size_t start = skip_blanks(lexer, lexer->token.end);
   lexer->token = (byoc_token_t){.kind = BYOC_TOKEN_END, .offset = start, .end = start};
   if (start >= lexer->size) return true;

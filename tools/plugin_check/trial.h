@@ -36,7 +36,7 @@ void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit);
 // The usual parameters of trials: f32, all variants, weights as constants and as inputs. `limit`: of either kind.
 void trial_add_usual(trial_t *trial, size_t limit);
 
-// Some specimens as a module, taken along the road.
+// Some specimens as a module, taken along the pipeline.
 typedef struct trial_build_t {
   byoc_graph_module_t *module;
   byoc_build_t build;

@@ -75,7 +75,7 @@ static void assert_expected(const float *output) {
   for (size_t i = 0; i < 6; ++i) assert_true(output[i] == expected[i]);
 }
 
-static void test_whole_road(void **state) {
+static void test_whole_pipeline(void **state) {
   (void)state;
   fixture_t fixture;
   watch_t seen = {0};
@@ -231,7 +231,7 @@ static void test_features_are_listed_once(void **state) {
 // A program says what the backends' code needs, because it may be finished for another processor later.
 static void test_features_of_the_program(void **state) {
   (void)state;
-  if (byoc_machine_host() != BYOC_MACHINE_X86_64) skip();
+  if (byoc_machine_host() != BYOC_MACHINE_X86_64) byoc_test_skip("the features are those of x86-64");
   fixture_t fixture;
   byoc_diag_t diag = {0};
   open_build(&fixture, "cutlass -mcpu=avx2; c -mcpu=x86-64-v3", (byoc_build_watcher_t){0});
@@ -323,7 +323,7 @@ int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_of_threads_rise),
-      cmocka_unit_test(test_whole_road),
+      cmocka_unit_test(test_whole_pipeline),
       cmocka_unit_test(test_forms_of_files),
       cmocka_unit_test(test_cancelled),
       cmocka_unit_test(test_extents),

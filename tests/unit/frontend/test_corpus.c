@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/ir/structural.h"
+#include "tests/support/graph.h"
 
 typedef struct tally_t {
   size_t read, unsupported, invalid, other;
@@ -25,8 +25,7 @@ static void read_one(const char *path, tally_t *tally) {
     byoc_graph_module_t *parsed;
     byoc_diag_t parse_diag = {0};
     byoc_test_ok(byoc_graph_parse(text.data, path, byoc_allocator_system(), &parse_diag, &parsed), &parse_diag);
-    if (!byoc_graph_structural_equal(module, parsed, BYOC_STRUCTURAL_DEFAULT))
-      fail_msg("%s: its text has changed", path);
+    if (!byoc_test_modules_equal(module, parsed)) fail_msg("%s: its text has changed", path);
     byoc_graph_module_destroy(parsed);
     byoc_string_deinit(&text);
   } else {
@@ -67,8 +66,7 @@ static void reads_conformance_models(void **state) {
   (void)state;
   static const char folder[] = "/usr/share/libonnx-testdata/data";
   if (!byoc_is_directory(folder)) {
-    print_message("skipped: no %s (Debian package libonnx-testdata)\n", folder);
-    skip();
+    byoc_test_skip("there is no folder %s (Debian package libonnx-testdata)", folder);
   }
   tally_t tally = {0};
   read_below(folder, 2, &tally);
@@ -85,8 +83,7 @@ static void reads_lent_models(void **state) {
   (void)state;
   const char *folder = BYOC_TEST_SOURCE_DIR "/../shared/models";
   if (!byoc_is_directory(folder)) {
-    print_message("skipped: no %s\n", folder);
-    skip();
+    byoc_test_skip("there is no folder ../shared/models");
   }
   tally_t tally = {0};
   read_below(folder, 1, &tally);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of generate hooks: what the plugins of tests/plugins hand back, what is refused, and that a failed run leaves
 // nothing behind.
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 #include <stdio.h>
@@ -18,23 +19,11 @@
 #include "core/plugin/library.h"
 #include "core/plugin/region.h"
 #include "core/plugin/registry.h"
-
-static byoc_plugin_registry_t *registry;
-static byoc_target_registry_t kinds;
+#include "tests/unit/plugin/plugin_support.h"
 
 static int group_setup(void **state) {
   (void)state;
-  const byoc_plugin_options_t options = {.environment = BYOC_TEST_BUILD_DIR "/tests/plugins/good"};
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
-  kinds = byoc_plugin_registry_targets(registry);
-  return 0;
-}
-
-static int group_teardown(void **state) {
-  (void)state;
-  byoc_plugin_registry_destroy(registry);
-  return 0;
+  return open_registry(BYOC_TEST_BUILD_DIR "/tests/plugins/good");
 }
 
 // ---- one run ----
@@ -199,13 +188,13 @@ static void test_rewriting(void **state) {
   byoc_test_ok(byoc_graph_verify(run.module, &run.diag), &run.diag);
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_find(run.module, "first"), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_find(run.module, "first"), &text);
   if (strstr(text.data, "byoc::CallC") == NULL || strstr(text.data, "symbol = \"demo_relu\"") == NULL ||
       strstr(text.data, "Relu@") != NULL) {
     fail_msg("%s", text.data);
   }
   byoc_string_clear(&text);
-  byoc_function_print(byoc_graph_module_find(run.module, "second"), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_find(run.module, "second"), &text);
   if (strstr(text.data, "Mul@14(%c, @rewrite_constant)") == NULL || strstr(text.data, "Neg") != NULL) {
     fail_msg("%s", text.data);
   }
@@ -803,5 +792,5 @@ int main(void) {
       cmocka_unit_test(test_modules_outlive_the_registry),
       cmocka_unit_test(test_out_of_memory),
   };
-  return cmocka_run_group_tests(tests, group_setup, group_teardown);
+  return cmocka_run_group_tests(tests, group_setup, close_registry);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The surroundings of a generate hook: the prepare hook before it, passes that a hook asks for, and runtime modules
 // that existed before it.
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 #include "core/base/log.h"
@@ -77,7 +78,7 @@ static int32_t fold(void *self, byoc_codegen_t *codegen) {
 static void expect_function(const run_t *run, const char *name, const char *part, const char *absent) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_find(run->module, name), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_find(run->module, name), &text);
   if (strstr(text.data, part) == NULL || (absent != NULL && strstr(text.data, absent) != NULL)) {
     fail_msg("%s", text.data);
   }
@@ -122,6 +123,15 @@ static int32_t run_no_pass(void *self, byoc_codegen_t *codegen) {
   return byoc_host_edit_api()->run_passes(codegen, "fold-constant");
 }
 
+// A node whose types do not fit is made all the same; why is told if the hook gives up without a word of its own.
+static int32_t multiply_lists(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  byoc_function_t *function = byoc_host_codegen_api()->function_at(codegen, 0);
+  byoc_value_t *operands[] = {function->body->results.data[0], function->body->results.data[0]};
+  assert_non_null(byoc_host_edit_api()->create_node(codegen, function, NULL, "", "Gemm", operands, 2, 1));
+  return BYOC_INVALID_DATA;
+}
+
 static void test_b12_wrong_preparations_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -134,6 +144,7 @@ static void test_b12_wrong_preparations_are_refused(void **state) {
       {refuse, BYOC_UNSUPPORTED, "its prepare hook: not on this machine"},
       {run_wrong_pass, BYOC_INVALID_ARGUMENT, "pass mark-compiler-functions-extern works on whole modules"},
       {run_no_pass, BYOC_INVALID_ARGUMENT, "did you mean 'fold-constants'?"},
+      {multiply_lists, BYOC_INVALID_DATA, "Gemm"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     run_t run;
