@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of steps that are switched off, such as passes. A copy holds for a while, with more of them off.
+// Switches for steps by name, such as passes. A copy can switch off more of them for a while.
 //
 // Example:
 //   byoc_switches_t switches = {0};
