@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of steps that are switched off, such as passes. A copy holds for a while, with more of them off.
+// Switches for steps by name, such as passes. A copy can switch off more of them for a while.
 //
 // Example:
 //   byoc_switches_t switches = {0};
@@ -15,13 +15,13 @@
 enum { BYOC_SWITCHES_MAX = 64 };
 
 typedef struct byoc_switches_t {
-  const char *off[BYOC_SWITCHES_MAX]; // not copied: the names must live as long
+  const char *off[BYOC_SWITCHES_MAX]; // not copied: they must live as long as this struct
   size_t count;
 } byoc_switches_t;
 
-// On, unless it was switched off. `switches` may be NULL: all are on.
+// Is the step on? `switches` NULL: all steps are on.
 bool byoc_switches_is_on(const byoc_switches_t *switches, const char *name);
-// False if there are too many that are off.
+// False if too many are off.
 bool byoc_switches_turn_off(byoc_switches_t *switches, const char *name);
 
 #endif // BYOC_CORE_BASE_SWITCHES_H_

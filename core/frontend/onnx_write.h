@@ -15,7 +15,7 @@
 // Everything lives in the model. If memory runs out, _write and _pack report it, so the calls in between need no
 // checks; those that return a pointer then return NULL, which every other call accepts. Lists of names are
 // comma-separated; an empty place is an omitted optional input. Shapes are comma-separated too: a number, a symbol, or
-// "?" for a dimension that is left open; "" is a scalar, NULL is no shape at all.
+// "?" for a dynamic dimension; "" is a scalar, NULL is no shape.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 #define BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 
@@ -36,9 +36,9 @@ void byoc_onnx_model_set_ir_version(byoc_onnx_model_t *model, int64_t ir_version
 // A graph for an attribute of If, Loop or Scan.
 byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const char *name);
 
-// From now on initialisers of 64 KiB and more go into a file of their own as they are made, for models of more than
-// 2 GiB: the pages of one leave memory when the next is made. `path` lies in the folder that the model is written to.
-// The file is removed again if the model is not written.
+// Makes later initialisers of 64 KiB and more go into a separate file, for models of more than 2 GiB: the pages of an
+// initialiser leave memory when the next one is made. `path` must be in the model's folder. The file is removed if the
+// model is not written.
 byoc_status_t byoc_onnx_model_keep_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
 
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
