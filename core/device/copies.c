@@ -202,7 +202,8 @@ static byoc_status_t copy_value(copier_t *c, byoc_value_t *value) {
   return c->groups.count > 0 ? redirect(c, value) : BYOC_OK;
 }
 
-// From the last node to the first: what a reader of a copy reads instead stands in front of the copy.
+// Goes from the last node to the first, because the value that a reader reads in place of a copy is defined before that
+// copy.
 static byoc_status_t copy_in_block(copier_t *c, byoc_block_t *block) {
   for (byoc_node_t *node = block->last; node != NULL; node = node->previous) {
     for (uint32_t r = 0; r < node->result_count; ++r) BYOC_RETURN_IF_ERROR(copy_value(c, node->results[r]));

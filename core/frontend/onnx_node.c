@@ -11,40 +11,6 @@
 // Calls of functions multiply nodes, so a file of a few kilobytes could ask for any number.
 enum { MAX_NODES = 4 * 1000 * 1000 };
 
-void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size) {
-  const char *name = byoc_onnx_text(node->name), *domain = byoc_onnx_domain(node->domain);
-  const char *separator = domain[0] ? "::" : "", *op = byoc_onnx_text(node->op_type);
-  if (name[0] != '\0') {
-    snprintf(buffer, size, "node '%.80s' (%.40s%s%.60s)", name, domain, separator, op);
-  } else if (node->n_output > 0) {
-    snprintf(buffer, size, "node %zu (%.40s%s%.60s), which makes '%.60s'", index, domain, separator, op,
-             byoc_onnx_text(node->output[0]));
-  } else {
-    snprintf(buffer, size, "node %zu (%.40s%s%.60s)", index, domain, separator, op);
-  }
-}
-
-bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version) {
-  for (size_t i = 0; i < context->import_count; i++) {
-    if (strcmp(byoc_onnx_domain(context->imports[i]->domain), domain) == 0) {
-      *out_version = context->imports[i]->version;
-      return true;
-    }
-  }
-  return false;
-}
-
-// The domains whose operators models use without importing them.
-static bool is_taken_for_granted(const char *domain) {
-  return strcmp(domain, "com.microsoft") == 0 || strcmp(domain, "ai.onnx.ml") == 0;
-}
-
-bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version) {
-  if (byoc_onnx_find_import(context, domain, out_version)) return true;
-  *out_version = 1;
-  return is_taken_for_granted(domain);
-}
-
 // Up to operator set 5 operators had a hint about memory, which computes nothing.
 static bool is_left_over(const byoc_onnx_context_t *context, const byoc_node_t *node, const char *name) {
   enum { LAST_WITH_HINTS = 5 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a model: checks its versions, then makes the module's functions, types them and verifies them.
+// Reads a model: makes the module's functions, gives their values types and verifies them.
 #include "core/frontend/onnx_read.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,88 +12,6 @@
 #include "core/ir/verify_module.h"
 #include "core/op/limit.h"
 #include "core/op/op.h"
-
-// Git LFS leaves a text of three lines where a large file was not fetched.
-byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag) {
-  static const char begin[] = "version https://git-lfs.github.com/spec/";
-  if (size_bytes < sizeof(begin) - 1 || memcmp(data, begin, sizeof(begin) - 1) != 0) return BYOC_OK;
-  byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is a Git LFS pointer, which stands for a file that was not fetched",
-                  what);
-  byoc_diag_hint(diag, "run 'git lfs pull' in its repository");
-  return BYOC_INVALID_DATA;
-}
-
-static byoc_status_t forbid(byoc_onnx_reader_t *reader, bool is_told, const char *format, va_list arguments) {
-  char text[640];
-  vsnprintf(text, sizeof text, format, arguments);
-  if (reader->options->strictness != BYOC_ONNX_STRICT) {
-    if (is_told) byoc_log(BYOC_LOG_WARNING, "%s", text);
-    return BYOC_OK;
-  }
-  byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s", text);
-  byoc_diag_hint(reader->diag, "the specification forbids this; reading that is not strict accepts it");
-  return BYOC_INVALID_DATA;
-}
-
-byoc_status_t byoc_onnx_forbidden(byoc_onnx_reader_t *reader, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const byoc_status_t status = forbid(reader, true, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  const byoc_status_t status = forbid(reader, false, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-static byoc_status_t check_versions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
-  if (!model->has_ir_version || !model->graph) {
-    byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "it has no %s", model->graph ? "IR version" : "graph");
-    byoc_diag_hint(reader->diag, "is it an ONNX model?");
-    return BYOC_INVALID_DATA;
-  }
-  if (model->ir_version < BYOC_ONNX_IR_VERSION_MIN || model->ir_version > BYOC_ONNX_IR_VERSION_MAX) {
-    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "it has IR version %lld, and %d to %d are supported",
-                           (long long)model->ir_version, BYOC_ONNX_IR_VERSION_MIN, BYOC_ONNX_IR_VERSION_MAX);
-  }
-  if (model->n_opset_import == 0) {
-    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "it imports no operator set");
-  }
-  return BYOC_OK;
-}
-
-static byoc_status_t check_imports(byoc_onnx_reader_t *reader, Onnx__OperatorSetIdProto *const *imports, size_t count,
-                                   const char *what) {
-  for (size_t i = 0; i < count; i++) {
-    const char *domain = byoc_onnx_domain(imports[i]->domain), *shown = domain[0] ? domain : "ai.onnx";
-    const int64_t version = imports[i]->version;
-    if (!imports[i]->has_version || version < 1 || version > INT32_MAX) {
-      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s imports operator set %lld of domain %s", what,
-                             (long long)version, shown);
-    }
-    if (domain[0] == '\0' && version > BYOC_OPSET_NEWEST) {
-      return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
-                             "%s imports operator set %lld of domain %s, and %d is the newest known", what,
-                             (long long)version, shown, BYOC_OPSET_NEWEST);
-    }
-    for (size_t k = 0; k < i; k++) {
-      if (strcmp(byoc_onnx_domain(imports[k]->domain), domain) == 0 && imports[k]->version != version) {
-        return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s imports operator sets %lld and %lld of domain %s",
-                               what, (long long)imports[k]->version, (long long)version, shown);
-      }
-    }
-    const byoc_op_source_t *source = reader->options ? reader->options->operators : NULL;
-    if (source && !byoc_op_domain_is_reserved(domain)) {
-      BYOC_RETURN_IF_ERROR(source->load(source->self, domain, reader->diag));
-    }
-  }
-  return BYOC_OK;
-}
 
 static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   byoc_attributes_t *attributes = &reader->module->attributes;
@@ -108,42 +25,6 @@ static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onn
     set = text && byoc_attributes_set_int(attributes, text, model->opset_import[i]->version);
   }
   return set ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
-}
-
-void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t size_bytes,
-                           byoc_allocator_t allocator) {
-  reader->allocator = allocator;
-  reader->data = data;
-  reader->size_bytes = size_bytes;
-  byoc_arena_init(&reader->scratch, allocator);
-  const byoc_allocator_t scratch = byoc_arena_allocator(&reader->scratch);
-  byoc_text_map_init(&reader->external, scratch);
-  byoc_text_map_init(&reader->functions, scratch);
-  byoc_pointer_map_init(&reader->instances, scratch);
-  byoc_text_map_init(&reader->symbols, scratch);
-  byoc_pointer_map_init(&reader->declarations, scratch);
-  byoc_pointer_map_init(&reader->told, scratch);
-  byoc_text_map_init(&reader->optional, scratch);
-}
-
-byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model) {
-  *out_model = NULL;
-  ProtobufCMessage *message;
-  BYOC_RETURN_IF_ERROR(byoc_onnx_check_fetched(reader->data, reader->size_bytes, "it", reader->diag));
-  BYOC_RETURN_IF_ERROR(byoc_onnx_wire_unpack(reader->data, reader->size_bytes, &onnx__model_proto__descriptor,
-                                             &reader->scratch, reader->diag, &message));
-  const Onnx__ModelProto *model = (const Onnx__ModelProto *)message;
-  BYOC_RETURN_IF_ERROR(check_versions(reader, model));
-  BYOC_RETURN_IF_ERROR(check_imports(reader, model->opset_import, model->n_opset_import, "it"));
-  for (size_t i = 0; i < model->n_functions; i++) {
-    char what[192];
-    snprintf(what, sizeof(what), "its local function '%s'", byoc_onnx_text(model->functions[i]->name));
-    BYOC_RETURN_IF_ERROR(
-        check_imports(reader, model->functions[i]->opset_import, model->functions[i]->n_opset_import, what));
-  }
-  BYOC_RETURN_IF_ERROR(byoc_onnx_collect_functions(reader, model));
-  *out_model = model;
-  return BYOC_OK;
 }
 
 static byoc_status_t read_model(byoc_onnx_reader_t *reader) {

@@ -65,7 +65,7 @@ typedef struct byoc_onnx_reader_t {
   size_t inference_count; // nodes inferred so far, repeats included
 } byoc_onnx_reader_t;
 
-// ---- onnx_read.c ----
+// ---- onnx_reader.c, onnx_open.c ----
 // BYOC_INVALID_DATA for a Git LFS pointer. `what` begins the message: "it".
 byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag);
 
@@ -86,6 +86,16 @@ byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format,
 static inline const char *byoc_onnx_text(const char *text) {
   return text ? text : "";
 }
+// Writes "node 'conv1' (Conv)"; a node without a name is described by its number and first output.
+void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size);
+static inline const char *byoc_onnx_domain(const char *domain) {
+  domain = byoc_onnx_text(domain);
+  return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+// Finds the operator set of `domain` imported in this context; false if there is none. Domains whose operators models
+// use without importing them have version 1.
+bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
+bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 
 // ---- onnx_tensor.c, onnx_tensor_data.c, onnx_sparse.c, onnx_external.c ----
 // Texts of the model, copied. One with a NUL inside is refused: here they end there.
@@ -168,7 +178,7 @@ byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byo
 byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *const *nodes, size_t count,
                                     const size_t **out_order);
 
-// ---- onnx_graph.c ----
+// ---- onnx_scope.c ----
 byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const byoc_onnx_scope_t *outer,
                                    const byoc_onnx_context_t *context, byoc_block_t *block);
 // Refuses a name that the scope already has. `kind` is for the message: "input", "initialiser" ...
@@ -180,6 +190,8 @@ const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block
 // *out_value is NULL for "" and for inputs that a call leaves out.
 byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope, const char *name,
                                    const char *what, byoc_value_t **out_value);
+
+// ---- onnx_graph.c ----
 byoc_status_t byoc_onnx_read_main(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph,
                                   const byoc_onnx_context_t *context);
 byoc_status_t byoc_onnx_read_block(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph,
@@ -190,16 +202,6 @@ byoc_status_t byoc_onnx_read_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *
 // ---- onnx_node.c ----
 byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, size_t index,
                                   byoc_onnx_scope_t *scope);
-// Writes "node 'conv1' (Conv)"; a node without a name is described by its number and first output.
-void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size);
-static inline const char *byoc_onnx_domain(const char *domain) {
-  domain = byoc_onnx_text(domain);
-  return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-}
-// Finds the operator set of `domain` imported in this context; false if there is none. Domains whose operators models
-// use without importing them have version 1.
-bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
-bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 
 // ---- onnx_coverage.c ----
 // The row that a node means; NULL if there is none.

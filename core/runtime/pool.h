@@ -2,9 +2,9 @@
 // The threads of an artifact: one pool, shared by its contexts. It is started when the first context that wants more
 // than one thread is created; its threads are joined when the last such context is destroyed.
 //
-// A loop is split statically into one share per thread; the caller runs the first share. Who has ended its share runs
-// those that their threads have not begun, so that a thread without a processor costs its part and no more. Which
-// thread runs a share changes nothing else. Waiting workers spin for 0.2 ms, then sleep; a longer run wakes them when
+// A loop is split statically into one chunk ("share") per thread; the caller runs the first one. A thread that has
+// finished its chunk also runs chunks that other threads have not begun. So a thread that has no processor delays one
+// chunk at most. Results do not depend on which thread runs a chunk. Waiting workers spin for 0.2 ms, then sleep; a longer run wakes them when
 // it begins. They sleep at once where an engine is about to run, whose library may have threads of its own. One loop
 // runs at a time: a context that finds the pool busy runs its loop on its own thread (it neither waits nor fails, and
 // uses the processor that it already has).

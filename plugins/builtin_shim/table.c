@@ -224,7 +224,7 @@ bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size
   table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
   json_error_t error;
   out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
-  // Jansson may take what it could not keep for a mistake in the text. A second look at it tells, if there is memory.
+  // If memory runs out, Jansson may report a mistake in the text. Parsing it once more, with memory, shows which it is.
   if (out_table->json == NULL) out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
   if (out_table->json == NULL) {
     void *probe = malloc(size_bytes);

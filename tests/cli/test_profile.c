@@ -181,7 +181,7 @@ static void test_h16_dynamic(void **state) {
   json_decref(root);
 }
 
-// The four causes sum to what is missing to twice as fast.
+// The four causes sum to the lost time: the time on two threads beyond half of the time on one.
 static double check_threads(const json_t *threads) {
   const double lost = number(threads, "lost_us");
   const double causes = number(threads, "alone_us") + number(threads, "uneven_us") + number(threads, "forks_us") +

@@ -34,7 +34,7 @@ expect 2 "holds no objects"
 source_file core/base/low.c $base 'int byoc_low(void) { return 0; }'
 source_file core/ir/high.c $ir 'int byoc_low(void); int byoc_high(void) { return byoc_low(); }'
 source_file tools/byoc/main.c tools/CMakeFiles/byoc.dir/byoc 'int byoc_high(void); int main(void) { return byoc_high(); }'
-expect 0 "3 objects, 2 rooms of core, 0 circles between files, 0 edges that run upwards"
+expect 0 "3 objects, 2 rooms of core, 0 circles between files, 0 faults"
 
 source_file core/base/up.c $base 'int byoc_high(void); int byoc_up(void) { return byoc_high(); }'
 expect 1 "core/base/up -> core/ir/high: byoc_high; core/ir stands above core/base"
@@ -67,4 +67,15 @@ rm "$tree/core/attic/old.c"
 
 source_file core/base/first.c $base 'int byoc_second(void); int byoc_first(void) { return byoc_second(); }'
 source_file core/base/second.c $base 'int byoc_first(void); int byoc_second(void) { return byoc_first(); }'
-expect 0 "circle of 2 files: core/base/first core/base/second"
+expect 1 "core/base/first core/base/second: a circle; cut it, or give its reason"
+echo 'core/base: second first | they are one' >"$tree/tools/link-graph.circles"
+expect 0 "circle of 2 files: core/base/first core/base/second: they are one"
+
+# With a reason or without: a circle of six is too large.
+for k in 1 2 3 4 5 6; do
+  source_file core/ir/ring$k.c $ir "int byoc_ring$((k % 6 + 1))(void); int byoc_ring$k(void) { return byoc_ring$((k % 6 + 1))(); }"
+done
+echo 'core/ir: ring1 ring2 ring3 ring4 ring5 ring6 | a reason' >>"$tree/tools/link-graph.circles"
+expect 1 "a circle of 6 files is too large"
+rm "$tree"/core/ir/ring*.c
+expect 1 "there is no such circle any more"

@@ -40,10 +40,11 @@ class OnnxRuntimeDnnl(OnnxRuntime):
 
 
 class OpenVino:
+    precision = {"INFERENCE_PRECISION_HINT": "f32"}  # the others compute in f32 too
+
     def __init__(self, path, threads):
         import openvino
-        options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
-                   "INFERENCE_PRECISION_HINT": "f32"}  # the others compute in f32 too
+        options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", **self.precision}
         core = openvino.Core()
         model = core.read_model(str(path))
         self.tensor = openvino.Tensor
@@ -59,6 +60,10 @@ class OpenVino:
 
     def outputs(self):
         return [self.request.get_output_tensor(i).data for i in range(len(self.names))]
+
+
+class OpenVinoDefault(OpenVino):
+    precision = {}  # OpenVINO's own choice: bf16 on processors with AMX or AVX512-BF16, else f32
 
 
 class Tvm:
@@ -154,9 +159,10 @@ class Byoc:
                 for buffer, (start, shape, size, dtype) in zip(self.buffers, self.shapes)]
 
 
-ENGINES = {"onnxruntime": OnnxRuntime, "onnxruntime-dnnl": OnnxRuntimeDnnl, "openvino": OpenVino, "tvm": Tvm,
-           "byoc": Byoc}
-PEERS = {"onnxruntime": "onnxruntime", "onnxruntime-dnnl": "onnxruntime", "openvino": "openvino", "tvm": "tvm"}
+ENGINES = {"onnxruntime": OnnxRuntime, "onnxruntime-dnnl": OnnxRuntimeDnnl, "openvino": OpenVino,
+           "openvino-default": OpenVinoDefault, "tvm": Tvm, "byoc": Byoc}
+PEERS = {"onnxruntime": "onnxruntime", "onnxruntime-dnnl": "onnxruntime", "openvino": "openvino",
+         "openvino-default": "openvino", "tvm": "tvm"}
 
 
 def why_missing(name):

@@ -2,7 +2,6 @@
 // The generated file: declarations, tables, and `run` as a straight sequence of calls.
 #include "core/compose/c/host_c.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/hostir/verify/in_place.h"
@@ -24,28 +23,6 @@ static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
   }
   byoc_string_append(out, "\n");
   byoc_host_c_emit_weight_data(host, out);
-}
-
-void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out) {
-  if (value == INT64_MIN) byoc_string_append(out, "(-INT64_MAX - 1)");
-  if (value != INT64_MIN) byoc_string_appendf(out, "%lld", (long long)value);
-}
-
-void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out) {
-  bool single = type == BYOC_C_F32;
-  if (isnan(value)) {
-    byoc_string_append(out, single ? "NAN" : "(double)NAN");
-    return;
-  }
-  if (isinf(value)) {
-    byoc_string_appendf(out, "%s%s", value < 0 ? "-" : "", single ? "INFINITY" : "(double)INFINITY");
-    return;
-  }
-  size_t start = out->size;
-  if (single) byoc_string_append_f32(out, (float)value);
-  if (!single) byoc_string_append_f64(out, value);
-  if (strpbrk(out->data + start, ".eE") == NULL) byoc_string_append(out, ".0");
-  if (single) byoc_string_append(out, "f");
 }
 
 static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruction_t *instruction,

@@ -124,6 +124,11 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
 // The whole file.
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const byoc_host_c_metadata_t *metadata, byoc_string_t *out);
 
+// host_c_number.c: numbers as C; `type` is BYOC_C_F32 or BYOC_C_F64.
+void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out);
+void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
+void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
+
 // host_c_trace.c: what a traced artifact tells of its instructions. Nothing is printed for others.
 void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
 // Behind an instruction: reports its results.
@@ -144,9 +149,6 @@ bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t
 // Reports a result that is on a device.
 void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, size_t result,
                                    byoc_string_t *out);
-// A number as C text; `type` is BYOC_C_F32 or BYOC_C_F64.
-void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out);
-void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
 
 // Prints the instructions of a region in order.
 typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const byoc_host_region_t *region,
@@ -162,7 +164,6 @@ bool byoc_host_c_emit_counting(byoc_host_c_t *host, const byoc_host_instruction_
 // Before an instruction: checks the places of views that may leave their bases.
 void byoc_host_c_emit_checks(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                              byoc_string_t *out);
-void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
 // All targets get their sources' values at once.
 void byoc_host_c_emit_assign(const byoc_host_c_t *host, byoc_host_buffer_t *const *targets,
                              byoc_host_buffer_t *const *sources, size_t count, byoc_string_t *out);

@@ -5,56 +5,6 @@
 #include "core/compose/c/host_c.h"
 #include "core/runtime/container.h"
 
-// ---- numbers ----
-
-void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
-  if (byoc_dim_is_constant(dim)) {
-    byoc_string_appendf(out, "%lld", (long long)dim.constant);
-    return;
-  }
-  const byoc_dim_expr_t *e = dim.expr;
-  if (e->kind == BYOC_DIM_SYMBOL) {
-    uintptr_t index = (uintptr_t)byoc_text_map_get(&host->program->symbol_indices, e->symbol);
-    byoc_string_appendf(out, "symbols[%zu]", (size_t)index - 1);
-    return;
-  }
-  const char *open = "(";
-  switch (e->kind) {
-  case BYOC_DIM_ADD:
-    open = "byoc_dim_add(";
-    break;
-  case BYOC_DIM_SUB:
-    open = "byoc_dim_sub(";
-    break;
-  case BYOC_DIM_MUL:
-    open = "byoc_dim_mul(";
-    break;
-  case BYOC_DIM_FLOORDIV:
-    open = "byoc_dim_floordiv(";
-    break;
-  case BYOC_DIM_CEILDIV:
-    open = "byoc_dim_ceildiv(";
-    break;
-  case BYOC_DIM_MOD:
-    open = "byoc_dim_mod(";
-    break;
-  case BYOC_DIM_MIN:
-    open = "byoc_dim_min(";
-    break;
-  case BYOC_DIM_BROADCAST:
-    open = "byoc_dim_broadcast(";
-    break;
-  default:
-    open = "byoc_dim_max(";
-    break;
-  }
-  byoc_string_append(out, open);
-  byoc_host_c_emit_dim(host, e->left, out);
-  byoc_string_append(out, ", ");
-  byoc_host_c_emit_dim(host, e->right, out);
-  byoc_string_append(out, ")");
-}
-
 // "(const int64_t[]){symbols[0], 3}"; NULL for a scalar.
 static void emit_dim_list(byoc_host_c_t *host, const byoc_dim_t *dims, int32_t count, byoc_string_t *out) {
   byoc_string_append(out, count > 0 ? "(const int64_t[]){" : "0");

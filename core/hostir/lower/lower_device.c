@@ -50,12 +50,6 @@ static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_devic
              : byoc_diag_out_of_memory(l->diag);
 }
 
-static const byoc_host_queue_t *queue_of(const byoc_host_lowering_t *l, const byoc_host_device_t *device) {
-  size_t k = 0;
-  while (l->program->queues.data[k]->device != device) ++k;
-  return l->program->queues.data[k];
-}
-
 // Only plain memory is planned as one workspace: any other scope may have a layout of its own.
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
                                       const byoc_virtual_device_t *place) {
@@ -218,7 +212,7 @@ static byoc_status_t append_launch(launch_t *a, const byoc_bound_launch_t *bound
   if (launch == NULL || arguments == NULL) return byoc_diag_out_of_memory(l->diag);
   BYOC_RETURN_IF_ERROR(device_of(l, &a->place, &device));
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_LAUNCH, a->call, &i));
-  i->on.queue = queue_of(l, device);
+  i->on.queue = byoc_host_queue_of(l, device);
   i->flops = -1;
   i->launch = launch;
   launch->module = bound->module->name;
@@ -313,12 +307,6 @@ static byoc_status_t upload_constant(byoc_host_lowering_t *l, const byoc_node_t 
   buffer->constant = constant;
   buffer->data = constant->data;
   return byoc_host_put_on_device(l, buffer, &result->device);
-}
-
-void byoc_host_set_queue(const byoc_host_lowering_t *l, byoc_host_instruction_t *copy) {
-  const byoc_host_device_t *device = copy->results.data[0]->device;
-  if (device == NULL) device = copy->operands.data[0]->device;
-  if (device != NULL) copy->on.queue = queue_of(l, device);
 }
 
 static byoc_status_t append_copy(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_host_buffer_t *from,

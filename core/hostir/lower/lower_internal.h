@@ -44,8 +44,11 @@ byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value
 byoc_status_t byoc_host_make_cell(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, const byoc_value_t *value);
 // Lowers a value that shares its operand's bytes: the same buffer under its own type.
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand);
+// The constant that a backend bound to one of its functions.
+byoc_status_t byoc_host_bound_constant(byoc_host_lowering_t *l, const byoc_runtime_module_t *binding, size_t index,
+                                       byoc_host_buffer_t **out_buffer);
 
-// ---- lower.c: instructions ----
+// ---- lower_append.c: instructions ----
 // Appends to the current region.
 byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,
                                byoc_host_instruction_t **out_instruction);
@@ -53,6 +56,12 @@ byoc_status_t byoc_host_push(byoc_host_lowering_t *l, byoc_host_instruction_t *i
                              byoc_host_buffer_t *buffer);
 byoc_status_t byoc_host_append_copy(byoc_host_lowering_t *l, byoc_host_op_t op, byoc_host_buffer_t *from,
                                     byoc_host_buffer_t *to);
+// The queue that takes the program's commands on the device.
+const byoc_host_queue_t *byoc_host_queue_of(const byoc_host_lowering_t *l, const byoc_host_device_t *device);
+// Makes the copy a command if one of its buffers is on a device.
+void byoc_host_set_queue(const byoc_host_lowering_t *l, byoc_host_instruction_t *copy);
+
+// ---- lower_program.c ----
 byoc_status_t byoc_host_lower_block(byoc_host_lowering_t *l, const byoc_block_t *block);
 
 // ---- lower_call.c ----
@@ -63,10 +72,6 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
 byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
-// The constant that a backend bound to one of its functions.
-byoc_status_t byoc_host_bound_constant(byoc_host_lowering_t *l, const byoc_runtime_module_t *binding, size_t index,
-                                       byoc_host_buffer_t **out_buffer);
-
 // ---- lower_device.c: what runs on devices ----
 bool byoc_host_is_on_device(const byoc_value_t *value);
 bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place);
@@ -74,8 +79,6 @@ byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_
                                       const byoc_virtual_device_t *place);
 byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_t *node,
                                        const byoc_runtime_module_t *binding);
-// Makes the copy a command if one of its buffers is on a device.
-void byoc_host_set_queue(const byoc_host_lowering_t *l, byoc_host_instruction_t *copy);
 byoc_status_t byoc_host_lower_device_copy(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_collective.c ----

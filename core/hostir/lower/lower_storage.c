@@ -289,3 +289,19 @@ byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value
   const char *name = value->name ? value->name : "v";
   return byoc_host_set_buffer(l, value, byoc_host_view_create(l->program, base, name, value->type, offset_bytes));
 }
+
+byoc_status_t byoc_host_bound_constant(byoc_host_lowering_t *l, const byoc_runtime_module_t *binding, size_t index,
+                                       byoc_host_buffer_t **out_buffer) {
+  const byoc_bound_constant_t *constant = &binding->constants.data[index];
+  *out_buffer = byoc_pointer_map_get(&l->buffers, constant); // a function that is called several times
+  if (*out_buffer != NULL) return BYOC_OK;
+  char *name = byoc_arena_format(&l->program->arena, "%s_c%zu", binding->function_name, index);
+  byoc_host_buffer_t *buffer =
+      name ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, name, constant->type) : NULL;
+  if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, constant, buffer)) return byoc_diag_out_of_memory(l->diag);
+  buffer->data = constant->data;
+  buffer->bound_by = binding;
+  buffer->bound_index = (uint32_t)index;
+  *out_buffer = buffer;
+  return BYOC_OK;
+}

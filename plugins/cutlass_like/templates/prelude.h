@@ -26,10 +26,10 @@ typedef struct byoc_cutlass_part_t {
   _Alignas(64) int32_t taken;
 } byoc_cutlass_part_t;
 
-// Finds a share's next piece of `units` units of work, [*first, *last). Each share has an equal part of the units, and
-// takes it piece by piece. Who has nothing left takes pieces of the others' parts: weights come from memory, whose
-// speed threads do not get in equal parts, and processors have other work. Which thread computes a unit changes nothing
-// else. `turn`, 0 at first, says whose part it is. Returns 0 if there is no piece left.
+// Finds the next piece of `units` units of work for a share: [*first, *last). Each share begins with an equal part of
+// the units and takes it piece by piece. A share whose part is finished takes pieces of the other parts, because threads
+// differ in speed: they compete for memory, and other programs use their processors. Results do not depend on which
+// thread computes a unit. `turn` is 0 at first and counts the parts that are finished. Returns 0 if no piece is left.
 static inline int take_piece(byoc_cutlass_part_t *parts, int64_t shares, int64_t share, int64_t units, int64_t *turn,
                              int64_t *first, int64_t *last) {
   enum { MOST_PIECES = 32 }; // of a part: the last ones leave a thread waiting for 3 % of its work

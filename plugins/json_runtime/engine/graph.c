@@ -217,7 +217,7 @@ static int32_t parse_boundary(byoc_dnnl_graph_t *graph, const char *name, int32_
 static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_graph_t *graph, byoc_dnnl_error_t *error) {
   json_error_t parse_error;
   graph->root = json_loadb(function->json, (size_t)function->json_size, 0, &parse_error);
-  // Jansson may take what it could not keep for a mistake in the text. A second look at it tells, if there is memory.
+  // If memory runs out, Jansson may report a mistake in the text. Parsing it once more, with memory, shows which it is.
   if (graph->root == NULL) graph->root = json_loadb(function->json, (size_t)function->json_size, 0, &parse_error);
   void *probe = graph->root == NULL ? malloc((size_t)function->json_size) : NULL;
   const int has_memory = graph->root != NULL || (probe != NULL && parse_error.text[0] != '\0');

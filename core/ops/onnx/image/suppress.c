@@ -143,8 +143,8 @@ static void store_chosen(byoc_loop_builder_t *b, const chosen_t *chosen, const b
   }
 }
 
-// Fills the rows with boxes that overlap nothing: with what is not chosen yet, a block is whole all the same, and what
-// the kernel leaves behind is the same in each run.
+// Fills the rows with boxes that overlap nothing. So a block of boxes can be read as a whole before all of its boxes are
+// chosen, and each run leaves the same bytes in memory.
 static void clear_chosen(const class_t *class, const chosen_t *chosen) {
   byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
   const byoc_loop_expr_t *most = byoc_loop_const(b, class->dtype, INFINITY);
