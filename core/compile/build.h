@@ -39,7 +39,7 @@ typedef struct byoc_build_options_t {
   byoc_build_watcher_t watcher;      // begin NULL: none
   const byoc_host_pair_t *pairs;     // outputs that may be written over inputs (core/hostir/verify/in_place.h)
   size_t pair_count;
-  int32_t queue_count;     // queues that each device shares out among the turns of loops; 0 and 1: one
+  int32_t queue_count;     // queues that each device shares out among the iterations of loops; 0 and 1: one
   const char *stream_axis; // "NAME" or "NAME:parts": compute in loops over the parts of this axis; NULL: do not
   const byoc_variant_dim_t *variants; // dimensions that get several sizes, beside any other (core/compile/variants.h)
   size_t variant_count;

@@ -435,8 +435,8 @@ static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *pro
   return byoc_host_pass_run_list(names, program, &passes, diag);
 }
 
-// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements. A caller brings one
-// queue, so that those of a set are the context's own.
+// Makes a set of each queue that the lowering made, and lets the iterations of loops take its elements. A caller brings
+// one queue, so that those of a set are the context's own.
 static byoc_status_t spread_loops(pipeline_t *p) {
   const byoc_host_program_t *program = p->result->program;
   if (p->options->queue_count < 2) return BYOC_OK;

@@ -38,7 +38,7 @@ typedef struct byoc_pipeline_options_t {
   const byoc_build_watcher_t *watcher;
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs
   size_t pair_count;
-  int32_t queue_count;                // queues of each device, for the turns of loops; 0 and 1: one
+  int32_t queue_count;                // queues of each device, for the iterations of loops; 0 and 1: one
   const byoc_variant_dim_t *variants; // dimensions that get several sizes
   size_t variant_count;
   bool as_source;         // the artifact is to be C source

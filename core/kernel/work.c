@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates the work of statements and collects what they use.
+// Estimates the work of statements and collects the variables and buffers that they use.
 #include "core/kernel/work.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass stream-axis: what can be computed part by part along one axis of the inputs is, in Loops whose turns know
-// nothing of each other. So all that lives inside of a loop takes the memory of one part.
+// The pass stream-axis: what can be computed part by part along one axis of the inputs is, in Loops whose iterations
+// know nothing of each other. So all that lives inside of a loop takes the memory of one part.
 //
 //   stream-axis{axis=batch}      the dimension that the model calls so, one index at a time
 //   stream-axis{axis=x.0:4}      dimension 0 of the input x, in 4 parts

@@ -156,7 +156,7 @@ static uint32_t stage_of(const byoc_stream_axis_t *s, byoc_node_t *node, const b
     const uint32_t whole = whole_after(s, value);
     const bool is_of_loop =
         whole > 0 && byoc_value_producer(value) != NULL && byoc_stream_axis_cut(s, byoc_value_producer(value))->is_cut;
-    // A part that a loop makes can be read in the same turn.
+    // A part that a loop makes can be read in the same iteration.
     const bool is_part = is_of_loop && cut->axis.operands[i] == byoc_stream_axis_dim(s, value);
     wait_for(&latest, whole - is_part);
   }

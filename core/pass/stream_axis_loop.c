@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a Loop of the nodes of one stage. A turn takes its parts of the values from outside, and gives its parts of
-// those that are read outside; they are stacked and brought into their shape behind the loop:
+// Makes a Loop of the nodes of one stage. An iteration takes its parts of the values from outside, and gives its parts
+// of those that are read outside; they are stacked and brought into their shape behind the loop:
 //
 //   %y = Relu(%x)  →  %ys = Loop(parts) [body (%turn) {
 //                       Part(%x, %turn), Relu, ...
@@ -24,7 +24,7 @@ typedef struct builder_t {
   uint32_t stage;
   BYOC_VECTOR(byoc_node_t *) nodes;  // of the stage, in order
   BYOC_VECTOR(byoc_value_t *) given; // their results that are read outside
-  BYOC_VECTOR(slice_t) slices;       // of this turn
+  BYOC_VECTOR(slice_t) slices;       // of this iteration
   byoc_map_t made;                   // pointer map: result of a node of the stage → the one in the body
   byoc_allocator_t allocator;
   byoc_node_t *loop;

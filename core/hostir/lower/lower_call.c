@@ -201,7 +201,7 @@ byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_
   return push_results(l, i, node);
 }
 
-// Lowers a call of one of the artifact's text functions (core/runtime/text.c).
+// Lowers a call of one of the artifact's string functions (core/runtime/text.c).
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node) {
   const char *function = byoc_node_text(node, "function");
   byoc_host_instruction_t *i = NULL;

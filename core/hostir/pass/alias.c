@@ -70,7 +70,7 @@ static const byoc_host_instruction_t *find_alias_maker(const byoc_host_buffer_t 
   return maker->region->owner == NULL ? maker : NULL;
 }
 
-// What a buffer is an alias of, if it is no view; else itself.
+// The buffer that this one is an alias of, if it is no view; else itself.
 static byoc_host_buffer_t *source_of(const byoc_host_program_t *program, byoc_host_buffer_t *buffer) {
   for (size_t steps = 0; steps < program->buffers.count; ++steps) {
     const byoc_host_instruction_t *maker = find_alias_maker(buffer);

@@ -27,7 +27,7 @@ const byoc_host_pass_t *byoc_host_pass_find(const char *name) {
   return NULL;
 }
 
-// ---- what a pass does not keep ----
+// ---- results that a pass does not keep ----
 
 static void forget_plan(byoc_host_program_t *program) {
   for (size_t k = 0; k < program->buffers.count; ++k) {
@@ -72,7 +72,7 @@ static byoc_status_t check_needs(const byoc_host_pass_t *pass, uint32_t facts, b
 static byoc_status_t check_after(const byoc_host_pass_t *pass, const byoc_host_program_t *program, byoc_diag_t *diag) {
   uint32_t facts = 0;
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  // What has queues and no events is not ordered yet. It may have its plan: if all that it has are values.
+  // A program with queues and no events is not ordered yet. It may have its plan: if all its buffers are values.
   const bool is_ordered = program->queues.count == 0 || program->events.count > 0 ||
                           (pass->gives & (BYOC_HOST_ORDER | BYOC_HOST_PLAN)) != 0;
   if ((facts & BYOC_HOST_PLAN) != 0 && is_ordered) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits of host programs. Everything that makes or changes instructions goes through here, so that each buffer knows
-// who uses it, regions stay linked, and counts are right.
+// Edits of host programs. Everything that makes or changes instructions goes through here, so that each buffer lists
+// its uses, regions stay linked, and counts are right.
 //
 //   byoc_host_instruction_t *copy = byoc_host_instruction_create(program, before, BYOC_HOST_COPY);
 //   bool ok = copy != NULL && byoc_host_add_operand(program, copy, from) && byoc_host_add_result(program, copy, to);
@@ -36,7 +36,7 @@ void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruc
 byoc_status_t byoc_host_replace_range(byoc_host_program_t *program, byoc_host_instruction_t *first,
                                       byoc_host_instruction_t *last, byoc_host_region_t *with, byoc_diag_t *diag);
 
-// ---- what instructions use ----
+// ---- operands, results and waits ----
 
 // The buffer of an operand may be NULL.
 bool byoc_host_add_operand(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
@@ -60,8 +60,8 @@ bool byoc_host_replace_uses(byoc_host_program_t *program, byoc_host_buffer_t *bu
 void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped);
 
 // Makes a local buffer, or an output, an alias: the bytes of `of` from an offset on, under its own type. Marks may come
-// in any order: what is an alias of `buffer`, now or later, is one of `of`. Everything that writes the buffer writes
-// there. An output, whose memory the caller has, gets a copy at the end; a value shares all of another one, in front of
+// in any order: an alias of `buffer`, made before or after, is one of `of`. All writes to the buffer go there. An
+// output, whose memory belongs to the caller, gets a copy at the end; a value shares all of another one, in front of
 // its first use. Lifetimes of both are forgotten (core/hostir/lower/lower_program.h places them).
 // BYOC_INVALID_ARGUMENT, and nothing happens, for an input, a constant, an alias of itself, one that reaches beyond
 // `of` or is on another device, and one that is written where `of` is an input or a constant.

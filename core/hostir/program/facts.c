@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out what stands in a host program: lifetimes, a memory plan.
+// Finds which analysis results hold in a host program: lifetimes, a memory plan.
 #include "core/hostir/program/facts.h"
 
 static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t count) {
@@ -48,7 +48,7 @@ bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_f
   for (size_t k = 0; k < program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_parameter || !used[k]) continue;
-    lives = lives && (freed[k] || byoc_host_own_allocation(buffer) != NULL); // the verifier finds what is not freed
+    lives = lives && (freed[k] || byoc_host_own_allocation(buffer) != NULL); // the verifier finds buffers that are never freed
     is_planned = is_planned && (buffer->is_value || buffer->offset_bytes != BYOC_HOST_OFFSET_NONE);
   }
   byoc_free(allocator, used);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as what is put
-// into one queue.
+// Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as the commands
+// of one queue.
 //
 //   static bool same_device(void *self, const byoc_host_segment_t *a, const byoc_host_segment_t *b) { ... }
 //   byoc_host_segments_t segments;

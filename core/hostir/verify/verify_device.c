@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what a host program says of devices: declarations, and each instruction against the queue that it is on.
+// Checks devices in a host program: declarations, and each instruction against its queue.
 #include <string.h>
 
 #include "byoc/device.h"
@@ -21,7 +21,7 @@ static const char *check_planned(const byoc_host_verifier_t *v, const byoc_host_
   return NULL;
 }
 
-// Those at one place of a memory that is apart are one allocation.
+// Buffers at one offset of a memory that is apart are one allocation.
 static const char *check_same_types(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   const byoc_host_memory_t *memory = byoc_host_find_memory(v->program, buffer->device, buffer->scope);
   if (!memory->is_apart) return NULL;
@@ -72,7 +72,7 @@ static bool uses_device(const byoc_host_instruction_t *i) {
   return false;
 }
 
-// A program that asks whether its devices have started uses them only where they have.
+// A program that asks whether its devices have started uses them only in branches where they have.
 static bool is_guarded(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_region_t *region = i->region;
   while (region->owner != NULL) {
@@ -136,7 +136,7 @@ static byoc_status_t check_queue(byoc_host_verifier_t *v, const byoc_host_instru
   return BYOC_OK;
 }
 
-// Where an instruction finds its buffers: on the device of its queue, or on the host. A copy may have one of both.
+// The buffers of an instruction are on the device of its queue, or on the host. A copy may have one of each.
 static byoc_status_t check_reach(byoc_host_verifier_t *v, const byoc_host_instruction_t *i,
                                  const byoc_host_buffer_t *buffer) {
   const byoc_host_device_t *device = i->on.queue != NULL ? i->on.queue->device : NULL;
@@ -153,7 +153,7 @@ static byoc_status_t check_reach(byoc_host_verifier_t *v, const byoc_host_instru
 
 // ---- values that are passed on ----
 
-// A value stays where it is.
+// A value stays on its device.
 static byoc_status_t check_stays(byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
                                  const byoc_host_buffer_t *to) {
   if (from == NULL || to == NULL) return BYOC_OK;
@@ -266,7 +266,7 @@ static byoc_status_t check_argument(byoc_host_verifier_t *v, const byoc_host_ins
     return BYOC_OK;
   }
   if (buffer == NULL) return byoc_host_verify_refuse(v, "argument %u is a buffer that it does not have", index);
-  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes) return BYOC_OK; // of values the run looks
+  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes) return BYOC_OK; // for values the run checks this
   return byoc_host_verify_refuse(v, "argument %u points outside of buffer '%s'", index, buffer->name);
 }
 
