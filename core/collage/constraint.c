@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which targets may take a node, and whether every node that is bound to a target was taken by it.
+// Finds the targets that may claim a node, and checks that every node that is bound to a target was claimed by it.
 #include "core/collage/constraint.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ int32_t byoc_target_device(const byoc_target_t *target) {
   return byoc_target_runs_on_device(target) ? target->kind->backend->device_type : kDLCPU;
 }
 
-// A backend's kernels on a device take what has no known size only if it says so.
+// A backend's kernels on a device get tensors of unknown size only if the backend declares that they can.
 static bool has_known_sizes(const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count + node->result_count; ++k) {
     const bool is_operand = k < node->operand_count;
@@ -119,7 +119,7 @@ static const char *find_reason(const check_t *c, const byoc_node_t *node, const 
   return was_given_back(node) ? "it gave the node back" : "none of its rules takes it";
 }
 
-// The reason why a target on the device did not take the node.
+// The reason why a target on the device did not claim the node.
 static const char *find_device_reason(const check_t *c, const byoc_node_t *node, int32_t device) {
   const char *reason = "no target of this build runs on it";
   for (size_t t = 0; t < c->targets->targets.count; ++t) {

@@ -16,7 +16,7 @@ struct byoc_cost_database_t {
   char *path;
   sqlite3 *file;                            // NULL: cannot be used
   char reason[BYOC_COST_FILE_REASON_BYTES]; // why not
-  sqlite3 *memory;                          // what the file did not take; NULL until needed
+  sqlite3 *memory;                          // records that the file did not accept; NULL until needed
   bool warned;
 };
 
@@ -221,7 +221,7 @@ static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
   return finish(connection, statement);
 }
 
-// Records that the file does not take are kept in memory.
+// Records that the file does not accept are kept in memory.
 static sqlite3 *fall_back(byoc_cost_database_t *database) {
   if (database->file != NULL) warn(database);
   if (database->memory == NULL) database->memory = byoc_cost_memory_open();

@@ -107,14 +107,14 @@ static outcome_t prepare(sqlite3 *connection, int *out_code) {
   int tables = 0, version = 0, number = 0;
   char text[128] = "";
   int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
-  // First find out whose file it is: nothing is written into somebody else's. The number of tables is read before the
-  // version: another process may be making them, and the version comes with them.
+  // First find out whose file it is: byoc writes nothing into another program's database. The number of tables is read
+  // before the version: another process may be making them, and the version comes with them.
   if (code == SQLITE_OK) code = ask(connection, "SELECT count(*) FROM sqlite_master", &tables, text, sizeof(text));
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &version, text, sizeof(text));
   if (code == SQLITE_OK && version > SCHEMA_VERSION) return OUTCOME_NEWER;
   if (code == SQLITE_OK && version == 0 && tables > 0) return OUTCOME_FOREIGN;
-  // Commits survive the end of the process but not a power cut: what is lost then is measured again. If the file system
-  // has no shared memory, SQLite answers with another mode, which works too.
+  // Commits survive the end of the process but not a power cut: lost costs are measured again. If the file system has
+  // no shared memory, SQLite answers with another mode, which works too.
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA journal_mode = WAL", &number, text, sizeof(text));
   if (code == SQLITE_OK) code = sqlite3_exec(connection, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));

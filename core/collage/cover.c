@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches the cheapest cover of a block, and says why there is none.
+// Searches the cheapest cover of a block, and reports why there is none.
 #include "core/collage/cover.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ static byoc_status_t find_owners(const byoc_dataflow_t *flow, byoc_candidate_t *
   return BYOC_OK;
 }
 
-// Brings `chosen` into an order in which the candidates can run: one is ready when it waits for nothing, and the first
-// ready goes first.
+// Brings `chosen` into an order in which the candidates can run: the first candidate whose operands are all there comes
+// next.
 static byoc_status_t put_in_order(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const uint32_t *owners, byoc_allocator_t allocator,
                                   byoc_diag_t *diag) {
@@ -171,7 +171,7 @@ static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32
   byoc_string_append(text, count > 0 ? ")" : "");
 }
 
-// Is there code for the node that computed something else?
+// Did the code of a candidate for the node compute something else?
 static bool has_wrong(byoc_candidate_t *const *candidates, size_t candidate_count, uint32_t node) {
   for (size_t i = 0; i < candidate_count; ++i) {
     if (candidates[i]->is_wrong && byoc_index_set_contains(&candidates[i]->nodes, node)) return true;

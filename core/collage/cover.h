@@ -9,14 +9,14 @@
 //   for (uint32_t i = 0; i < cover.count; ++i) outline(candidates.items.data[cover.chosen[i]]);
 //   byoc_cover_deinit(&cover);
 //
-// How it works. Nodes are taken in a topological order. A state is what has been covered, and the next step covers the
+// How it works. Nodes are taken in a topological order. A state is a set of covered nodes, and the next step covers the
 // first uncovered node by each candidate that fits. That order is canonical: every cover is reached by exactly one
 // path, and the cheapest path to the last node is the cheapest cover. Two states are one if their futures are the same,
 // i.e. if they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
 // the covered nodes that uncovered ones still read, and the devices that they were copied to, and (4) which of these
 // values depend on a chosen candidate that itself still waits for something uncovered (this keeps circles out). So
-// states collapse wherever the graph is narrow: at a node that everything passes through, at most one state per place
-// is left.
+// states collapse wherever the graph is narrow: at a node that all paths pass through, at most one state per place is
+// left.
 //
 // A state is dropped, without losing the least cost, if its cost plus an admissible bound of the rest (a dual solution
 // of the cover without transitions) reaches the cost of a plan already found, or if another state is cheaper by more
@@ -62,7 +62,7 @@ typedef struct byoc_cover_options_t {
   bool no_dominance;        // do not drop dominated states
 } byoc_cover_options_t;
 
-// The cover that was found.
+// The result of the search.
 typedef struct byoc_cover_t {
   byoc_allocator_t allocator;
   uint32_t *chosen; // indices into the candidates, in an order in which they can run

@@ -66,7 +66,7 @@ static byoc_status_t claim(exact_t *e) {
   return byoc_claims_join_neighbours(e->claims, e->nodes, e->diag);
 }
 
-// Why there is no region of all nodes: either no rule takes one of them, or they fall apart. NULL: out of memory.
+// Why there is no region of all nodes: either no rule claims one of them, or they fall apart. NULL: out of memory.
 static const char *find_reason(const exact_t *e) {
   char node[160];
   size_t region_count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index sets: which nodes of a block (by number, core/collage/dataflow.h) something is about. Immutable, rising.
+// Index sets: sets of nodes of a block, by number (core/collage/dataflow.h). Immutable, rising.
 //
 //   byoc_index_set_t set;
 //   if (!byoc_index_set_make(&arena, indices, count, &set)) return byoc_diag_out_of_memory(diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a candidate to the function that its backend will see. Its attributes are Compiler, Target (index in the list),
+// Makes a function of a candidate, as its backend will see it. Its attributes are Compiler, Target (index in the list),
 // Composite for pattern matches, and Primitive. Matches that a region was joined from become composite functions within
 // it.
 #ifndef BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_

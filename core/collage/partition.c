@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a placement as passes.
+// Runs the steps of a greedy partitioning as passes.
 #include "core/collage/partition.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ static bool accepts(const byoc_target_t *target, const byoc_rule_t *rule, byoc_n
   return byoc_hook_accept(rule, &region);
 }
 
-// The rule by which a target takes a node: the one that made the composite it calls, otherwise the first group rule
+// The rule by which a target claims a node: the one that made the composite it calls, otherwise the first group rule
 // that accepts it. NULL if there is none.
 static const byoc_rule_t *rule_for(const byoc_target_t *target, byoc_node_t *node) {
   const char *composite = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as files: what --save-plan writes, --plan reads, and byoc explain --json prints.
+// Plans as files: --save-plan writes them, --plan reads them, and byoc explain --json prints them.
 //
 //   {
 //     "format": "byoc plan", "version": 1, "model": ..., "strategy": ..., "targets": ["cutlass -…", "c -…"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a saved plan. People edit these files: every field is checked, and what is wrong is named by its path.
+// Reads a saved plan. People edit these files: every field is checked, and an error names the path of the field.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a plan while placement goes on.
+// Fills a plan during the partitioning.
 #include "core/collage/plan_record.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ typedef struct edge_list_t {
   bool failed;
 } edge_list_t;
 
-// Adds one edge per value from this block, whether the node itself reads it or something nested in it does.
+// Adds one edge per value from this block that the node or a node nested in it reads.
 static void add_operands(edge_list_t *list, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count && !list->failed; ++i) {
     const byoc_value_t *value = node->operands[i];

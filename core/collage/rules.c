@@ -79,7 +79,7 @@ byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *r
   return status;
 }
 
-// What came out goes into the caller's list.
+// The result goes into the caller's list.
 static byoc_status_t keep_all(byoc_ruling_t *r, const byoc_candidates_t *from) {
   for (size_t i = 0; i < from->items.count; ++i) {
     byoc_candidate_t *made = NULL;

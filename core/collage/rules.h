@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition rules: where the candidates of a target come from. Rules are trees: the leaves look at the graph, the
-// others work on what those below them propose:
+// Partition rules make the candidates of a target. Rules are trees: the leaves look at the graph, the others work on
+// the proposals of those below them:
 //
 //   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
 //   by kind     connected groups of listed operators: all up to a size, at most so many per node
@@ -16,9 +16,9 @@
 //
 //   primitive(only valid(combine(union(composite(pattern) ..., by kind ...))))
 //
-// In addition, the target's regions of greedy placement are candidates, so that with one backend no plan is worse than
-// the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The accept
-// hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
+// In addition, the target's regions of greedy partitioning are candidates, so that with one backend no plan is worse
+// than the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The
+// accept hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
 //
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
@@ -61,7 +61,7 @@ struct byoc_partition_rule_t {
   byoc_partition_rule_kind_t kind;
   const char *name;              // leaves: what their candidates are called
   const byoc_rule_t *definition; // PATTERN, BY_KIND: the backend's row
-  byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of what is made; ONLY_VALID: all of them
+  byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of the result; ONLY_VALID: all of them
   uint32_t max_each;             // BY_KIND, COMBINE: proposals for each node to begin with
   uint32_t combine;              // COMBINE: BYOC_COMBINE_*
   const byoc_partition_rule_t *const *parts; // its children: UNION has any number, the other inner rules have one
@@ -85,13 +85,13 @@ byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const 
                                              byoc_arena_t *arena, byoc_diag_t *diag,
                                              const byoc_partition_rule_t **out_rule);
 
-// Adds to `list`, unpriced, what one rule proposes for one target. The flow must have been made from a block.
+// Adds the proposals of one rule for one target to `list`, without costs. The flow must have been made from a block.
 // Candidates come out in a stable order. Hooks are called on this thread; see byoc/plugin.h.
 byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
                                         const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag);
 
-// Collects everything that any target could take, in the order of targets. The last one, "c", can take each node alone.
-// Calls, and nodes that a target gave back (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not offered to it again.
+// Collects the candidates of all targets, in the order of targets. The last one, "c", can compute each node alone.
+// Calls, and nodes that a target declined (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not proposed to it again.
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
                                       const byoc_target_list_t *targets, const byoc_collect_options_t *options,
                                       byoc_diag_t *diag);

@@ -80,7 +80,7 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
   } else {
     status = pass->run(module, diag, &changes);
   }
-  // It may have left out what it had no memory for.
+  // A pass that ran out of memory may have left rewrites out.
   if (status == BYOC_OK && module->arena.is_exhausted) status = byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
   byoc_log(changes > 0 ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
@@ -177,7 +177,7 @@ byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag) {
 }
 
 byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag) {
-  // What follows on the road relies on these; they are no improvements.
+  // Later steps of the pipeline rely on these passes; they are no improvements.
   static const char *const needed[] = {
       "infer-types",    "inline-functions",  "differentiate",           "canonicalise",
       "simplify",       "inline-composites", "name-unknown-dimensions", "settle-layouts",

@@ -114,7 +114,7 @@ static bool is_mish(const gate_t *gate) {
   return log_node != NULL && is_one_plus_exp(gate, log_node->operands[0], &k) && k == 1;
 }
 
-// ---- what lies between two bounds ----
+// ---- values between two bounds ----
 
 typedef struct bounded_t {
   byoc_value_t *value; // min(max(value, low), high)

@@ -77,7 +77,7 @@ static byoc_value_t *part(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) 
   return write_rows(w, x, b, 0);
 }
 
-// What is whole along an axis of the mesh, of which this rank keeps its block.
+// Keeps this rank's block of a value that is whole along an axis of the mesh.
 static byoc_value_t *cut(resharder_t *r, byoc_value_t *x, int32_t k, const byoc_spread_axis_t *to) {
   byoc_writer_t *w = &r->w;
   const int64_t size = r->mesh->sizes[k], at = r->mesh->coordinates[k];
@@ -275,7 +275,7 @@ static byoc_value_t *reshard(resharder_t *r, byoc_value_t *x, const byoc_spread_
   return x;
 }
 
-// Only sums, and what moves as it is, need no shape.
+// Only sums, and values that move as they are, need no shape.
 static bool needs_shape(const byoc_spread_t *from, const byoc_spread_t *to) {
   for (int32_t k = 0; k < BYOC_MESH_MOST_AXES; ++k) {
     const byoc_spread_axis_t *a = &from->axes[k], *b = &to->axes[k];

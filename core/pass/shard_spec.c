@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a user says about how a model is spread over ranks, and notes it in the module.
+// Reads the sharding of a model over ranks that a user asks for, and notes it in the module.
 #include "core/pass/shard_spec.h"
 
 #include <ctype.h>

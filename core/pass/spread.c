@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and prints meshes of ranks and how values are spread over them.
+// Reads and prints meshes of ranks, and shardings of values over them.
 #include "core/pass/spread.h"
 
 #include <ctype.h>

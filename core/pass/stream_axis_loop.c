@@ -6,7 +6,8 @@
 //                       Part(%x, %turn), Relu, ...
 //                     }], %y = View(%ys)
 //
-// Parts that do not lie in one piece are gathered. What is made here is none of the operators that backends take.
+// Parts that do not lie in one piece are gathered. The nodes that are made here are for target `c`; backends do not
+// claim them.
 #include "byoc/call.h"
 #include "core/op/util.h"
 #include "core/ops/byoc/storage.h"
