@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which code an artifact has: a hash of everything in it but its weights.
+// Hashes the code of an artifact: everything in it but its weights.
 #include <string.h>
 
 #include "byoc/artifact.h"
@@ -16,7 +16,7 @@ static void add_job(byoc_hasher_t *hasher, const byoc_compile_job_t *job) {
   for (size_t i = 0; i < job->flag_count; i++) byoc_hasher_update_text(hasher, job->flags[i]);
 }
 
-// Where everything lies, and what it is if it is no weight.
+// Hashes the layout, and the content of every piece that is no weight.
 static void add_layout(byoc_hasher_t *hasher, const byoc_data_layout_t *layout) {
   add_number(hasher, layout->constant_count);
   for (size_t i = 0; i < layout->entries.count; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and installs what was linked.
+// Checks a linked file and moves it to its name.
 #include "core/compose/artifact/install.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes in the metadata what a program has on devices: its memory there, and what a run copies.
+// Describes a program's devices in the metadata: its memory there, and the copies of a run.
 #include <jansson.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static json_t *memories_json(const byoc_places_t *tables, uint32_t device) {
   return NULL;
 }
 
-// What of the copies a device needs none of that uses the host's memory: those of the model's inputs and outputs.
+// The bytes of copies that a device with the host's memory does not need: those of the model's inputs and outputs.
 static byoc_host_moved_t lent_bytes(const byoc_places_t *tables, uint32_t device) {
   byoc_host_moved_t lent = {0};
   for (uint32_t i = 0; i < tables->port_count; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for what would be lost when a folder of C source is replaced.
+// Looks for files that would be lost when a folder of C source is replaced.
 #include "core/compose/artifact/source_place.h"
 
 #include <limits.h>
@@ -39,7 +39,7 @@ static bool is_made(const char *known, const char *name) {
 }
 
 typedef struct search_t {
-  const char *path, *known; // the folder, and what byoc wrote there
+  const char *path, *known; // the folder, and the list of files that byoc wrote there
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
 } search_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes an object or a static library of what an artifact consists of.
+// Links the files of an artifact into one object or static library.
 #include "core/compose/artifact/static.h"
 
 #include <ar.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generated file holds: every call's tensors, shapes, declarations, setups.
+// Collects the content of the generated file: every call's tensors, shapes, declarations, setups.
 #include <stdio.h>
 #include <string.h>
 
@@ -213,7 +213,7 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
   return BYOC_OK;
 }
 
-// The trace needs the dimensions of what is no operand of a call, too.
+// The trace also needs the dimensions of buffers that are no operands of calls.
 static byoc_status_t add_result_shapes(byoc_host_c_t *host, const byoc_host_instruction_t *instruction) {
   uint32_t shape = 0;
   for (size_t i = 0; i < instruction->results.count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files: <cache>/preambles/<64 digits>.h; compiled, <64 digits>.h.gch; and <64 digits>.h.sum, the hash of the compiled
-// form. The compiler trusts what it finds there, so all of it is checked before each use. clang's form names the header
-// by path and time, so the header is written once and never rewritten.
+// form. The compiler trusts these files, so all of them are checked before each use. clang's form names the header by
+// path and time, so the header is written once and never rewritten.
 #include "core/compose/cc/preamble.h"
 
 #include <fcntl.h>
