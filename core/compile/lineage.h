@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors of a model went: passes remove some, and kernels and backends compute several operators at once.
-// The names are noted before the passes run; afterwards each one that no instruction makes is followed along its
-// readers, up to one that some instruction makes.
+// The lineage of a model's tensors: passes remove some, and kernels and backends compute several operators at once. The
+// names are noted before the passes run; afterwards each one that no instruction makes is followed along its readers,
+// up to one that some instruction makes.
 #ifndef BYOC_CORE_COMPILE_LINEAGE_H_
 #define BYOC_CORE_COMPILE_LINEAGE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placers that a build can ask for, and the wiring of a measured one.
+// Makes the placers that a build can ask for, and connects a measured one with the measuring.
 #include "core/compile/placing.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "core/pass/layouts.h"
 #include "core/runtime/pool.h"
 
-// What a collage placement needs, for as long as it runs.
+// The state of a collage partitioning while it runs.
 typedef struct wiring_t {
   const byoc_placing_t *placing;
   int32_t thread_count;
@@ -143,7 +143,7 @@ static byoc_status_t replay(const byoc_placing_t *placing, int32_t thread_count,
 typedef byoc_status_t (*place_for_t)(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
                                      const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement);
 
-// Each number of threads in its turn: costs are measured, and plans race, with as many.
+// One number of threads after the other: costs are measured, and whole plans are timed, with as many.
 static byoc_status_t place_for_each(const byoc_placing_t *placing, place_for_t place, byoc_graph_module_t *module,
                                     const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
   const byoc_thread_list_t *threads = &placing->threads;

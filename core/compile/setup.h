@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build needs, put together from plain options: plugins, targets, placing, passes, dimensions. The command and
-// libbyoc both go through here; what they read (words of a command line, structs) they turn into these options.
+// A build from plain options: plugins, targets, partitioning, passes, dimensions. The command and libbyoc both use it:
+// they make these options of words of a command line, or of structs.
 //
 //   byoc_setup_options_t options = {.targets = words, .target_count = 1, .plan = "greedy"};
 //   byoc_setup_t setup = {0};
@@ -20,10 +20,10 @@
 #include "core/compile/placing.h"
 #include "core/plugin/registry.h"
 
-// All zeros: the defaults. What it points to must outlive the setup.
+// All zeros: the defaults. Its pointers must outlive the setup.
 typedef struct byoc_setup_options_t {
-  const char *prefix; // what stands before the names of options in messages: "--" for a command line; NULL: nothing
-  const char *const *targets; // in order of preference; none: "c", or what the next line says
+  const char *prefix; // prefix of option names in messages: "--" for a command line; NULL: none
+  const char *const *targets; // in order of preference; none: "c", or see the next field
   size_t target_count;
   bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of
                                // CMake) that are installed, placed greedily
@@ -97,7 +97,7 @@ byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options
                                    byoc_diag_t *diag);
 byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
                                      size_t size_bytes, byoc_diag_t *diag);
-// Takes the model along the road, and logs what was placed where.
+// Runs the pipeline, and logs the operators and regions of each target.
 byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a user wants the weights of an artifact, as text.
+// The location of an artifact's weights, as a user writes it.
 #ifndef BYOC_CORE_COMPILE_WEIGHTS_H_
 #define BYOC_CORE_COMPILE_WEIGHTS_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers of libbyoc ask for, checked before any work.
+// Checks the options of callers of libbyoc before any work.
 #include "core/library/check_options.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of libbyoc: what a call said, and what it made.
+// Keeps the results of libbyoc: diagnostics, texts and bytes of a call.
 #include "core/library/result.h"
 
 byoc_result_t *byoc_result_create(void) {
