@@ -340,7 +340,7 @@ byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t a
     if (finish(database->file, statement) != SQLITE_OK) return report(database, diag);
     *out_removed = (size_t)sqlite3_changes(database->file); // the last deletion is that of costs
   }
-  // Returns the space to the file system if nobody else is using the file; otherwise a later prune does.
+  // Returns the space to the file system if no other process uses the file; otherwise a later prune does.
   if (*out_removed > 0) (void)sqlite3_exec(database->file, "VACUUM", NULL, NULL, NULL);
   return BYOC_OK;
 }

@@ -81,7 +81,7 @@ static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : finished != SQLITE_OK ? finished : code;
 }
 
-// In versions 1 to 3, only the text of the reason says that a backend gave something back.
+// In versions 1 to 3, only the text of the reason shows that a backend declined the function.
 static const char upgrade[] =
     "ALTER TABLE costs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;"
     "UPDATE costs SET given_back = 1 WHERE reason LIKE 'it cannot be built: the backend gave it back: %';";

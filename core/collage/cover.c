@@ -102,7 +102,7 @@ static double sum_transitions(const byoc_dataflow_t *flow, byoc_candidate_t *con
   return sum;
 }
 
-// Every value is copied once to each other device on which something reads it; results go to the host.
+// Every value is copied once to each other device with a reader of it; results go to the host.
 static double sum_copies(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, const uint32_t *chosen,
                          const uint32_t *owners, const byoc_cover_costs_t *costs) {
   double sum = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cheapest cover of a block: disjoint candidates that hold every node, that do not wait for each other in a circle,
-// and that cost least, including what it costs to hand values from one place to another.
+// and that cost least, including the cost of passing values from one place to another.
 //
 //   byoc_cover_t cover;
 //   byoc_cover_costs_t costs = {.self = &machine, .transition = transition_ns};
@@ -43,9 +43,9 @@ typedef struct byoc_cover_costs_t {
   // and finite. The function is called once for each triple before the search, equal places included. NULL: all
   // transitions cost nothing.
   double (*transition)(void *self, uint32_t node, uint32_t from_place, uint32_t to_place);
-  // Copies between devices, which come on top: one for each value and each other device on which something reads it,
-  // however many candidates do, and one to the host for what the block returns. They cost nanoseconds, at least 0 and
-  // finite. 0 or 1 devices: there are none, and the rest is not read.
+  // Copies between devices, which come on top: one for each value and each other device with a reader of it,
+  // independent of the number of readers, and one to the host for results of the block. They cost nanoseconds, at least
+  // 0 and finite. 0 or 1 devices: there are none, and the rest is not read.
   uint32_t device_count;                          // at most BYOC_COVER_DEVICES
   uint32_t (*device)(void *self, uint32_t place); // on which a place is
   double (*copy)(void *self, uint32_t node, uint32_t from_device, uint32_t to_device);
@@ -87,7 +87,7 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
                                 byoc_cover_t *out_cover);
 void byoc_cover_deinit(byoc_cover_t *cover);
 
-// Computes what these candidates cost together, transitions included, and checks that they are a cover:
+// Computes the cost of these candidates together, transitions included, and checks that they are a cover:
 // BYOC_INVALID_DATA if a node is missing or held twice, or if the candidates wait for each other in a circle. `chosen`
 // is brought into an order in which they can run. Used for replayed plans and for the search's own last check.
 byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,

@@ -38,10 +38,9 @@ void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator
 void byoc_placement_deinit(byoc_placement_t *placement);
 
 // Partitions every graph function without a Compiler attribute, block by block: in the order of `targets`, each rule
-// claims what it matches, from the results upwards; then claims that may be merged are, as long as no cycle appears;
-// then each becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches,
-// Primitive) with one call in its place. A node is not proposed again to a target that declined it
-// (BYOC_ATTRIBUTE_GIVEN_BACK_BY).
+// claims its matches, from the results upwards; then claims that may be merged are, as long as no cycle appears; then
+// each becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches, Primitive)
+// with one call in its place. A node is not proposed again to a target that declined it (BYOC_ATTRIBUTE_GIVEN_BACK_BY).
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 

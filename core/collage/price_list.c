@@ -253,7 +253,7 @@ byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *c
   }
   if (status == BYOC_OK) status = ask(list, requests, made, diag);
   if (status == BYOC_OK) status = take_answers(list, requests, numbers, made, diag);
-  // Erases the last one first: each, with what it calls, is the end of the module.
+  // Erases the last one first: each one and its callees are the end of the module.
   for (size_t i = made; i-- > 0;) byoc_erase_candidate((byoc_function_t *)(uintptr_t)requests[i].function);
   module->next_id = next_id;
   byoc_free(allocator, numbers);

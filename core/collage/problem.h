@@ -30,7 +30,7 @@ typedef struct byoc_problem_t {
 typedef struct byoc_problems_t {
   byoc_graph_module_t *module;
   byoc_arena_t arena;
-  BYOC_VECTOR(byoc_problem_t) items; // nested blocks before what they are nested in
+  BYOC_VECTOR(byoc_problem_t) items; // nested blocks before those around them
 } byoc_problems_t;
 
 // Finds the bodies of graph functions in scope without a Compiler or Composite attribute, and the blocks nested in

@@ -5,12 +5,12 @@
 //   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
 //   by kind     connected groups of listed operators: all up to a size, at most so many per node
 //   host        each node by itself, whatever it is
-//   layout      pairs of layout changes, and what the host computes in blocks between such changes
-//   union       everything that several rules propose
+//   layout      pairs of layout changes, and operators that the host computes in blocks between them
+//   union       all proposals of several rules
 //   composite   marks matches with the name that their function carries (attribute Composite)
 //   primitive   marks candidates that become a function of their own (attribute Primitive)
 //   combine     adds unions of neighbours that are worth fusing (BYOC_COMBINE_*)
-//   only valid  drops what breaks limits or is not convex, and keeps the reason
+//   only valid  drops candidates that break limits or are not convex, and keeps the reason
 //
 // A backend's table becomes
 //
@@ -59,7 +59,7 @@ enum {
 typedef struct byoc_partition_rule_t byoc_partition_rule_t;
 struct byoc_partition_rule_t {
   byoc_partition_rule_kind_t kind;
-  const char *name;              // leaves: what their candidates are called
+  const char *name;              // leaves: the name of their candidates
   const byoc_rule_t *definition; // PATTERN, BY_KIND: the backend's row
   byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of the result; ONLY_VALID: all of them
   uint32_t max_each;             // BY_KIND, COMBINE: proposals for each node to begin with

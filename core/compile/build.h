@@ -74,7 +74,8 @@ void byoc_build_deinit(byoc_build_t *build);
 // Reads a file: ONNX, the text form of a module, or that of a host program, recognised by its name (.byoc, .host) or
 // its first words. `options` (symbolic dimensions, may be NULL) are for ONNX: BYOC_INVALID_ARGUMENT if they are given
 // for a text. Otherwise the statuses of byoc_onnx_read_file, byoc_graph_parse and byoc_host_program_read. For a host
-// program, result.program is there at once, and compiling only plans what is not planned and verifies.
+// program, result.program is there at once, and compiling only plans its memory, if the text has no plan, and verifies
+// it.
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
                               byoc_diag_t *diag);
 // The same for an ONNX model in memory, which may be freed afterwards. `name` is for messages.

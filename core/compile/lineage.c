@@ -118,7 +118,7 @@ static const char *find_made(byoc_lineage_t *l, tensor_t *from, const byoc_host_
   return made;
 }
 
-// The first part of a tensor that is made in parts: an operand of a Concat, or what an iteration of a loop adds.
+// The first part of a tensor that is made in parts: an operand of a Concat, or a slice of a stacked result.
 static const char *find_part(const byoc_host_program_t *program, const byoc_host_buffer_t *whole) {
   for (size_t i = 0; i < program->buffers.count; ++i) {
     const byoc_host_buffer_t *part = program->buffers.data[i];

@@ -10,7 +10,7 @@
 
 typedef struct byoc_lineage_t byoc_lineage_t;
 
-// Notes the module's tensors and who reads them. The module may change or end afterwards.
+// Notes the module's tensors and their readers. The module may change or end afterwards.
 byoc_status_t byoc_lineage_create(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   byoc_lineage_t **out_lineage);
 void byoc_lineage_destroy(byoc_lineage_t *lineage); // accepts NULL

@@ -59,7 +59,7 @@ typedef struct byoc_setup_options_t {
   int64_t queue_count;          // of each device; 0: one
   const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
   bool fallback;                // add a plan without devices
-  bool trace;                   // the artifact can report what each instruction makes
+  bool trace;                   // the artifact can report the results of each instruction
   bool as_source;               // it is C source for any processor: none of the installed targets but "c" by default
   const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none
   int64_t rank, rank_count;     // of `shard`; count 0: not given
@@ -70,7 +70,7 @@ typedef struct byoc_setup_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry; // the caller's
   byoc_target_list_t targets;
-  bool are_default_targets; // nobody named them
+  bool are_default_targets; // the caller named none
   byoc_placing_t placing;
   byoc_checking_t checking;
   byoc_switches_t switches; // passes that are left out

@@ -124,7 +124,7 @@ static byoc_virtual_device_t device_of(const byoc_planning_t *p, const byoc_func
   return device;
 }
 
-// Does the body read the parameter only to learn the shape of something?
+// Does the body read only the shape of the parameter?
 static bool is_shape_operand(const byoc_value_t *parameter) {
   for (size_t u = 0; u < parameter->uses.count; ++u) {
     const byoc_use_t *use = &parameter->uses.data[u];

@@ -169,8 +169,8 @@ static byoc_status_t drop_idle_copies(copier_t *c, byoc_value_t *value) {
   return BYOC_OK;
 }
 
-// Kernels may have been told to write a result over an operand that nobody else reads. That holds only for one that
-// still has no other reader, in the same place.
+// A kernel may be allowed to write a result over an operand that no other node reads. That holds only for an operand
+// that still has no other reader, on the same device.
 static void check_in_place(const byoc_block_t *block) {
   static const char name[] = "result_from_operand";
   BYOC_FOR_EACH_NODE(node, block) {
@@ -184,7 +184,7 @@ static void check_in_place(const byoc_block_t *block) {
   }
 }
 
-// Copies that nobody reads any more.
+// Copies without readers.
 static void drop_unread_copies(copier_t *c, byoc_block_t *block) {
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;

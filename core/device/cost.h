@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device costs besides the work of its kernels: giving it a command, and copies from and to the host's memory.
-// The search pays for them (core/collage/transition.h).
+// The costs of a device besides the work of its kernels: commands, and copies from and to the host's memory. The search
+// pays for them (core/collage/transition.h).
 #ifndef BYOC_CORE_DEVICE_COST_H_
 #define BYOC_CORE_DEVICE_COST_H_
 

@@ -22,8 +22,8 @@ bool byoc_node_is_open(const byoc_node_t *node) {
   return false;
 }
 
-// A Require comes from a pass, or from a text that may say anything. Its results hold sizes in their types, and no
-// values.
+// A Require comes from a pass, or from a text that anyone may have written. Its results hold sizes in their types, and
+// no values.
 static byoc_status_t check_requirement(byoc_node_t *node, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));
   for (uint32_t i = 0; i < node->result_count; ++i) {

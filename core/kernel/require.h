@@ -50,8 +50,8 @@ typedef struct byoc_requirer_t {
 void byoc_requirer_init(byoc_requirer_t *r, byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_requirer_deinit(byoc_requirer_t *r);
 // Adds the relations of a node that were not required before, in front of it. Dimensions without a value are an error
-// with `must_be_bound`; otherwise their relations are left for later. A Require node keeps what is new; one without
-// anything new is erased.
+// with `must_be_bound`; otherwise their relations are left for later. A Require node keeps its new relations; one
+// without new ones is erased.
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound);
 
 #endif // BYOC_CORE_KERNEL_REQUIRE_H_

@@ -28,7 +28,7 @@ typedef struct byoc_cost_build_t {
   bool in_haste;      // compile fast: they run once
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
-  const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
+  const char *results[BYOC_COST_PARTS_MAX]; // files for the evaluator's results, by part
   byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how it is compared on special values
   bool
       compares; // the files hold results of another target: the evaluator computes some of them, and they are compared

@@ -269,8 +269,8 @@ static byoc_value_t *make_branches(const choice_t *choice, size_t first, byoc_bl
   return ok ? made->results[0] : NULL;
 }
 
-// Each Squeeze behind another one doubles what follows them both. So deep in branches all open dimensions are taken to
-// stay, and the run checks it.
+// Each Squeeze behind another one doubles the nodes that follow both. So deep in branches all dynamic dimensions are
+// assumed to stay, and the run checks that.
 static void settle_deep(choice_t *choice) {
   enum { DEEP = 4 };
   int depth = 0;

@@ -145,7 +145,7 @@ static byoc_status_t fold_shapes(folder_t *f, byoc_block_t *block) {
   return BYOC_OK;
 }
 
-// ---- everything else: evaluated ----
+// ---- other nodes: evaluated ----
 
 typedef struct batch_t {
   folder_t *folder;

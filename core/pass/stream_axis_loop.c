@@ -209,8 +209,7 @@ static byoc_status_t slice(builder_t *b, byoc_value_t *value, int32_t dim, byoc_
   byoc_value_t *whole = byoc_stream_axis_dim(s, value) == dim ? byoc_pointer_map_get(&s->stacked, value) : NULL;
   if (whole == NULL && lies_in_one_piece(value->type, dim)) whole = value;
   byoc_node_t *node = NULL;
-  // Backends rely on the alignment of what they get; where none takes it, kernels read a part at any byte in place,
-  // too.
+  // Backends rely on the alignment of their operands. Without a backend, kernels read a part in place at any byte.
   if (whole != NULL && byoc_type_size_bytes(type) % BYOC_BUFFER_ALIGNMENT == 0) {
     BYOC_RETURN_IF_ERROR(take_part(b, whole, type, &node));
   } else {

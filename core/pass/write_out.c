@@ -18,7 +18,7 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
   return status;
 }
 
-// Replaces a node by what it is written as, if it is; counts that as a change.
+// Replaces a node by simpler ones if its row has a function for that; counts that as a change.
 static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *before = node->previous;
   bool expanded = false;

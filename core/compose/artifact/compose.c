@@ -296,7 +296,7 @@ static void list_units(const byoc_composing_t *composing, size_t job, const byoc
   }
 }
 
-// The kernels of one level: those of its entries, and what they share.
+// The kernels of one ISA level: those of its entries, and shared ones.
 static byoc_status_t check_level(const byoc_composing_t *composing, size_t level, byoc_compose_kernels_t *units) {
   const byoc_compose_checker_t *checker = NULL;
   size_t job = 0, unit_count = 0;

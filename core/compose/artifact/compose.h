@@ -31,7 +31,7 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // Warns if that header is there and belongs to an artifact of another form: one of the two is loaded, the other linked.
 byoc_status_t byoc_compose_note_header(const char *output, byoc_diag_t *diag);
-// Where the weights file goes if nobody names it: model.so → model.weights. NULL if out of memory.
+// The default path of the weights file: model.so → model.weights. NULL if out of memory.
 char *byoc_compose_weights_path(const char *output, byoc_allocator_t allocator);
 // Appends the generated header, with functions for each entry; those of one level are enough.
 byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size_t count, byoc_string_t *out,

@@ -58,7 +58,7 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
   BYOC_VECTOR(const char *) driver_symbols; // parallel to the drivers of `places`
-  byoc_host_places_t *places;               // what the program has on devices
+  byoc_host_places_t *places;               // the program's devices, tensors and commands
   // While run is printed.
   size_t step, call;   // the next ones
   int depth;           // of indentation

@@ -24,7 +24,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-// "native" means something else on every processor.
+// "native" means another instruction set on each processor.
 static void hash_processor(byoc_sha256_t *hasher) {
 #if defined(__x86_64__)
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; leaf++) {

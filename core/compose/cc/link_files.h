@@ -28,7 +28,7 @@ typedef struct byoc_link_files_t {
   const char *folder;
   byoc_machine_t machine; // that all files must be for
   BYOC_VECTOR(byoc_link_file_t) files;
-  BYOC_VECTOR(const char *) reserved; // names that no file may take from whoever has them
+  BYOC_VECTOR(const char *) reserved; // reserved names: no file may define them in place of their owner
   // Modules whose symbols come from shared libraries.
   BYOC_VECTOR(const byoc_runtime_module_t *) outside;
   byoc_map_t contents;              // hash and size of written contents → any pointer
@@ -45,7 +45,7 @@ byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, si
 // Lists a file of the program itself that is in the folder already, with the symbols that it defines.
 byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
                                        size_t symbol_count, byoc_diag_t *diag);
-// Names that no file may take from whoever has them.
+// Reserves names: no file may define them in place of their owner.
 byoc_status_t byoc_link_files_reserve(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
                                       byoc_diag_t *diag);
 // Lists the files of a library or an engine, and the libraries that it needs from outside. The object of its C source

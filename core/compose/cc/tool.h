@@ -32,7 +32,7 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attri
 // Messages of the tool get `name` instead of the path; if two paths fit, the one that was added first.
 void byoc_command_name(byoc_command_t *command, const char *path, const char *name);
 // The command works in this temporary folder: the tools' own temporary files go there, so that they are removed with it
-// if a tool is killed, and messages leave out the folder in front of what lies in it.
+// if a tool is killed, and messages leave out the folder in paths.
 void byoc_command_work_in(byoc_command_t *command, const char *folder);
 
 // Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO if

@@ -21,7 +21,7 @@ byoc_runtime_t byoc_serial_runtime(int32_t thread_count);
 
 typedef struct byoc_evaluator_t byoc_evaluator_t;
 
-// Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
+// Prepares all state that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
 // `program` must be planned. The program and the code that the resolver found must outlive the evaluator.
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,

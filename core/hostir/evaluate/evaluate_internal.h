@@ -20,7 +20,7 @@ typedef struct byoc_steps_t {
   size_t count;
 } byoc_steps_t;
 
-// Everything prepared for one instruction.
+// The prepared state of one instruction.
 struct byoc_step_t {
   const byoc_host_instruction_t *instruction;
   DLTensor *tensors; // operands, the values of a kernel's symbols, results; data filled in before each call

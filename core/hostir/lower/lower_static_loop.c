@@ -103,7 +103,7 @@ static bool may_replace(const static_loop_t *loop, uint32_t k) {
 
 // ---- slices ----
 
-// Backends may rely on the alignment of what byoc allocates, and so may devices.
+// Backends and devices may rely on the alignment of memory that byoc allocates.
 static bool may_be_slice(const static_loop_t *loop, uint32_t k) {
   const byoc_value_t *given = given_by(loop, k), *root = byoc_host_storage_root(given);
   const int64_t size = byoc_type_size_bytes(given->type);

@@ -19,7 +19,7 @@ typedef struct facts_t {
 typedef struct scan_t {
   byoc_host_program_t *program;
   facts_t *facts;
-  bool *is_gone; // by index: nobody names it any more
+  bool *is_gone; // by index: no instruction names it any more
 } scan_t;
 
 static facts_t *facts_of(const scan_t *s, const byoc_host_buffer_t *buffer) {

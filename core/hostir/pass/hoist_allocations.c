@@ -38,7 +38,7 @@ static bool is_bound_outside(void *self, byoc_dim_t leaf) {
   return true;
 }
 
-// Calls read and write a cell in place. Everything else may keep it, beyond the iteration of the loop that made it.
+// Calls read and write a cell in place. Other instructions may keep it beyond the iteration of the loop that made it.
 static bool only_calls_use(const byoc_host_buffer_t *buffer) {
   for (size_t k = 0; k < buffer->uses.count; ++k) {
     switch (buffer->uses.data[k].instruction->op) {

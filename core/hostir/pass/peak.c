@@ -282,7 +282,7 @@ static bool is_made_in(const byoc_host_buffer_t *buffer, const byoc_host_region_
 }
 
 typedef struct carried_t {
-  bool is_new, stays; // the iteration made it; it is what came in
+  bool is_new, stays; // the iteration made it; it is the incoming one
 } carried_t;
 
 // The first carried value among the operands and parameters, and in the yield: the iteration and the condition come

@@ -133,7 +133,7 @@ static bool may_touch(spreading_t *s, byoc_host_buffer_t *buffer, bool writes) {
     s->is_own[root->index] = true;
     return byoc_host_own_allocation(root) == NULL && !is_apart(s, root) && !byoc_host_buffer_moves(buffer);
   }
-  return !writes || is_cut_by_turns(s, root); // of what is written, all uses are looked at
+  return !writes || is_cut_by_turns(s, root); // all uses of a written buffer are checked
 }
 
 static bool may_be_spread(spreading_t *s) {

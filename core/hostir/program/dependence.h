@@ -27,7 +27,7 @@ typedef struct byoc_host_dependences_t {
   size_t count;
 } byoc_host_dependences_t;
 
-// What it finds lives in the arena. False if out of memory.
+// The result lives in the arena. False if out of memory.
 bool byoc_host_find_dependences(const byoc_host_program_t *program, const byoc_host_region_t *region,
                                 byoc_arena_t *arena, byoc_host_dependences_t *out_dependences);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits of host programs. Everything that makes or changes instructions goes through here, so that each buffer lists
+// Edits of host programs. All code that makes or changes instructions uses these functions, so that each buffer lists
 // its uses, regions stay linked, and counts are right.
 //
 //   byoc_host_instruction_t *copy = byoc_host_instruction_create(program, before, BYOC_HOST_COPY);

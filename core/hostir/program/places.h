@@ -69,8 +69,8 @@ typedef struct byoc_host_places_t {
   byoc_map_t handed_out;               // value → the copy that byoc_host_places_handed_out returns
 } byoc_host_places_t;
 
-// Everything lies in the arena. A program that has nothing on devices gets tables without devices. BYOC_NOT_FOUND for a
-// driver, a device module or an entry that the program's graph module does not have.
+// All tables lie in the arena. A program without devices gets tables without devices. BYOC_NOT_FOUND for a driver, a
+// device module or an entry that the program's graph module does not have.
 byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_diag_t *diag,
                                       byoc_host_places_t **out_places);
 // The row of an instruction; BYOC_PLACE_NONE: it is no command.

@@ -71,7 +71,7 @@
 //   function @f(TYPE, TYPE) -> (TYPE)
 //       the signature of a backend's function
 //   module KIND "name" of "target" { FIELD ... }
-//       what a backend handed back (core/module/runtime_module.h), with these fields:
+//       a module of a backend (core/module/runtime_module.h), with these fields:
 //     given_name "n"   source "text"   compiler "cc"   setup "symbol"   engine_symbol "symbol"   function "f"
 //     packed_symbol "symbol"   engine "name"   json "text"   user "target"   symbol "s"   flag "-O3"   needed "libm"
 //     import "module"   file "a.o" BYTES   blob "weights" BYTES   constant : TYPE = DATA   workspace 64
@@ -123,8 +123,8 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
                                           byoc_diag_t *diag);
 // The path of the data file beside a text, to be freed by the caller; NULL if out of memory.
 char *byoc_host_data_path(const char *path, byoc_allocator_t allocator);
-// Reads what byoc_host_program_add_files has written. BYOC_INVALID_DATA if the program has lifetimes that break a rule
-// of the verifier.
+// Reads the files of byoc_host_program_add_files. BYOC_INVALID_DATA if the program has lifetimes that break a rule of
+// the verifier.
 byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                      byoc_graph_module_t **out_module, byoc_host_program_t **out_program);
 

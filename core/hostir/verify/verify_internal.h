@@ -30,7 +30,7 @@ typedef struct byoc_host_change_t {
 } byoc_host_change_t;
 typedef BYOC_VECTOR(byoc_host_change_t) byoc_host_changes_t;
 
-// A symbol and what it equals, as the program has checked.
+// A symbol and the expression that it equals, as the program has checked.
 typedef struct byoc_host_equation_t {
   const char *symbol;
   byoc_dim_t value;

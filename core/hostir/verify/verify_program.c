@@ -242,7 +242,7 @@ static byoc_status_t walk_passing(byoc_host_verifier_t *v, const byoc_host_instr
   return BYOC_OK;
 }
 
-// Stores in `known` what is known of the results.
+// Stores in `known` the known part of the results.
 static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t cases[2];
   uint32_t *other = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->results.count);
