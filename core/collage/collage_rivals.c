@@ -114,7 +114,7 @@ static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival,
   byoc_free(c->allocator, taken);
   byoc_free(c->allocator, subset);
   if (is_impossible(status)) {
-    byoc_log(BYOC_LOG_INFO, "%s is out of the question: %s", rival->name, why.message);
+    byoc_log(BYOC_LOG_INFO, "%s is no alternative: %s", rival->name, why.message);
     rival->is_possible = false;
     return BYOC_OK;
   }

@@ -180,7 +180,7 @@ static bool has_wrong(byoc_candidate_t *const *candidates, size_t candidate_coun
 }
 
 #define FORGET_HINT                                                                                                    \
-  "byoc costs list shows what was measured, byoc costs prune --older-than 0 has all of it measured again"
+  "byoc costs list shows the measured costs; after byoc costs prune --older-than 0 they are measured again"
 
 static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *const *candidates,
                               size_t candidate_count, const byoc_cover_search_t *search, byoc_diag_t *diag) {
@@ -204,13 +204,13 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   byoc_free(p->allocator, taken);
   byoc_status_t status = BYOC_NOT_FOUND;
   if (is_wrong) {
-    status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes what it should of %s%s", text.data,
+    status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes the right values of %s%s", text.data,
                              count > NAMED_LIMIT ? " and others" : "");
   } else if (count > 0) {
-    byoc_diag_error(diag, status, "every plan costs infinity: no target takes %s%s", text.data,
+    byoc_diag_error(diag, status, "every plan costs infinity: no target claims %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
     if (bound == NULL) byoc_diag_hint(diag, FORGET_HINT);
-    if (bound != NULL) byoc_diag_hint(diag, "take target '%s' out of the value's \"on {...}\"", bound);
+    if (bound != NULL) byoc_diag_hint(diag, "remove target '%s' from the value's \"on {...}\"", bound);
   } else if (search->was_cut) {
     status = BYOC_UNSUPPORTED;
     byoc_diag_error(diag, status, "no plan was found within the search's budget of states");

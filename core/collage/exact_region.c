@@ -81,8 +81,8 @@ static const char *find_reason(const exact_t *e) {
     const char *why = byoc_target_may_take(e->target, e->regions->flow->nodes[index])
                           ? find_decline(e, index)
                           : "it may not be placed there at all";
-    return why != NULL ? byoc_arena_format(&e->list->arena, "no rule takes %s: %s", node, why)
-                       : byoc_arena_format(&e->list->arena, "no rule takes %s", node);
+    return why != NULL ? byoc_arena_format(&e->list->arena, "no rule claims %s: %s", node, why)
+                       : byoc_arena_format(&e->list->arena, "no rule claims %s", node);
   }
   return byoc_arena_format(&e->list->arena,
                            "its rules make %zu regions of these nodes: they do not join, a path leaves them and comes "

@@ -43,7 +43,7 @@ static byoc_status_t step_in_block(partitioner_t *p, byoc_block_t *block, block_
 static byoc_status_t run_step(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                               size_t *changes, block_step_t step) {
   if (arguments->targets == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are no targets to place on; name some with --target");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are no targets; name some with --target");
   }
   partitioner_t p = {.module = module, .targets = arguments->targets, .diag = diag, .changes = changes};
   size_t function_count = module->functions.count; // outlined ones are added behind
@@ -331,7 +331,7 @@ const byoc_pass_t *byoc_partition_passes(size_t *out_count) {
        .summary = "make a composite function of each match of the targets' patterns",
        .run_with = pass_merge_composites},
       {.name = "annotate-targets",
-       .summary = "note at each node all targets that could take it",
+       .summary = "note at each node all targets that could claim it",
        .run_with = pass_annotate_targets},
       {.name = "merge-regions",
        .summary = "number the regions that neighbours of one target make",

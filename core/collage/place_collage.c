@@ -35,7 +35,7 @@ static byoc_status_t measure_devices(byoc_collage_t *c, const byoc_problem_t *pr
     if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(c->diag);
     if (status == BYOC_OK) c->devices[candidate->target] = costs;
     if (status != BYOC_OK) {
-      byoc_log(BYOC_LOG_WARNING, "the device of %s is taken for a typical one: %s", target->kind->name, why.message);
+      byoc_log(BYOC_LOG_WARNING, "the device of %s counts as a typical one: %s", target->kind->name, why.message);
     }
   }
   return BYOC_OK;

@@ -297,7 +297,8 @@ byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint3
   for (uint32_t i = 0; i < given_back->node_count; ++i) row->nodes.data[given_back->nodes[i]].region = UINT32_MAX;
   byoc_plan_decline_t decline = {.target = given_back->target,
                                  .rule = given_back->rule,
-                                 .reason = byoc_arena_format(&plan->arena, "took it and gave it back: %s", reason),
+                                 .reason =
+                                     byoc_arena_format(&plan->arena, "claimed it and declined it later: %s", reason),
                                  .nodes = given_back->nodes,
                                  .node_count = given_back->node_count};
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);

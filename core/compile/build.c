@@ -191,10 +191,10 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a model is wanted here; this is a host program");
   }
   if (build->result.program != NULL && build->options.stream_axis != NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "an axis is taken of models; this is a host program");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "only models have axes to stream; this is a host program");
   }
   if (build->result.program != NULL && build->options.variant_count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dimensions get sizes in models; this is a host program");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "only models have dimensions to set; this is a host program");
   }
   const byoc_pipeline_options_t options = {.targets = build->options.targets,
                                            .passes = {.print_after = build->options.print_after,

@@ -252,7 +252,7 @@ static byoc_status_t take_verdicts(kernels_t *k) {
     const char *origin = trial->call->origin != NULL ? trial->call->origin : "";
     const bool is_named = origin[0] != '\0';
     status =
-        byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else of %s%s%s%s: %s",
+        byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else for %s%s%s%s: %s",
                         trial->kernel->description, is_named ? " (" : "", origin, is_named ? ")" : "", trial->message);
   }
   return status;

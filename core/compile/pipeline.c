@@ -156,7 +156,7 @@ static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t
     region->given_back = true;
     if (region->is_marked && !is_told) {
       const char *kind = region->target->kind->name;
-      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s gave it back: %s", function->name,
+      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s declined it: %s", function->name,
                kind, kind, reason);
       is_told = true;
     }
@@ -204,7 +204,8 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     p->given_back += 1;
     ok = ok && note_given_back(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
-    byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
+    byoc_log(BYOC_LOG_INFO, "%s declined '%s' after claiming it: %s", target->kind->name, function->name,
+             result->reason);
   }
   byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPILER);
   byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE);
@@ -360,7 +361,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
     if (round == most) {
       const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
       return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
-                             "targets still give functions back in round %zu of placing: '%s' was the last one (%s)",
+                             "targets still decline functions in round %zu of partitioning: '%s' was the last one (%s)",
                              round, last->function, last->reason);
     }
     p->given_back = 0;

@@ -197,7 +197,7 @@ byoc_status_t byoc_placing_read_threads(const char *option, const char *text, by
     if (*at == '\0') return BYOC_OK;
   }
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                         "%s takes a number from 1 to %d, or up to %d of them that rise, as in 1,2,4, not '%s'", option,
+                         "%s takes a number from 1 to %d, or up to %d increasing ones, as in 1,2,4, not '%s'", option,
                          BYOC_MODEL_MAX_THREADS, BYOC_THREAD_LIST_MAX, text);
 }
 
@@ -210,8 +210,9 @@ byoc_status_t byoc_placing_check_threads(const char *option, const int32_t *coun
     out_threads->counts[out_threads->count++] = counts[i];
   }
   if (is_right) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes up to %d numbers from 1 to %d that rise, as 1, 2, 4",
-                         option, BYOC_THREAD_LIST_MAX, BYOC_MODEL_MAX_THREADS);
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                         "%s takes up to %d increasing numbers from 1 to %d, as in 1, 2, 4", option,
+                         BYOC_THREAD_LIST_MAX, BYOC_MODEL_MAX_THREADS);
 }
 
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {

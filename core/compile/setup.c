@@ -102,7 +102,7 @@ byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_opt
   if (status != BYOC_OK) return is_misuse ? BYOC_INVALID_ARGUMENT : status;
   if (options->as_source && setup->targets.levels.count > 0) {
     byoc_status_t refusal = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                                            "C source cannot pick among several processors: its compiler is told one");
+                                            "C source cannot pick among several processors: its compiler gets one");
     byoc_diag_hint(diag, "name one processor with -mcpu, or build a shared object or a static library");
     return refusal;
   }

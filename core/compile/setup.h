@@ -22,7 +22,7 @@
 
 // All zeros: the defaults. Its pointers must outlive the setup.
 typedef struct byoc_setup_options_t {
-  const char *prefix; // prefix of option names in messages: "--" for a command line; NULL: none
+  const char *prefix;         // prefix of option names in messages: "--" for a command line; NULL: none
   const char *const *targets; // in order of preference; none: "c", or see the next field
   size_t target_count;
   bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of

@@ -170,7 +170,7 @@ static byoc_status_t report(search_t *s, const said_name_t *one, const said_name
   print_said(domains, one, &text);
   byoc_string_append(&text, ", ");
   print_said(domains, other, &text);
-  byoc_string_append(&text, ", and both must be in one place: ");
+  byoc_string_append(&text, ", and both must be on one device: ");
   byoc_string_append(&text, one->name);
   print_chain(s, one->said->item, &text);
   byoc_status_t status = BYOC_OUT_OF_MEMORY;

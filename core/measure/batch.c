@@ -187,7 +187,7 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
     if (!answer->parts[i].is_given_back) continue;
     *out_refused += 1;
     BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_REFUSAL,
-                                      "it cannot be built: the backend gave it back: ", answer->parts[i].reason));
+                                      "it cannot be built: the backend declined it: ", answer->parts[i].reason));
   }
   return BYOC_OK;
 }

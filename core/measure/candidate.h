@@ -30,8 +30,7 @@ typedef struct byoc_cost_build_t {
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
   const char *results[BYOC_COST_PARTS_MAX]; // files for the evaluator's results, by part
   byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how it is compared on special values
-  bool
-      compares; // the files hold results of another target: the evaluator computes some of them, and they are compared
+  bool compares; // the files hold results of another target: the evaluator computes some of them, and they are compared
   double relative_error; // of that target
   uint32_t run_limit_s;  // an evaluation that runs longer ends the process by SIGALRM; 0: never
 } byoc_cost_build_t;

@@ -110,7 +110,7 @@ static void run_all(work_t *work) {
     byoc_diag_t why = {0};
     const byoc_status_t status = byoc_child_run(&limits, run_trials, work, &answer, sizeof(answer), &why);
     if (status == BYOC_OK && answer == 0) {
-      byoc_log(BYOC_LOG_WARNING, "kernels cannot be checked: what was compiled of them cannot be loaded");
+      byoc_log(BYOC_LOG_WARNING, "kernels cannot be checked: their compiled code cannot be loaded");
     }
     if (status != BYOC_TOOL) return; // all of them had their turn, or something from outside ended it
     blame(work, &crashed, &why);

@@ -281,7 +281,8 @@ static void settle_deep(choice_t *choice) {
   char where[256];
   byoc_node_describe(choice->node, where, sizeof where);
   byoc_log(BYOC_LOG_WARNING,
-           "%s: its open dimensions are taken to differ from 1, since too many ranks depend on others", where);
+           "%s: its dynamic dimensions are assumed to differ from 1, because too many ranks depend on each other",
+           where);
   choice->choices[0] = choice->choices[choice->count - 1];
   choice->count = 1;
 }

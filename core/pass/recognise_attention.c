@@ -190,7 +190,7 @@ static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **ou
   return *out_reader != NULL && value->uses.count > 1 ? concat : NULL;
 }
 
-// Both Concats; false if keys and values are not such a cache, or if no target takes one.
+// Both Concats; false if keys and values are not such a cache, or if no target claims one.
 static bool find_caches(const attention_t *a, const byoc_target_list_t *targets, byoc_node_t *concats[2]) {
   const byoc_node_t *readers[2];
   if (targets != NULL && !byoc_target_list_has_rule(targets, "Attention", MAX_OPERANDS)) return false;

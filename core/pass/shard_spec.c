@@ -68,7 +68,8 @@ static void mark_all(byoc_function_t *main, marking_t *marking) {
 // PATTERN SPREAD
 static byoc_status_t spread(specification_t *s, char *text) {
   char *rest = text + strcspn(text, " \t");
-  if (*rest == '\0') return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "spread takes a name and how: x tp: 1");
+  if (*rest == '\0')
+    return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "spread takes a name and a sharding: x tp: 1");
   *rest++ = '\0';
   rest += strspn(rest, " \t");
   byoc_spread_t ignored;

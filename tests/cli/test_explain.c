@@ -64,7 +64,7 @@ static void test_c10_one_node(void **state) {
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node pool");
   assert_ptr_equal(strstr(byoc_test_output(), "node 5: MaxPool 'pool' : f32[1,16,6,6], reads 4\n  placed on c"),
                    byoc_test_output());
-  byoc_test_printed("cutlass: none of its rules takes it here");
+  byoc_test_printed("cutlass: none of its rules claims it here");
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node 5");
   byoc_test_printed("node 5: MaxPool 'pool'");
   byoc_test_shell(2, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node poool");
@@ -103,9 +103,9 @@ static void test_a23_declines(void **state) {
   assert_null(strstr(byoc_test_output(), "declined"));
   byoc_test_shell(
       0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node widen");
-  byoc_test_printed("first: none of its rules takes it here");
+  byoc_test_printed("first: none of its rules claims it here");
   byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --json --target "
-                                                              "'first -answer=decline' | grep -c 'gave it back'");
+                                                              "'first -answer=decline' | grep -c 'declined it later'");
 }
 
 // However many targets give a function back, the next one is asked.
@@ -257,7 +257,7 @@ static void test_c10_require(void **state) {
   byoc_test_shell(
       1, "byoc build vision.onnx --plan=greedy -o never.so --target 'cutlass' --require cutlass --save-plan why.json");
   byoc_test_printed("of 9 operators are not on cutlass, which --require asks for");
-  byoc_test_printed("MaxPool 'pool' went to c; cutlass: none of its rules takes it here");
+  byoc_test_printed("MaxPool 'pool' went to c; cutlass: none of its rules claims it here");
   assert_false(byoc_file_exists("never.so"));
   byoc_plan_t plan = read_plan("why.json"); // the plan shows why
   byoc_plan_deinit(&plan);

@@ -56,7 +56,8 @@ byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count; k++) {
     char *text = composing->metadata.data + composing->entries[k].metadata.offset_bytes;
     char *at = strstr(text, BYOC_CODE_KEY BYOC_CODE_UNKNOWN);
-    if (at == NULL) return byoc_diag_error(composing->diag, BYOC_INTERNAL, "the metadata have no place for the code");
+    if (at == NULL)
+      return byoc_diag_error(composing->diag, BYOC_INTERNAL, "the metadata have no room for the hash of the code");
     memcpy(at + strlen(BYOC_CODE_KEY), digits, strlen(digits));
   }
   return BYOC_OK;

@@ -50,7 +50,7 @@ static byoc_status_t choose_weights_path(byoc_composing_t *composing, const char
   if (byoc_file_is_special(output)) {
     byoc_status_t status =
         byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT,
-                        "the weights have no place beside '%s', which is not a regular file", output);
+                        "the weights cannot be written beside '%s', which is not a regular file", output);
     byoc_diag_hint(composing->diag, "name a file for them, or leave them in the artifact: --weights internal");
     return status;
   }

@@ -26,16 +26,24 @@ typedef struct names_t {
 // Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and names that the
 // functions use themselves. clang-format off
 static const char *const reserved_words[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
-    "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
-    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
-    "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
-    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "while", "xor", "xor_eq", "BUFSIZ", "EOF", "NULL", "errno", "linux", "main",
-    "stderr", "stdin", "stdout", "unix", "context", "inputs", "memset", "outputs", "status"};
+    "alignas",      "alignof",       "and",         "and_eq",        "asm",       "auto",
+    "bitand",       "bitor",         "bool",        "break",         "case",      "catch",
+    "char",         "class",         "co_await",    "co_return",     "co_yield",  "compl",
+    "concept",      "const",         "const_cast",  "consteval",     "constexpr", "constinit",
+    "continue",     "decltype",      "default",     "delete",        "do",        "double",
+    "dynamic_cast", "else",          "enum",        "explicit",      "export",    "extern",
+    "false",        "float",         "for",         "friend",        "goto",      "if",
+    "inline",       "int",           "long",        "mutable",       "namespace", "new",
+    "noexcept",     "not",           "not_eq",      "nullptr",       "operator",  "or",
+    "or_eq",        "private",       "protected",   "public",        "register",  "reinterpret_cast",
+    "requires",     "restrict",      "return",      "short",         "signed",    "sizeof",
+    "static",       "static_assert", "static_cast", "struct",        "switch",    "template",
+    "this",         "thread_local",  "throw",       "true",          "try",       "typedef",
+    "typeid",       "typename",      "typeof",      "typeof_unqual", "union",     "unsigned",
+    "using",        "virtual",       "void",        "volatile",      "while",     "xor",
+    "xor_eq",       "BUFSIZ",        "EOF",         "NULL",          "errno",     "linux",
+    "main",         "stderr",        "stdin",       "stdout",        "unix",      "context",
+    "inputs",       "memset",        "outputs",     "status"};
 // clang-format on
 
 static bool is_reserved(const char *word) {

@@ -113,8 +113,8 @@ static byoc_status_t refuse(const replacing_t *replacing, const json_t *root, co
   }
   if (constants != layout->constant_count + layout->weights.count) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
-                                           "'%s' has %zu constants and would have %zu: what is equal is stored once, "
-                                           "and other constants are equal now",
+                                           "'%s' has %zu constants and would have %zu: equal ones are stored once, "
+                                           "and other ones are equal now",
                                            replacing->path, constants, layout->constant_count + layout->weights.count);
     byoc_diag_hint(diag, "build the model again (byoc build)");
     return status;

@@ -41,8 +41,8 @@ typedef struct writer_t {
 // ---- checks ----
 
 static byoc_status_t refuse(const char *what, const char *name, const char *target, byoc_diag_t *diag) {
-  byoc_status_t status = byoc_diag_error(
-      diag, BYOC_UNSUPPORTED, "target '%s' handed back %s, '%s', which C source cannot hold", target, what, name);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                                         "target '%s' added %s, '%s', which C source cannot hold", target, what, name);
   byoc_diag_hint(diag, "leave that target out (-t c), or build a static library (model.a)");
   return status;
 }

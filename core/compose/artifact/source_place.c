@@ -84,12 +84,13 @@ static byoc_status_t check_files(const char *path, byoc_allocator_t allocator, b
   char *list = byoc_path_join(allocator, path, BYOC_SOURCE_FILES), *known = NULL;
   size_t size = 0;
   if (list == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = byoc_file_exists(list)
-                             ? byoc_file_read(list, allocator, diag, &known, &size)
-                             : byoc_diag_error(diag, BYOC_ALREADY_EXISTS,
-                                               "'%s' is a folder of C source by byoc, but '%s', the list of what byoc "
-                                               "wrote there, is missing: it was removed, or an earlier byoc wrote none",
-                                               path, BYOC_SOURCE_FILES);
+  byoc_status_t status =
+      byoc_file_exists(list)
+          ? byoc_file_read(list, allocator, diag, &known, &size)
+          : byoc_diag_error(diag, BYOC_ALREADY_EXISTS,
+                            "'%s' is a folder of C source by byoc, but '%s', the list of files that byoc "
+                            "wrote there, is missing: it was removed, or an earlier byoc wrote none",
+                            path, BYOC_SOURCE_FILES);
   byoc_free(allocator, list);
   if (status != BYOC_OK) {
     byoc_diag_hint(diag, "byoc would replace the folder and cannot tell which files are yours: move them out and "

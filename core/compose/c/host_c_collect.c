@@ -75,7 +75,7 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   }
   case BYOC_HOST_BUFFER_LOCAL:
     if (root->offset_bytes == BYOC_HOST_OFFSET_NONE) {
-      return byoc_diag_error(host->diag, BYOC_INTERNAL, "the buffer '%s' has no place in the workspace", root->name);
+      return byoc_diag_error(host->diag, BYOC_INTERNAL, "the buffer '%s' has no offset in the workspace", root->name);
     }
     offset += root->offset_bytes;
     break;

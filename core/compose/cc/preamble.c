@@ -89,7 +89,7 @@ static bool is_sound(const preamble_paths_t *paths, const char *text) {
                file_is(paths->sum, digits, &why);
   if (sound) return true;
   byoc_log(BYOC_LOG_WARNING, "precompiled headers in the cache are not used, and made again: %s",
-           why.message[0] != '\0' ? why.message : "they are not what was stored");
+           why.message[0] != '\0' ? why.message : "they are not the stored ones");
   remove_all(paths);
   return false;
 }

@@ -64,7 +64,7 @@ static byoc_status_t call_engine(byoc_host_lowering_t *l, byoc_host_instruction_
                                  const byoc_runtime_module_t *json) {
   const byoc_runtime_module_t *engine = imported_engine(l->program->module, json);
   if (engine != NULL) return byoc_host_instruction_set_engine(l->program, i, engine, json, l->diag);
-  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
+  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend added",
                          json->function_name, json->engine_name);
 }
 

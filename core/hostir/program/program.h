@@ -146,8 +146,8 @@ typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_
 #define BYOC_HOST_ALLOCATION_LIST(X)                                                                                   \
   X(FRESH, "fresh")   /* contents undefined */                                                                         \
   X(ZEROED, "zeroed") /* zeros, each time that it is asked for */                                                      \
-  X(CACHED, "cached") /* the same bytes in every iteration and every run of a context; zeros at first, and where the shape  \
-                         is not that of the last time */
+  X(CACHED, "cached") /* the same bytes in every iteration and every run of a context; zeros at first, and where the   \
+                         shape is not that of the last time */
 
 #define BYOC_HOST_ALLOCATION_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_allocation_t {
@@ -379,16 +379,16 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 }
 
 // BYOC_INTERNAL, with the instruction and the reason, unless the program can run. Each byte is written before it is
-// read, whichever cases and however many iterations of loops ran before, and outputs are written whole. Buffers are used
-// between allocate and free, one of each for each life; planned ones that are alive at the same time do not overlap.
-// Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands that they
-// are not meant to overwrite, and a value is written only if no other one can have its memory. Counts, element types,
-// sizes and alignment fit the callee, or the results of the region; sizes that depend on symbols must be equal for all
-// values that the program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound, before it is
-// used. The type of a value holds where an instruction made it so, or behind a MATCH. All bytes that a moving view can
-// reach count (core/hostir/program/ranges.h); if it may leave its base, the program checks that when it runs. Commands
-// are handed to queues that can run them, and two instructions that touch the same bytes, one of them to write, are
-// ordered (core/hostir/verify/happens_before.h).
+// read, whichever cases and however many iterations of loops ran before, and outputs are written whole. Buffers are
+// used between allocate and free, one of each for each life; planned ones that are alive at the same time do not
+// overlap. Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands
+// that they are not meant to overwrite, and a value is written only if no other one can have its memory. Counts,
+// element types, sizes and alignment fit the callee, or the results of the region; sizes that depend on symbols must be
+// equal for all values that the program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound,
+// before it is used. The type of a value holds where an instruction made it so, or behind a MATCH. All bytes that a
+// moving view can reach count (core/hostir/program/ranges.h); if it may leave its base, the program checks that when it
+// runs. Commands are handed to queues that can run them, and two instructions that touch the same bytes, one of them to
+// write, are ordered (core/hostir/verify/happens_before.h).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // The same without the order of commands, which the pass order-queues makes.
 byoc_status_t byoc_host_program_verify_unordered(const byoc_host_program_t *program, byoc_diag_t *diag);

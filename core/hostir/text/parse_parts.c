@@ -194,7 +194,7 @@ static bool parse_text(byoc_host_parser_t *parser, byoc_runtime_module_t *module
   const size_t offset = lexer->token.offset;
   if (!byoc_lexer_accept(lexer, BYOC_TOKEN_STRING) && !parse_bytes(parser, &bytes)) return false;
   if (memchr(bytes.data, 0, bytes.size_bytes) != NULL) {
-    return byoc_lexer_fail_at(lexer, offset, "this text holds a NUL");
+    return byoc_lexer_fail_at(lexer, offset, "this string holds a NUL");
   }
   char *copy = byoc_arena_allocate(&module->arena, bytes.size_bytes + 1, 1);
   if (copy == NULL) return byoc_lexer_fail_memory(lexer);

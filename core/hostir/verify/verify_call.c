@@ -259,7 +259,7 @@ static byoc_status_t check_yield(byoc_host_verifier_t *v, const byoc_host_instru
   bool of_loop = owner->op == BYOC_HOST_LOOP && owner->count == NULL;
   size_t wanted = owner->results.count + of_loop;
   if (i->operands.count != wanted) {
-    return byoc_host_verify_refuse(v, "a yield of %zu values where %zu are taken", i->operands.count, wanted);
+    return byoc_host_verify_refuse(v, "a yield of %zu values; its owner takes %zu", i->operands.count, wanted);
   }
   if (of_loop) BYOC_RETURN_IF_ERROR(check_scalar(v, i->operands.data[0], BYOC_DTYPE_BOOL, "the condition"));
   for (size_t k = of_loop; k < wanted; ++k) {
@@ -279,7 +279,7 @@ static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruc
                                    from->name);
   }
   if (byoc_host_verify_holds_texts(from) != byoc_host_verify_holds_texts(to)) {
-    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds texts", to->name,
+    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds strings", to->name,
                                    from->name);
   }
   if (from->size_bytes != to->size_bytes) {

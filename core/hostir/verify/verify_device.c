@@ -10,7 +10,7 @@
 
 static const char *check_planned(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   const byoc_host_memory_t *memory = byoc_host_find_memory(v->program, buffer->device, buffer->scope);
-  if (memory == NULL) return "has its place in a memory that is not declared";
+  if (memory == NULL) return "is in a memory that is not declared";
   const uint64_t size = memory->is_apart ? 1 : buffer->size_bytes;
   if (buffer->offset_bytes > memory->size || size > memory->size - buffer->offset_bytes) {
     return "reaches beyond the memory of its device";
@@ -56,7 +56,7 @@ const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_hos
   if (buffer->is_value && (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !byoc_type_is_tensor(buffer->type))) {
     return "is on a device, but is no tensor that the program makes";
   }
-  if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds texts";
+  if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds strings";
   const bool has_place = buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value;
   if (!has_place || buffer->offset_bytes == BYOC_HOST_OFFSET_NONE) return NULL;
   const char *what = check_planned(v, buffer);
@@ -181,7 +181,7 @@ static byoc_status_t check_loop_stays(byoc_host_verifier_t *v, const byoc_host_i
     BYOC_RETURN_IF_ERROR(check_stays(v, loop->operands.data[k], loop->results.data[k - first]));
   }
   for (size_t k = loop->operands.count - first; loop->count == NULL && k < loop->results.count; ++k) {
-    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->results.data[k], "what is stacked"));
+    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->results.data[k], "the stacked result"));
   }
   return BYOC_OK;
 }
@@ -266,7 +266,8 @@ static byoc_status_t check_argument(byoc_host_verifier_t *v, const byoc_host_ins
     return BYOC_OK;
   }
   if (buffer == NULL) return byoc_host_verify_refuse(v, "argument %u is a buffer that it does not have", index);
-  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes) return BYOC_OK; // for values the run checks this
+  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes)
+    return BYOC_OK; // for values the run checks this
   return byoc_host_verify_refuse(v, "argument %u points outside of buffer '%s'", index, buffer->name);
 }
 

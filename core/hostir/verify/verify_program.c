@@ -22,7 +22,7 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     if (buffer->is_value || byoc_host_buffer_in_cell(base)) what = "is a view, but its bytes are in a cell";
     if (base->kind == BYOC_HOST_BUFFER_VIEW) what = "is a view of a view";
     if (byoc_host_verify_holds_texts(buffer) != byoc_host_verify_holds_texts(base)) {
-      what = "is a view that takes texts for numbers, or numbers for texts";
+      what = "is a view that reads strings as numbers, or numbers as strings";
     }
   } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->device == NULL &&
              buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
@@ -122,7 +122,7 @@ static bool is_of_inputs(void *self, byoc_dim_t leaf) {
 // An artifact skips the relations of inputs as long as the inputs' symbols are those of the last run.
 static byoc_status_t check_of_inputs(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_program_t *program = v->program;
-  if (v->has_input_checks) return byoc_host_verify_refuse(v, "relations of inputs stand in more than one place");
+  if (v->has_input_checks) return byoc_host_verify_refuse(v, "relations of inputs are checked by two instructions");
   if (i->region != &program->body) return byoc_host_verify_refuse(v, "relations of inputs stand in a region");
   v->has_input_checks = true;
   for (uint32_t k = 0; k < program->input_symbol_count; ++k) {

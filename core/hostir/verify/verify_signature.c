@@ -100,7 +100,7 @@ static byoc_status_t check_texts(byoc_host_verifier_t *v, const byoc_host_instru
     if (i->kernel->parameters.data[k]->dtype != BYOC_DTYPE_U64) continue;
     if (first == NULL) first = buffer;
     if (byoc_host_verify_holds_texts(first) == byoc_host_verify_holds_texts(buffer)) continue;
-    return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds texts", first->name, buffer->name);
+    return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds strings", first->name, buffer->name);
   }
   return BYOC_OK;
 }

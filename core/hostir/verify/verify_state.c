@@ -158,7 +158,7 @@ byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t 
   if (byoc_byte_set_covers(&life->written, bytes, &gap)) return BYOC_OK;
   if (byoc_host_buffer_moves(buffer)) {
     if (byoc_host_verify_is_slice_written(v, buffer)) return BYOC_OK;
-    return byoc_host_verify_refuse(v, "buffer '%s' is read before it is written in all places where it may be",
+    return byoc_host_verify_refuse(v, "buffer '%s' is read before all bytes that it may cover are written",
                                    buffer->name);
   }
   if (!byoc_byte_set_touches(&life->written, bytes)) {
@@ -215,7 +215,7 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
     return BYOC_OK;
   }
   return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it %s", buffer->name,
-                                 is_own ? "holds what was written" : "is not in the workspace");
+                                 is_own ? "holds written bytes" : "is not in the workspace");
 }
 
 byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known) {

@@ -41,7 +41,7 @@ byoc_status_t byoc_host_verify_repeat_values(byoc_host_verifier_t *v, size_t fir
   for (size_t k = 0; k < first_new; ++k) {
     const byoc_host_storage_t *storage = &v->storages.data[k];
     if (!storage->is_passed || storage->passed_at <= number || storage->written_at <= number) continue;
-    return byoc_host_verify_refuse(v, "a turn writes a value that the turn before may have passed on");
+    return byoc_host_verify_refuse(v, "an iteration writes a value that the iteration before may have passed on");
   }
   return BYOC_OK;
 }

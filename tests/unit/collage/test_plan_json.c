@@ -144,7 +144,7 @@ static void test_c10_damaged_fields(void **state) {
       {"\"tiny \\\"one\\\"\"", "7", "model is not a text"},
       {"9100.5", "-1", "whole_ns is no number of nanoseconds"},
       {"9100.5", "\"1\"", "whole_ns is no number of nanoseconds"},
-      {"\"targets\": [", "\"targets\": [3, ", "targets holds something other than texts"},
+      {"\"targets\": [", "\"targets\": [3, ", "targets holds a value that is no string"},
       {"\"name\": \"greedy\"", "\"nam\": \"greedy\"", "rivals[0].nam is not a field"},
       {"\"blocks\": [\n", "\"blocks\": [ 5,\n", "blocks[0] is not an object"},
       {"00ff00ff00ff00ff", "00ff00ff00ff00fg", "blocks[0].hash is not 16 hexadecimal digits"},

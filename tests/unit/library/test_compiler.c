@@ -414,7 +414,7 @@ static void test_refusals(void **state) {
   const char *const holes[] = {"c", NULL};
   build.targets = holes;
   build.target_count = 2;
-  assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets[1] is NULL; of 2 items, each is a text");
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets[1] is NULL; of 2 items, each is a string");
   build.target_count = UINT64_MAX / 4;
   assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets has at most 16384 items");
   build.target_count = 1;

@@ -16,7 +16,7 @@ function absencesOf(entry) {
     if (t === native || t === entry.group.target || heard.has(t)) return null;
     if (isGreedy && entry.group.target < t) return `${label}: was not asked: a target before it took the node`;
     if (!isGreedy && !entry.block.candidates.length) return `${label}: was not asked: the plan was given`;
-    return `${label}: none of its rules takes it here`;
+    return `${label}: none of its rules claims it here`;
   }).filter((text) => text);
 }
 
