@@ -33,7 +33,7 @@ struct byoc_candidate_t {
   // combined.
   const byoc_candidate_t *const *parts;
   uint32_t part_count;
-  double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
+  double cost_ns;     // one call, without transitions; NaN: not known yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
   bool is_given_back; // the reason came from the backend, which declined it
   bool is_wrong;      // its code computed something else
@@ -64,7 +64,7 @@ void byoc_candidates_deinit(byoc_candidates_t *list);
 
 // Adds a shallow copy: its pointers must stay valid as long as the list's arena. Equal candidates coalesce: if one with
 // the same nodes, target, place and composite exists already, *out_candidate is that one and nothing is added, so that
-// each is priced once.
+// each is measured once.
 byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
                                   byoc_candidate_t **out_candidate);
 // Copies the strings. An identical refusal is kept only once.

@@ -25,7 +25,7 @@ typedef struct byoc_known_price_t {
   const char *id;     // equal ids have one cost; in the given arena; NULL: not known
   double cost_ns;     // NaN: it would have to be measured
   const char *reason; // if cost_ns is INFINITY; in the given arena
-  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_given_back; // the reason came from the backend, which declined it
   bool is_estimate;   // from the analytic model, and measuring would not change it
 } byoc_known_price_t;
 
@@ -34,7 +34,7 @@ typedef struct byoc_price_request_t {
   const byoc_target_t *target;
   double cost_ns; // answers, as of `price`
   const char *reason;
-  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_given_back; // the reason came from the backend, which declined it
   bool is_passing;    // the next build may get another cost: not the function failed, but something around it
   bool is_wrong;      // it cannot be used because it computed something else
 } byoc_price_request_t;
@@ -46,7 +46,8 @@ typedef struct byoc_function_pricer_t {
   // (otherwise NULL). The function is not changed. One thread at a time.
   byoc_status_t (*price)(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                          double *out_ns, const char **out_reason);
-  // Prices several functions of one module at once, which costs less than one by one. NULL: `price` is called for each.
+  // Finds the costs of several functions of one module at once, which takes less time than one by one. NULL: `price` is
+  // called for each.
   byoc_status_t (*price_all)(void *self, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag);
   // Looks a cost up without measuring. NULL: `price` is cheap, and its results are estimates.
   byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,

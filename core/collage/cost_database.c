@@ -135,7 +135,7 @@ static const char *column(sqlite3_stmt *statement, int index) {
   return text != NULL ? text : "";
 }
 
-// The texts belong to the statement.
+// The strings belong to the statement.
 static byoc_cost_record_t read_record(sqlite3_stmt *statement) {
   byoc_cost_record_t record = {.key = {.id = column(statement, 0),
                                        .operators = column(statement, 1),

@@ -26,7 +26,7 @@ typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
   double cost_ns;      // INFINITY: cannot be used
   const char *reason;  // why it is infinite; NULL otherwise
-  bool is_given_back;  // the reason came from the backend, which gave it back
+  bool is_given_back;  // the reason came from the backend, which declined it
   int64_t measured_at; // seconds since 1970; 0: _put fills in the time
   int64_t used_at;     // in whole days
 } byoc_cost_record_t;
@@ -50,7 +50,7 @@ void byoc_cost_database_close(byoc_cost_database_t *database); // accepts NULL
 // The file that is used; NULL if records are kept in memory only.
 const char *byoc_cost_database_path(const byoc_cost_database_t *database);
 
-// Returns false if there is no such record. The texts are in `arena`.
+// Returns false if there is no such record. The strings are in `arena`.
 bool byoc_cost_database_get(byoc_cost_database_t *database, const char *id, byoc_arena_t *arena,
                             byoc_cost_record_t *out_record);
 // Adds or replaces.
@@ -66,7 +66,7 @@ void byoc_cost_database_put_note(byoc_cost_database_t *database, const char *id,
 
 // ---- for byoc costs; these report failures ----
 
-// Visits every record, ordered by target, operators, signature and id. The record's texts live until `visit` returns.
+// Visits every record, ordered by target, operators, signature and id. The record's strings live until `visit` returns.
 byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
                                        byoc_status_t (*visit)(void *self, const byoc_cost_record_t *record), void *self,
                                        byoc_diag_t *diag);

@@ -28,7 +28,7 @@ static const char schema[] =
     "  reason TEXT,"                          // why it is infinite
     "  measured INTEGER NOT NULL,"            // seconds since 1970
     "  used INTEGER NOT NULL,"                // by a build, to the day
-    "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend gave it back, which is the reason
+    "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend declined it, which is the reason
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS machines ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"

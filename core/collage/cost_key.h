@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The key of the cost database: everything that a cost depends on, as text and as a hash.
 //
-// The key holds: the structure of the function with its attributes, element types and shapes; the data of its small
-// constants (axes, clip bounds: a backend may choose its code by them), but not of its weights; the target with every
-// option, the plugin, its version and the content of its file; the native target's options (they compile the code
-// around the function); the version of byoc and of the C compiler; the machine, with the device that the target runs
-// on; the number of threads; how cold the caches are.
+// The key holds
+//   - the structure of the function with its attributes, element types and shapes;
+//   - the data of its small constants (axes, clip bounds: a backend may choose its code by them), not of its weights;
+//   - the target with every option, the plugin, its version and the content of its file;
+//   - the native target's options, which compile the code around the function;
+//   - the versions of byoc and of the C compiler;
+//   - the machine, with the device that the target runs on, the number of threads, and how cold the caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 

@@ -11,17 +11,16 @@
 //
 // How it works. Nodes are taken in a topological order. A state is a set of covered nodes, and the next step covers the
 // first uncovered node by each candidate that fits. That order is canonical: every cover is reached by exactly one
-// path, and the cheapest path to the last node is the cheapest cover. Two states are one if their futures are the same,
-// i.e. if they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
-// the covered nodes that uncovered ones still read, and the devices that they were copied to, and (4) which of these
-// values depend on a chosen candidate that itself still waits for something uncovered (this keeps circles out). So
-// states collapse wherever the graph is narrow: at a node that all paths pass through, at most one state per place is
-// left.
+// path, and the cheapest path to the last node is the cheapest cover. Two states are one if they agree on (1) the first
+// uncovered node, (2) the parts of chosen candidates behind it, (3) the places of the covered nodes that uncovered ones
+// still read, and the devices that they were copied to, and (4) which of these values depend on a chosen candidate that
+// itself still waits for something uncovered (this keeps circles out). So states collapse wherever the graph is narrow:
+// at a node that all paths pass through, at most one state per place is left.
 //
 // A state is dropped, without losing the least cost, if its cost plus an admissible bound of the rest (a dual solution
-// of the cover without transitions) reaches the cost of a plan already found, or if another state is cheaper by more
-// than the transitions to come can make up for. If more states are left than the budget allows, the worst are dropped,
-// and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
+// of the cover without transitions) reaches the cost of a known plan. It is also dropped if another state is cheaper by
+// more than the largest difference of later transitions. If more states are left than the budget allows, the worst are
+// dropped, and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
 #ifndef BYOC_CORE_COLLAGE_COVER_H_
 #define BYOC_CORE_COLLAGE_COVER_H_
 
@@ -76,7 +75,7 @@ typedef struct byoc_cover_t {
   size_t kept_candidates;
 } byoc_cover_t;
 
-// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate takes, with the
+// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate holds, with the
 // reasons. BYOC_MISMATCH: the same, and the code of a candidate for such a node computed something else.
 // BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen if every node has a
 // finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than 250

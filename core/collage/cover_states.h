@@ -60,7 +60,7 @@ static inline bool byoc_cover_is_better(double a, uint64_t rank_a, double b, uin
 }
 
 // Picks the states of a layer to continue from: the best `width` of those that no other one dominates, and always one
-// without open candidates (if every node can be taken alone, such a state can always be completed).
+// without open candidates. If every node has a candidate of its own, such a state can be completed.
 typedef struct byoc_cover_selector_t {
   const byoc_cover_problem_t *problem;
   byoc_allocator_t allocator;

@@ -69,7 +69,7 @@ static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, siz
   show_progress(measuring);
   BYOC_RETURN_IF_ERROR(byoc_task_check(lazy->diag));
   int64_t start_ns = byoc_now_ns();
-  size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are priced once
+  size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are measured once
   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidates, count, lazy->diag));
   measuring->budget_ns -= byoc_now_ns() - start_ns;
   if (measuring->budget_ns < 0) measuring->budget_ns = 0;

@@ -49,7 +49,7 @@ typedef struct byoc_plan_candidate_t {
   const char *reason; // why it costs infinity; otherwise NULL
   const uint32_t *nodes;
   uint32_t node_count;
-  double cost_ns; // NaN: not priced; INFINITY: cannot be used
+  double cost_ns; // NaN: not known; INFINITY: cannot be used
   byoc_cost_source_t source;
   bool is_chosen;
   bool is_given_back; // it costs infinity because the backend declined it; this is not a failure
@@ -97,7 +97,7 @@ typedef struct byoc_plan_block_t {
 } byoc_plan_block_t;
 
 typedef struct byoc_plan_t {
-  byoc_arena_t arena;                // all texts and node lists
+  byoc_arena_t arena;                // all strings and node lists
   const char *model;                 // name of the main function's model
   const char *strategy;              // "greedy", "collage", or the path of the plan that was replayed
   BYOC_VECTOR(const char *) targets; // as target strings, "c" last

@@ -18,7 +18,7 @@ typedef struct byoc_price_t {
   double bound_ns; // a lower bound of its cost
   double estimate_ns;
   const char *reason; // in the candidates' arena
-  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_given_back; // the reason came from the backend, which declined it
   bool is_wrong;      // it computed something else
   byoc_cost_source_t source;
   uint32_t target;
@@ -42,7 +42,7 @@ typedef struct byoc_price_list_t {
 } byoc_price_list_t;
 
 // Outlines every candidate once, beside the block, to get its identity, its bound and its estimate, and looks it up.
-// Nodes with nested blocks, and calls, are estimated for the native target: no other target takes them.
+// Nodes with nested blocks, and calls, are estimated for the native target: no other target claims them.
 byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
                                    byoc_function_pricer_t pricer, const byoc_estimator_t *estimator, byoc_diag_t *diag);
 void byoc_price_list_deinit(byoc_price_list_t *list);

@@ -21,7 +21,7 @@ typedef struct byoc_problem_t {
   byoc_candidates_t candidates;
   byoc_choice_t choice; // the candidates to outline; those of the native target stay where they are
   // For the plan; may be left as they are.
-  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not priced
+  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not known
   double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
   bool is_proven;
   byoc_plan_recorder_t recorder;

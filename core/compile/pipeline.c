@@ -47,7 +47,7 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back; // functions given back in this round
+  size_t given_back; // functions declined in this round
   byoc_placed_t placed;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
   uint64_t backend_features; // and those that the backends' code needs

@@ -55,7 +55,7 @@ typedef struct byoc_setup_options_t {
   int64_t collage_depth;
   int64_t thread_count;         // default of the artifact's contexts; 0: decided when running
   byoc_thread_list_t threads;   // that costs are measured with; none: one thread
-  const char *layout;           // "blocked" (if the targets take such) or "plain"; NULL: blocked
+  const char *layout;           // "blocked" (if targets claim such layouts) or "plain"; NULL: blocked
   int64_t queue_count;          // of each device; 0: one
   const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
   bool fallback;                // add a plan without devices

@@ -51,8 +51,7 @@ const char *byoc_emit_name_of(const byoc_emitter_t *emitter, const byoc_loop_exp
 bool byoc_emit_is_unread(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt);
 // Emits statements at this depth of indentation.
 void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
-// Emit the clauses of a reducing loop in front of it, with the flags of its folds; its assignments; the statements
-// behind it.
+// These emit the clauses of a reducing loop with the flags of its folds, its assignments, and the statements behind it.
 void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
 void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);

@@ -33,7 +33,7 @@ void byoc_cost_bench_deinit(byoc_cost_bench_t *bench); // accepts one that is al
 typedef struct byoc_cost_task_t {
   const byoc_function_t *function;
   const byoc_target_t *target;
-  const char *computes; // tasks with equal texts may be compared with each other
+  const char *computes; // tasks with equal strings may be compared with each other
   byoc_work_t work;
   double cost_ns;         // the answer; INFINITY if it cannot be used,
   const char *reason;     // and why, in `scratch`

@@ -12,7 +12,7 @@
 #include "core/op/op.h"
 
 #define BUILD_TIMEOUT_MS 300000
-// Of one run of the regions' code, ordinary and wild data together, and more for each billion operations.
+// The limit of one run of the regions' code, on ordinary data and special values, and more for each billion operations.
 #define RUN_LIMIT_S   10
 #define RUN_S_A_GFLOP 20
 #define MEMORY_LIMIT  (UINT64_C(8) << 30)

@@ -28,7 +28,7 @@ static byoc_status_t allocate_tensors(const byoc_tensor_info_t *infos, uint32_t 
   return BYOC_OK;
 }
 
-// Takes about as long as SETTLE_NS: one turn takes some 100 cycles.
+// Takes about as long as SETTLE_NS: one iteration takes some 100 cycles.
 #define SPIN_TURNS "500000"
 // OpenBLAS's threads spin longest, for 2^26 cycles of the time stamp counter.
 #define SETTLE_NS 30000000

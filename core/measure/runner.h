@@ -15,9 +15,8 @@ typedef struct byoc_cost_runner_t {
   void **inputs, **outputs;
 } byoc_cost_runner_t;
 
-// Call it in a process that times parts one by one, before it opens the first artifact: threads then find more work as
-// soon as they would in a whole model, although more time passes in between. Their pool is the artifact's own, or
-// OpenMP's.
+// Call it in a process that times parts one by one, before it opens the first artifact. Threads then stay awake between
+// parts, as they would in a whole model. Their pool is the artifact's own, or OpenMP's.
 void byoc_cost_runner_keep_threads_awake(void);
 // Waits until idle threads sleep: otherwise the threads of another artifact would use the processors.
 void byoc_cost_runner_let_threads_sleep(void);

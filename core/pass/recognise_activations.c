@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // recognise-activations: the formulas that exporters write for the Gaussian error linear unit, and for units that gate
-// their input, become one operator, which backends take as an epilogue and which reads its input once.
+// their input, become one operator, which backends claim as an epilogue and which reads its input once.
 //
 //   x * (1/2 + 1/2 erf(x / √2))                              →  Gelu(x)
 //   x * (1/2 + 1/2 tanh(√(2/π) (x + 0.044715 x³)))           →  Gelu(x, approximate = tanh)

@@ -136,7 +136,7 @@ static void composing_deinit(byoc_composing_t *composing) {
   byoc_arena_deinit(&composing->arena);
 }
 
-// ---- texts ----
+// ---- sources ----
 
 static byoc_string_t *new_text(byoc_composing_t *composing) {
   byoc_string_t text;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compose: from a planned host program to one shared object and its header.
 //
-// The host program and its kernels become one object; every C source is compiled with its own compiler and flags;
-// static libraries and archives go in as they are, constants as aligned read-only data, JSON and metadata as data.
-// There is one link with hidden visibility; undefined symbols are refused, and nothing but the entry is exported. The
-// file appears under its name only when it is whole; the same inputs give the same bytes.
+// The host program and its kernels become one object. Every C source is compiled with its own compiler and flags.
+// Static libraries and archives are linked as they are; constants, JSON and metadata become read-only data. There is
+// one link with hidden visibility. Undefined symbols are refused, and only the entry is exported. The file appears
+// under its name only when it is whole; the same inputs give the same bytes.
 //
 // An output that ends in .o or .a becomes an object or a static library instead, for programs that are linked with the
-// model: the same files, linked once more into one object, in which all names begin with those of the header's
-// functions, so that several models may stand in one program. Code that opens libraries at run time is refused there.
+// model: the same files, linked once more into one object. All its names begin with the prefix of the header's
+// functions, so that a program may have several models. Code that opens libraries at run time is refused there.
 //
 // An output that ends in .c becomes a folder of C source with a Makefile: the host program, its kernels, the constants
 // and the runtime, for any C11 compiler. Code of backends that is not C is refused there.

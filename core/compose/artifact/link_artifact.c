@@ -13,7 +13,7 @@
 #include "core/compose/cc/libc.h"
 #include "core/module/symbols.h"
 
-// Names that no module may take from the program.
+// Names of the program that no module may define.
 static const char *const own_symbols[] = {"byoc_data", "byoc_metadata"};
 enum { OWN_SYMBOLS = sizeof(own_symbols) / sizeof(own_symbols[0]) };
 static const char data_file[] = "data.o";

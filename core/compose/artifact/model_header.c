@@ -65,8 +65,8 @@ static void to_upper(const char *from, char *to, size_t size) {
 // The suffix that makes the name of an input's dimensions out of the input's name.
 #define DIMS_SUFFIX "_dims"
 
-// The names that are taken: arguments of an entry's functions, in capitals, and macros of all entries, which begin with
-// the entry's name: that of 'x' in an entry 'a_b' must not be that of 'b_x' in an entry 'a'.
+// The used names: arguments of an entry's functions, in capitals, and macros of all entries. A macro begins with the
+// entry's name, and that of 'x' in an entry 'a_b' must differ from that of 'b_x' in an entry 'a'.
 typedef struct taken_t {
   byoc_map_t arguments, *macros; // text maps
   const char *prefix;            // of the entry's macros

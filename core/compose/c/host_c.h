@@ -20,7 +20,7 @@ typedef struct byoc_host_c_tensor_t {
   byoc_dim_t moving;     // and more, over symbols; 0: it stays there
   const char *name;      // of the buffer, for readers
   bool in_cell;          // `cell` holds data and shape
-  bool is_strings;       // a CONSTANT in the table of texts of buffer `cell`
+  bool is_strings;       // a CONSTANT in the table of strings of buffer `cell`
   uint32_t cell;
 } byoc_host_c_tensor_t;
 
@@ -98,8 +98,8 @@ static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instructio
          instruction->op == BYOC_HOST_ENGINE || instruction->op == BYOC_HOST_COLLECTIVE;
 }
 
-// host_c_weights.c: the address of a constant for the pointer `format` of a table that stands in the file later, as C
-// text: "0" for a weight, which is filled in when the first context is made.
+// host_c_weights.c: the address of a constant as C text, for the pointer `format` of a table that follows in the file.
+// For a weight it is "0", and the address is filled in when the first context is made.
 void byoc_host_c_emit_constant(byoc_host_c_t *host, const byoc_host_c_tensor_t *constant, byoc_string_t *out,
                                const char *format, ...) __attribute__((format(printf, 4, 5)));
 // The first words of tables of such pointers, which are not constant if there are weights.

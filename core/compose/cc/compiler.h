@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C compiler as a service: compile, with a cache on disk keyed by content; link; say clearly when it is missing.
+// The C compiler as a service: it compiles, with a cache on disk keyed by content, and links. A missing compiler is
+// reported with a hint.
 #ifndef BYOC_CORE_COMPOSE_CC_COMPILER_H_
 #define BYOC_CORE_COMPOSE_CC_COMPILER_H_
 

@@ -45,9 +45,10 @@ void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
 // Stands between the evaluator and the code of backends, for tools that watch that code.
 typedef struct byoc_call_watch_t {
   void *self;
-  // Is called instead of each function of a backend, and runs it by `body(body_self, call)`, as often as it likes and
-  // with tensors and a workspace wherever it likes, as long as the results end up where `call` has them. Returns the
-  // status of the call. `keeps_results`: results hold data that the function reads (a C matrix that is added to).
+  // The evaluator calls this instead of each function of a backend. It runs the function by `body(body_self, call)`,
+  // any number of times, with tensors and a workspace of its choice. In the end the results must be where `call` has
+  // them. Returns the status of the call. `keeps_results`: results hold data that the function reads (a C matrix that
+  // is added to).
   int32_t (*run)(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
                  int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self);
 } byoc_call_watch_t;

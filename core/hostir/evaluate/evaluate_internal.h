@@ -50,7 +50,7 @@ struct byoc_evaluator_t {
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
-  byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
+  byoc_frame_t frame;      // cells by buffer index; results and strings of the last run
   const byoc_host_places_t *places;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;

@@ -8,7 +8,7 @@
 typedef enum byoc_host_fact_t {
   BYOC_HOST_LIFETIMES = 1, // each local buffer that is used is allocated and freed
   BYOC_HOST_PLAN = 2,      // and has its place in the workspace
-  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: only the verifier can tell
+  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: only the verifier knows
 } byoc_host_fact_t;
 
 // The results that hold (byoc_host_fact_t); false if out of memory.

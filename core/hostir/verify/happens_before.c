@@ -8,8 +8,8 @@
 
 // ---- rows ----
 
-// A row has a bit for each run that may not have ended: for the host and for each queue, from their next instruction's
-// view; for each event, from the view of an instruction that waits for it. Row 0 is the host's.
+// A row has a bit for each run that may not have ended. The host and each queue have a row for their next instruction;
+// each event has one for an instruction that waits for it. Row 0 is the host's.
 
 static uint64_t *row(const byoc_host_order_t *o, size_t index) {
   return o->rows + index * o->words;

@@ -18,8 +18,8 @@ typedef struct byoc_host_pair_t {
   const char *output, *input;
 } byoc_host_pair_t;
 
-// Declares pairs and makes the program right for them: kernels that can work in place do so, instructions change
-// places, and where that is not enough the output is made elsewhere and copied at the end. The program has no lifetimes
+// Declares pairs and makes the program right for them. Kernels that can work in place do so, and instructions change
+// their order. If that is not enough, the output is made elsewhere and copied at the end. The program has no lifetimes
 // yet. BYOC_INVALID_ARGUMENT, with the nearest names, if there are no such ports, their types differ, or one of them is
 // paired already.
 byoc_status_t byoc_host_write_over(byoc_host_program_t *program, const byoc_host_pair_t *pairs, size_t count,

@@ -3,9 +3,9 @@
 //
 // verify_program.c walks the instructions in the order of the text, once each. Three files keep the state at each
 // point: verify_state.c the buffers that are alive and the bytes that are written, verify_moving.c the bytes that
-// moving views wrote, verify_shape.c the values that have the shape of their type. verify_call.c checks an instruction
-// on its own: counts, types, alignment; verify_signature.c checks it against its callee; verify_overlap.c checks that
-// results have bytes of their own.
+// moving views wrote, verify_shape.c the values that have the shape of their type. verify_call.c checks the counts,
+// types and alignment of one instruction, verify_signature.c its callee. verify_overlap.c checks that results have
+// bytes of their own.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_VERIFY_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_VERIFY_VERIFY_INTERNAL_H_
 
