@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitions at least measured cost.
+// Partitions a module at least measured cost: searches covers, times whole plans, and applies the winner.
 #include "core/collage/place_collage.h"
 
 #include "core/base/hash.h"

@@ -116,8 +116,8 @@ static void count_names(joining_t *joining) {
   }
 }
 
-// A file that refers to a symbol that an entry has alone belongs to that entry. So does a file that defines the name of
-// another file's symbol that other entries share.
+// A file that refers to a symbol that an entry has alone belongs to that entry. A file cannot be shared either if a
+// shared file of other entries defines one of its names.
 static bool can_be_shared(const joining_t *joining, const content_t *content) {
   for (size_t i = 0; i < content->referred.count; i++) {
     if ((joining->names.data[content->referred.data[i]].alone & content->entries) != 0) return false;

@@ -12,7 +12,7 @@ static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
 }
 
-// The first tensor of a memory that is apart at its place.
+// Is it the first tensor of its allocation, in a memory that is apart?
 static bool has_own_allocation(const byoc_places_t *tables, uint32_t index) {
   const byoc_place_tensor_t *tensors = tables->tensors;
   for (uint32_t i = 0; i < index; i++) {

@@ -184,7 +184,7 @@ static inline void byoc_host_c_indent(const byoc_host_c_t *host, byoc_string_t *
 // Text for a line comment: no line ends, no backslashes.
 void byoc_host_c_comment(byoc_string_t *out, const char *text);
 
-// metadata.c: the JSON that travels in the artifact. `compiler_version` may be NULL.
+// core/compose/artifact/metadata.c: the JSON in the artifact. `compiler_version` may be NULL.
 byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     const byoc_data_layout_t *layout, const char *compiler_version,
                                     byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);

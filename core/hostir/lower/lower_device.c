@@ -95,7 +95,7 @@ static bool put_dimension(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
   return true;
 }
 
-// An extent at this call.
+// Replaces the dimensions of an extent by those of this call.
 static byoc_status_t extent_at(const launch_t *a, byoc_dim_t extent, int64_t least, int64_t most, const char *what,
                                byoc_dim_t *out) {
   bool failed = false;
