@@ -141,7 +141,7 @@ static void test_c10_damaged_fields(void **state) {
   } rows[] = {
       {"\"byoc plan\"", "\"byoc costs\"", "is not a plan"},
       {"\"model\"", "\"moddel\"", "moddel is not a field that plans have"},
-      {"\"tiny \\\"one\\\"\"", "7", "model is not a text"},
+      {"\"tiny \\\"one\\\"\"", "7", "model is not a string"},
       {"9100.5", "-1", "whole_ns is no number of nanoseconds"},
       {"9100.5", "\"1\"", "whole_ns is no number of nanoseconds"},
       {"\"targets\": [", "\"targets\": [3, ", "targets holds a value that is no string"},
@@ -149,7 +149,7 @@ static void test_c10_damaged_fields(void **state) {
       {"\"blocks\": [\n", "\"blocks\": [ 5,\n", "blocks[0] is not an object"},
       {"00ff00ff00ff00ff", "00ff00ff00ff00fg", "blocks[0].hash is not 16 hexadecimal digits"},
       {"\"proven\": false", "\"proven\": 0", "blocks[0].proven is neither true nor false"},
-      {"\"op\": \"Relu\"", "\"op\": null", "blocks[0].nodes[1].op is not a text"},
+      {"\"op\": \"Relu\"", "\"op\": null", "blocks[0].nodes[1].op is not a string"},
       {"\"type\": \"f32[1,8]\", \"edges\": []", "\"edges\": []", "blocks[0].nodes[0].type is missing"},
       {"{\"from\": 0", "{\"from\": 1", "blocks[0].nodes[1].edges[0].from is none of the 1 nodes before this one"},
       {"{\"from\": 0", "{\"from\": -1", "blocks[0].nodes[1].edges[0].from is none of"},
@@ -166,7 +166,7 @@ static void test_c10_damaged_fields(void **state) {
        "blocks[0].regions[1] holds node 1, which regions[0] holds too"},
       {"\"measured\"", "\"guessed\"", "source is none of none, bound, estimate, measured, database"},
       {"\"chosen\": true", "\"chosen\": 1", "blocks[0].candidates[0].chosen is neither true nor false"},
-      {"\"reason\": \"it is no matrix\"", "\"reason\": []", "blocks[0].declines[0].reason is not a text"},
+      {"\"reason\": \"it is no matrix\"", "\"reason\": []", "blocks[0].declines[0].reason is not a string"},
       {"\"version\": 1,", "\"version\": 1, \"version\": 1,", "line 3"},
       {"\"version\": 1,", "\"version\": 1", "line 4"},
   };

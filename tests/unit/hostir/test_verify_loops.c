@@ -92,7 +92,7 @@ static void test_h7_slices_are_written_before_they_are_read(void **state) {
       {"another life",
        PROGRAM(" local %t : f32[8] at 0\n view %r : f32[4] = %t + I * 16\n view %f : f32[4] = %y + 0\n",
                LOOP("2") "{ allocate %t kernel k(%x) -> (%r) free %t allocate %t copy %r -> %f free %t }"),
-       "buffer 'r' is read before it is written in all places"},
+       "buffer 'r' is read before all bytes that it may cover"},
       {"what a symbol was before",
        PROGRAM(
            " view %r : f32[4] = %y + J * 16\n local %t : f32[4] at 0\n",
