@@ -70,7 +70,7 @@ static void test_misuse(void **state) {
       {"byoc build a.onnx --threads=99999999999", "from 1 to 256", ""},
       {"byoc build a.onnx --threads=2,1", "increasing", ""},
       {"byoc build a.onnx --threads=1,,2", "not '1,,2'", ""},
-      {"byoc build a.onnx --threads=1,2,3,4,5,6,7,8,9", "up to 8 of them", ""},
+      {"byoc build a.onnx --threads=1,2,3,4,5,6,7,8,9", "up to 8 increasing ones", ""},
       {"byoc run a.onnx --threads=1,2", "--threads takes a whole number, not '1,2'", ""},
       {"byoc build a.onnx --cost-budget 0", "--cost-budget takes a number above 0, not '0'", ""},
       {"byoc run tiny.onnx --rtol=-1", "--rtol takes a number from 0 on, not '-1'", ""},

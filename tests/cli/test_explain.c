@@ -119,7 +119,8 @@ static void test_70_targets_give_back(void **state) {
                                                                 "-answer=decline -level=%%d; ' $k; done) second; c\"");
   byoc_test_printed("hook of 'second");
   size_t declined = 0;
-  for (const char *at = byoc_test_output(); (at = strstr(at, "back: the test says so")) != NULL; ++at) ++declined;
+  for (const char *at = byoc_test_output(); (at = strstr(at, "after claiming it: the test says so")) != NULL; ++at)
+    ++declined;
   assert_int_equal(declined, 70);
 }
 

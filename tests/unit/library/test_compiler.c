@@ -338,7 +338,7 @@ static void test_plans_for_threads(void **state) {
   byoc_compiler_result_destroy(result);
   assert_runs(output);
   build.plan_threads = falling;
-  assert_refused(&build, BYOC_INVALID_ARGUMENT, "plan_threads takes up to 8 numbers from 1 to ");
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "plan_threads takes up to 8 increasing numbers from 1 to ");
 }
 
 // Numbers are written with a point in the C of a build, and the caller's locale stays what it was.
