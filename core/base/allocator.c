@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators and overflow-checked sizes.
+// Allocates by a caller's allocator or the system's, and multiplies and adds sizes without overflow.
 #include "core/base/allocator.h"
 
 #include <stdlib.h>

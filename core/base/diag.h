@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A diagnostic that the caller owns: the first error of an operation, with where it happened and how to mend it.
 //
+// Example:
 //   byoc_diag_t diag = {0};
-//   if (byoc_graph_parse(text, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
+//   if (byoc_graph_parse(text, "add.byoc", allocator, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
 //
 // Fixed storage, so that running out of memory can be reported too; longer texts are cut with "...". The first error
 // stays; later ones are dropped, context is added around it on the way up. Every function accepts a NULL diag.

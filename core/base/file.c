@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading files.
+// Reads files whole, or maps them, also beneath a folder that they must not leave.
 #define _GNU_SOURCE
 #include "core/base/file.h"
 

@@ -3,10 +3,13 @@
 // needs the room, and reads it again when it is touched. Every call
 // may come from any thread.
 //
+// Example:
 //   byoc_file_memory_t *memory = NULL;
 //   void *data = NULL;
-//   if (byoc_file_memory_create(NULL, allocator, &diag, &memory) == BYOC_OK &&
-//       byoc_file_memory_take(memory, size, &diag, &data, NULL) == BYOC_OK) { ... fill it, read it ... }
+//   if (byoc_file_memory_create(NULL, allocator, diag, &memory) == BYOC_OK &&
+//       byoc_file_memory_take(memory, size, diag, &data, NULL) == BYOC_OK) {
+//     memset(data, 0, size); // it is filled and read
+//   }
 //   byoc_file_memory_release(memory);
 #ifndef BYOC_CORE_BASE_FILE_MEMORY_H_
 #define BYOC_CORE_BASE_FILE_MEMORY_H_

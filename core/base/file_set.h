@@ -8,6 +8,7 @@
 // one step (NFS) leaves no way back for a file that was replaced. Devices and pipes are written when they are added.
 // Of two processes that commit the same files at once, one commits after the other.
 //
+// Example:
 //   byoc_file_set_t files = {0};
 //   byoc_status_t status = byoc_file_set_add(&files, "a.h", &header, 1, 0644, diag);
 //   if (status == BYOC_OK) status = byoc_file_set_add_file(&files, linked, "a.so", 0755, diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the median of samples.
+// Computes the median of samples, which outliers do not move.
 #include "core/base/statistics.h"
 
 #include <stdlib.h>

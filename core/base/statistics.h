@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers about measurements.
+// Sums up measurements that scatter: the median of samples.
 #ifndef BYOC_CORE_BASE_STATISTICS_H_
 #define BYOC_CORE_BASE_STATISTICS_H_
 

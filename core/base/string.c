@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growing texts.
+// Grows texts: appends, prints and quotes; a text that ran out of memory remembers it.
 #include "core/base/string.h"
 
 #include <assert.h>

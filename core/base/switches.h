@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of steps that are switched off, such as passes, and guards that switch one for a while.
 //
+// Example:
 //   byoc_switches_t switches = {0};
 //   byoc_switches_set(&switches, "fold-pad", false);
 //   byoc_switch_guard_t guard = byoc_switch_guard_begin(&switches, "fold-pad", true);
-//   ... // it runs here
-//   byoc_switch_guard_end(&guard); // and not here: as before
+//   // The pass runs here, and behind the guard as little as before.
+//   byoc_switch_guard_end(&guard);
 #ifndef BYOC_CORE_BASE_SWITCHES_H_
 #define BYOC_CORE_BASE_SWITCHES_H_
 

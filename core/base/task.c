@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task of each thread.
+// Remembers for each thread which task it works for.
 #include "core/base/task.h"
 
 static _Thread_local const byoc_task_t *current;

@@ -3,9 +3,10 @@
 // lines go to standard error, and nobody ends anything. The threads that work for another thread enter its task; a
 // forked child has none.
 //
+// Example:
 //   byoc_task_t task = {.self = &build, .log_level = BYOC_LOG_WARNING, .log = take_line, .is_cancelled = is_cancelled};
 //   const byoc_task_t *before = byoc_task_enter(&task);
-//   ...
+//   // What this thread does here is part of the build.
 //   byoc_task_enter(before);
 #ifndef BYOC_CORE_BASE_TASK_H_
 #define BYOC_CORE_BASE_TASK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growth of typed arrays.
+// Grows the typed arrays of BYOC_VECTOR by doubling, with sizes checked for overflow.
 #include "core/base/vector.h"
 
 bool byoc_vector_grow(byoc_allocator_t allocator, void **data, size_t *capacity, size_t count, size_t extra,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed growing arrays.
+// Typed arrays that grow, as a struct of data, count and capacity for any element type.
 //
+// Example:
 //   typedef BYOC_VECTOR(int) int_vector_t;
 //   int_vector_t v = {0};
 //   if (!byoc_vector_push(&v, allocator, 42)) return byoc_diag_out_of_memory(diag);

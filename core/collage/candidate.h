@@ -2,10 +2,11 @@
 // Candidates: sub-graphs that a target could compute, with their costs. Rules make them (core/collage/rules.h), a price
 // list finds their costs (core/collage/price_list.h), the cover search (core/collage/cover.h) picks among them.
 //
+// Example:
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
 //   byoc_candidate_t *made = NULL;
-//   BYOC_RETURN_IF_ERROR(byoc_candidates_add(&list, &(byoc_candidate_t){.nodes = set, .target = 1, ...}, diag, &made));
+//   BYOC_RETURN_IF_ERROR(byoc_candidates_add(&list, &(byoc_candidate_t){.nodes = set, .target = 1}, diag, &made));
 //   byoc_candidates_deinit(&list);
 #ifndef BYOC_CORE_COLLAGE_CANDIDATE_H_
 #define BYOC_CORE_COLLAGE_CANDIDATE_H_

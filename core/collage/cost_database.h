@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs on disk: one SQLite file shared by concurrent builds, <cache folder>/costs.sqlite.
 //
+// Example:
 //   byoc_cost_database_t *database = NULL;
 //   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &database));
 //   if (!byoc_cost_database_get(database, key.id, &arena, &record)) {
-//     ... measure ...
+//     record = measure();
 //     byoc_cost_database_put(database, &record);
 //   }
 //   byoc_cost_database_close(database);

@@ -2,6 +2,7 @@
 // The cheapest cover of a block: disjoint candidates that hold every node, that do not wait for each other in a circle,
 // and that cost least, including the cost of passing values from one place to another.
 //
+// Example:
 //   byoc_cover_t cover;
 //   byoc_cover_costs_t costs = {.self = &machine, .transition = transition_ns};
 //   BYOC_RETURN_IF_ERROR(byoc_cover_search(&flow, candidates.items.data, candidates.items.count, &costs, NULL,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One block as a graph of numbers. Candidates, sub-graphs and the cover search work on it.
 //
+// Example:
 //   byoc_dataflow_t flow;
 //   BYOC_RETURN_IF_ERROR(byoc_dataflow_init(&flow, block, allocator, diag));
 //   for (uint32_t i = flow.successor_offsets[n]; i < flow.successor_offsets[n + 1]; ++i) use(flow.successors[i]);

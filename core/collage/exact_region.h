@@ -2,6 +2,7 @@
 // The region that one target's rules make of exactly the given nodes: for plans that people edit, and for neighbouring
 // regions that may become one.
 //
+// Example:
 //   byoc_exact_regions_t regions;
 //   byoc_status_t status = byoc_exact_regions_init(&regions, &candidates, &flow, diag);
 //   if (status == BYOC_OK) status = byoc_exact_region(&regions, target, &nodes, &candidate, &reason); // any number

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Index sets: sets of nodes of a block, by number (core/collage/dataflow.h). Immutable, rising.
 //
+// Example:
 //   byoc_index_set_t set;
 //   if (!byoc_index_set_make(&arena, indices, count, &set)) return byoc_diag_out_of_memory(diag);
-//   if (byoc_index_set_contains(&set, 7)) ...
+//   bool has_seven = byoc_index_set_contains(&set, 7);
 //
 // A list and not a bit set: a block may have 100,000 nodes, and hundreds of thousands of candidates of a few each. The
 // items live in the arena that they were made in. Pure functions; sets may be shared between threads.

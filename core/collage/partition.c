@@ -334,7 +334,7 @@ const byoc_pass_t *byoc_partition_passes(size_t *out_count) {
        .summary = "note at each node all targets that could claim it",
        .run_with = pass_annotate_targets},
       {.name = "merge-regions",
-       .summary = "number the regions that neighbours of one target make",
+       .summary = "number the regions of neighbours with one target",
        .run_with = pass_merge_regions},
       {.name = "partition", .summary = "make a function marked Compiler of each region", .run_with = pass_partition},
   };

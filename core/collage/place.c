@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greedy placement.
+// Places greedily: each target in turn claims what its rules take, and the claims are outlined.
 #include "core/collage/place.h"
 
 #include "core/collage/problem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes plans as JSON.
+// Writes plans as JSON, for --save-plan and byoc explain --json.
 #include "core/collage/plan_json.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills a plan during the partitioning.
 //
+// Example:
 //   byoc_plan_recorder_t recorder;
 //   BYOC_RETURN_IF_ERROR(byoc_plan_record_begin(plan, "main", block, diag, &recorder)); // before a region is outlined
 //   BYOC_RETURN_IF_ERROR(byoc_plan_record_decline(&recorder, target, rule, reason, nodes, count, diag));

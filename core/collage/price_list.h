@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs of a problem's candidates, as far as they are known. Structurally equal candidates share one cost.
 //
+// Example:
 //   byoc_price_list_t prices;
 //   BYOC_RETURN_IF_ERROR(byoc_price_list_init(&prices, problem, targets, pricer, estimator, diag));
 //   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, &candidate, 1, diag)); // one of unknown cost

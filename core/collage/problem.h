@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problems of partitioning: the blocks of a module without regions yet, each with its candidates and its choice.
 //
+// Example:
 //   byoc_problems_t problems;
 //   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, allocator, diag, &problems));
-//   for each problem: fill problem->candidates and problem->choice
+//   for (size_t i = 0; i < problems.items.count; ++i) choose(&problems.items.data[i]); // its candidates and its choice
 //   BYOC_RETURN_IF_ERROR(byoc_problems_apply(&problems, targets, diag, placement));
 //   byoc_problems_deinit(&problems);
 #ifndef BYOC_CORE_COLLAGE_PROBLEM_H_

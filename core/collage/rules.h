@@ -20,6 +20,7 @@
 // than the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The
 // accept hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
 //
+// Example:
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
 //   BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&list, &flow, targets, NULL, diag)); // all targets, unpriced

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unions of neighbours that are worth fusing.
+// Adds the unions of neighbouring candidates that are worth fusing.
 #include <string.h>
 
 #include "core/collage/rules_internal.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sub-graphs of one block: an index set, its border, and whether a backend may have it.
 //
+// Example:
 //   byoc_subgraph_space_t space;                              // scratch, reused from call to call
 //   BYOC_RETURN_IF_ERROR(byoc_subgraph_space_init(&space, &flow, allocator, diag));
 //   byoc_subgraph_t graph;

@@ -4,6 +4,7 @@
 // counts the rewriting of the value, between devices a copy of it, once for each value and device. Within the native
 // target it is 0, because its nodes are fused.
 //
+// Example:
 //   byoc_transitions_t transitions;
 //   BYOC_RETURN_IF_ERROR(byoc_transitions_init(&transitions, &flow, targets, estimator, allocator, diag));
 //   byoc_cover_costs_t costs = byoc_transitions_costs(&transitions);

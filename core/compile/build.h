@@ -2,6 +2,7 @@
 // The facade over the whole pipeline: a build takes a model from its file to an artifact, or to results in this
 // process. The command, the tests, and the builders of candidates all compile models through it.
 //
+// Example:
 //   byoc_placing_t placing = {.plan = "collage", .budget_s = BYOC_COST_BUDGET_S};
 //   const byoc_build_options_t options = {.targets = &targets, .placer = byoc_placing_placer(&placing)};
 //   const byoc_compose_options_t output = {.output = "model.so", .model_name = "model", .keep_header = true};

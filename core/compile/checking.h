@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks each region and each kernel that this machine has not checked before, once, within a budget of time.
 //
+// Example:
 //   byoc_checking_t checking = {.budget_s = BYOC_CHECK_BUDGET_S};
 //   byoc_build_options_t options = {.targets = targets, .checker = byoc_checking_checker(&checking)};
 //

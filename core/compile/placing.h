@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The placer that a build asks for: greedy, collage with costs measured or estimated, or a saved plan.
 //
+// Example:
 //   byoc_placing_t placing = {.plan = "collage", .cost = BYOC_COST_MEASURE, .budget_s = BYOC_COST_BUDGET_S};
 //   byoc_build_options_t options = {.targets = targets, .placer = byoc_placing_placer(&placing)};
 //

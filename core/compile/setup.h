@@ -2,6 +2,7 @@
 // A build from plain options: plugins, targets, partitioning, passes, dimensions. The command and libbyoc both use it:
 // they make these options of words of a command line, or of structs.
 //
+// Example:
 //   byoc_setup_options_t options = {.targets = words, .target_count = 1, .plan = "greedy"};
 //   byoc_setup_t setup = {0};
 //   byoc_status_t status = byoc_setup_find_plugins(&plugins, allocator, diag, &registry);

@@ -5,9 +5,12 @@
 //   main(%x):  %y = model(%x)    →   main(%x):  %y = If (threads >= 4) { model(%x), placed for 4 }
 //                                                 else { If (threads >= 2) { ... for 2 } else { ... for 1 } }
 //
+// Example:
 //   byoc_thread_cases_t cases;
 //   status = byoc_thread_cases_begin(&cases, module, &threads, diag);
-//   for each i, while all is well: byoc_thread_cases_open(&cases, i, diag); place the module's functions in scope
+//   for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+//     status = byoc_thread_cases_open(&cases, i, diag); // now the module's functions in scope are placed
+//   }
 //   if (status == BYOC_OK) status = byoc_thread_cases_join(&cases, diag);
 //   byoc_thread_cases_deinit(&cases);
 #ifndef BYOC_CORE_COMPILE_THREAD_CASES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device planning, step by step.
+// Runs the steps of device planning in order: collect, spread, copy, apply.
 #include "core/device/plan.h"
 
 #include "core/device/planning.h"

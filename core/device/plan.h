@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device planning: gives every value a device, and inserts a byoc::DeviceCopy where two devices conflict.
 //
+// Example:
 //   BYOC_RETURN_IF_ERROR(byoc_plan_devices(module, BYOC_PLAN_ALL, diag, &changes));
 //
 // A value (`on {...}`), a byoc::OnDevice node, the signature of a function that is compiled as a whole (marked

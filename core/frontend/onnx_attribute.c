@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads attributes of nodes.
+// Reads the attributes of ONNX nodes, with those that refer to attributes of a local function.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"

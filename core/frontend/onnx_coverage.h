@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a model asks of the operator table: each operator that it uses, how often, and whether byoc knows it.
 //
+// Example:
 //   byoc_onnx_coverage_t coverage;
-//   if (byoc_onnx_cover_file("model.onnx", NULL, &arena, &diag, &coverage) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_cover_file("model.onnx", NULL, &arena, diag, &coverage));
 //   for (size_t i = 0; i < coverage.count; i++) printf("%s\n", coverage.uses[i].name);
 #ifndef BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_
 #define BYOC_CORE_FRONTEND_ONNX_COVERAGE_H_

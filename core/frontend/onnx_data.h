@@ -2,10 +2,11 @@
 // Reads what ONNX test data needs in addition to models: tensors in separate files, and the names in a model without
 // the rest of it.
 //
+// Example:
 //   byoc_onnx_summary_t summary;
-//   if (byoc_onnx_summarise_file("model.onnx", &arena, &diag, &summary) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_summarise_file("model.onnx", &arena, diag, &summary));
 //   byoc_constant_t *x;
-//   if (byoc_onnx_read_tensor_file("test_data_set_0/input_0.pb", module, &diag, &x) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor_file("test_data_set_0/input_0.pb", module, diag, &x));
 #ifndef BYOC_CORE_FRONTEND_ONNX_DATA_H_
 #define BYOC_CORE_FRONTEND_ONNX_DATA_H_
 

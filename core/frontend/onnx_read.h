@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX reader: a model file becomes a module of typed graph functions.
 //
+// Example:
 //   const byoc_onnx_dim_binding_t batch = {"N", 8};
 //   byoc_onnx_read_options_t options = {.bindings = &batch, .binding_count = 1};
 //   byoc_graph_module_t *module;
-//   if (byoc_onnx_read_file("model.onnx", &options, allocator, &diag, &module) != BYOC_OK) ...
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_read_file("model.onnx", &options, allocator, diag, &module));
 //
 // What becomes what:
 //   graph               function "main"; inputs and outputs keep their names exactly

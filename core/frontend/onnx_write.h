@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX writer: build a model node by node, then write it.
 //
+// Example:
 //   byoc_onnx_model_t *model = byoc_onnx_model_create(allocator, "tiny", 17);
 //   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
 //   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,4");
 //   float *w = byoc_onnx_graph_initialiser(graph, "w", BYOC_DTYPE_F32, 2, (const int64_t[]){4, 2});
-//   ... fill w ...
+//   for (int i = 0; i < 8; ++i) w[i] = 0.5f;
 //   byoc_onnx_graph_node(graph, "MatMul", "mm", "x,w", "y");
 //   byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "N,2");
-//   status = byoc_onnx_model_write(model, "tiny.onnx", &diag);
+//   byoc_status_t status = byoc_onnx_model_write(model, "tiny.onnx", diag);
 //   byoc_onnx_model_destroy(model);
 //
 // Everything lives in the model. If memory runs out, _write and _pack report it, so the calls in between need no

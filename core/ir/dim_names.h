@@ -2,8 +2,9 @@
 // What a model calls the dimensions of its outputs. Where such a dimension is a formula over the inputs' (or only known
 // at run time), people read the name; text forms, which are read back, keep the formula.
 //
+// Example:
 //   byoc_dim_names_t names;
-//   if (!byoc_function_dim_names(main, &arena, &names)) return out of memory;
+//   if (!byoc_function_dim_names(main, &arena, &names)) return byoc_diag_out_of_memory(diag);
 //   byoc_type_print_named(value->type, &names, &text); // "f32[batch,frames]"
 #ifndef BYOC_CORE_IR_DIM_NAMES_H_
 #define BYOC_CORE_IR_DIM_NAMES_H_

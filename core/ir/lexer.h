@@ -2,6 +2,7 @@
 // The lexer of every text form here (modules, loop kernels, host programs), with one token of look-ahead and messages
 // that point at the place.
 //
+// Example:
 //   byoc_lexer_t lexer;
 //   byoc_lexer_init(&lexer, text, "file.ir", &arena, diag);
 //   byoc_lexer_expect_word(&lexer, "module");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints loop kernels as text.
+// Prints loop kernels in the text form that loop_parse.c reads.
 #include <math.h>
 #include <string.h>
 

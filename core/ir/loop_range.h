@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known about the values of index expressions (i64), and the simplifications that follow from it.
 //
+// Example:
 //   int64_t low, high;
-//   if (byoc_loop_range(index, &low, &high) && low >= 0) ... // plain '/' is floor division here
+//   bool plain = byoc_loop_range(index, &low, &high) && low >= 0; // '/' of C is floor division here
 //
 // Ranges come from loop bounds: a variable of `for i in 0..56` lies in [0, 55]. Run-time dimensions are assumed to lie
 // in [0, 2^40].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and their names.
+// Makes modules, keeps their functions and constants, and gives names that are not taken.
 #include <string.h>
 
 #include "core/ir/graph.h"

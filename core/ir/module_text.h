@@ -25,9 +25,7 @@
 // type has no name. Whole floats always print with a point or exponent. A number that is exact in f32, but not as its
 // shortest decimal, carries an f: 0.1f. Dimensions: N * 2 + 1, floordiv(N, 2), "odd name", ?7 for the unknown with that
 // number. Base64 encodes the dense little-endian data. An extern or kernel function without a body in the text gets the
-// opaque body of byoc_function_set_opaque_body. core/ir/loop_text.h prints and parses loops, with their braces:
-//   void byoc_loop_kernel_print(const struct byoc_loop_kernel_t *, byoc_string_t *out);
-//   byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *, byoc_arena_t *, struct byoc_loop_kernel_t **out_kernel);
+// opaque body of byoc_function_set_opaque_body. core/ir/loop_text.h prints and parses loops, with their braces.
 // Runtime modules are not part of the text.
 #ifndef BYOC_CORE_IR_MODULE_TEXT_H_
 #define BYOC_CORE_IR_MODULE_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: operators and calls.
+// Makes, moves and destroys nodes: operators and calls, with their operands and nested blocks.
 #include <assert.h>
 #include <string.h>
 

@@ -2,10 +2,13 @@
 // Numbers for nodes, kept in a map by whoever needs them: nodes hold no numbers, so two users at the same time never
 // conflict.
 //
+// Example:
 //   byoc_numbering_t numbers;
 //   byoc_numbering_init(&numbers, allocator);
-//   BYOC_FOR_EACH_NODE(node, block) if (!byoc_numbering_set(&numbers, node, count++)) ... out of memory
-//   uint32_t number = byoc_numbering_get(&numbers, node);
+//   BYOC_FOR_EACH_NODE(node, block) {
+//     if (!byoc_numbering_set(&numbers, node, count++)) return byoc_diag_out_of_memory(diag);
+//   }
+//   uint32_t number = byoc_numbering_get(&numbers, block->last);
 //   byoc_numbering_deinit(&numbers);
 #ifndef BYOC_CORE_IR_NUMBERING_H_
 #define BYOC_CORE_IR_NUMBERING_H_

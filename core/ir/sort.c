@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topological order within blocks.
+// Sorts the nodes of a block so that each comes behind what it reads.
 #include "core/ir/graph_internal.h"
 
 // One node of the block being sorted.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The printer of modules.
+// Prints modules in the text form that text_parse.c reads.
 #include "core/ir/module_text.h"
 
 #include <string.h>

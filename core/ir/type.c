@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes, compares and prints types.
+// Makes types in a module's arena, compares them and prints them.
 #include "core/ir/type.h"
 
 #include <string.h>

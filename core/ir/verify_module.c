@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verifier of modules.
+// Verifies modules: names, uses, types, scopes and the order of nodes.
 #include "core/ir/verify_module.h"
 
 #include <string.h>

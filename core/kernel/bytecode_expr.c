@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles expressions to register code.
+// Compiles expressions of kernels to code over registers, for the interpreter.
 #include <string.h>
 
 #include "core/ir/loop_fold.h"

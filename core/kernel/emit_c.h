@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emits kernels as C11 source for the artifact.
 //
+// Example:
 //   byoc_string_t text;
 //   byoc_string_init(&text, allocator);
 //   BYOC_RETURN_IF_ERROR(byoc_kernel_emit_c(kernels, count, &text));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits expressions as C.
+// Emits expressions of kernels as C, with the parentheses that precedence asks for.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits statements as C.
+// Emits statements of kernels as C: loops, branches, stores and local variables.
 #include <string.h>
 
 #include "core/kernel/emit.h"

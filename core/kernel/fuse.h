@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fusion: decides which nodes of a block share a kernel.
 //
+// Example:
 //   byoc_fusion_t fusion;
 //   BYOC_RETURN_IF_ERROR(byoc_fuse_block(block, true, &scratch, diag, &fusion));
-//   for (size_t i = 0; i < fusion.groups.count; ++i) ... // each becomes one kernel
+//   for (size_t i = 0; i < fusion.groups.count; ++i) make_kernel(fusion.groups.data[i]); // one for each group
 //
 // A group is an anchor (a loop nest, or a point definition whose result's elements are the iteration space) and its
 // epilogue: the elementwise nodes that follow it at the same shape. Point producers that are read once per element, or

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs loop kernels without a compiler: the evaluator's executor of the native target "c".
 //
+// Example:
 //   byoc_interpreter_t *interpreter;
 //   BYOC_RETURN_IF_ERROR(byoc_interpreter_create(kernel, allocator, diag, &interpreter));
 //   int32_t status = byoc_interpreter_run(interpreter, &call);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowers graph functions to kernels: nodes that no backend claimed become fused loop nests of the native target "c".
 //
+// Example:
 //   byoc_kernel_options_t options = BYOC_KERNEL_OPTIONS_DEFAULT;
 //   BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(module, &options, diag));
 //

@@ -2,12 +2,17 @@
 // A communicator (byoc/communicator.h) over processes of one machine, in shared memory that has no name: nothing is
 // left behind however the processes end.
 //
+// Example:
 //   byoc_shared_ranks_t *ranks = NULL;
 //   BYOC_RETURN_IF_ERROR(byoc_shared_ranks_create(2, allocator, diag, &ranks));
 //   for (int32_t r = 0; r < 2; ++r) {
-//     if (fork() == 0) run_rank(byoc_shared_ranks_join(ranks, r));  // ends with byoc_shared_ranks_leave
+//     children[r] = fork();
+//     if (children[r] == 0) run_rank(byoc_shared_ranks_join(ranks, r)); // ends with byoc_shared_ranks_leave
 //   }
-//   // waits for the children; byoc_shared_ranks_ended(ranks, r) for each
+//   for (int32_t r = 0; r < 2; ++r) {
+//     waitpid(children[r], NULL, 0);
+//     byoc_shared_ranks_ended(ranks, r);
+//   }
 //   byoc_shared_ranks_destroy(ranks);
 #ifndef BYOC_CORE_LOADER_SHARED_RANKS_H_
 #define BYOC_CORE_LOADER_SHARED_RANKS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one target, measured together. Internal to core/measure.
+// Measures functions of one target together, in one artifact. Internal to core/measure.
 //
 // A failure is remembered only if the candidate itself caused it, and twice: it crashed, hung, failed or computed
 // something else; or if its backend declined it. If a compiler was stopped, or memory, descriptors or time ran out, the

@@ -3,9 +3,10 @@
 // row says it (byoc_op_t.axes); for elementwise operators, views and those that work channel by channel, the traits say
 // it.
 //
+// Example:
 //   int32_t operands[2], results[1];
 //   byoc_axis_t axis = {.parts = 8, .operands = operands, .results = results};
-//   if (byoc_node_cut(matmul, 0, &axis)) ...   // rows: operands[0] is 0, operands[1] is -1
+//   bool rows = byoc_node_cut(matmul, 0, &axis); // then operands[0] is 0, and operands[1] is -1
 #ifndef BYOC_CORE_OP_AXES_H_
 #define BYOC_CORE_OP_AXES_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes examples of declared operators.
+// Makes modules of one node as examples of an operator that a plugin declares.
 #include "core/op/declared_example.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes operators as simpler ones.
+// Replaces nodes by simpler ones where the row of their operator has a function that writes these.
 #include "core/op/expand.h"
 
 // The value that a use reads.

@@ -2,6 +2,7 @@
 // The interface in which operators are defined: a context that stands for the kernel being built. A definition loads
 // elements of operands and stores elements of results without knowing what is fused before and after it.
 //
+// Example:
 //   static const byoc_loop_expr_t *point_neg(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
 //                                            const byoc_loop_expr_t *const *indices) {
 //     return byoc_loop_unary(byoc_lower_builder(lower), BYOC_LOOP_OP_NEG, byoc_lower_load(lower, node, 0, indices));

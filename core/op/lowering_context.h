@@ -2,10 +2,11 @@
 // The context behind core/op/lowering.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
 // that shows what a definition reads and computes.
 //
+// Example:
 //   byoc_lower_t lower;
 //   byoc_lower_init(&lower, &arena, "kernel", find_point, diag);
 //   lower.function = function, lower.members = members, lower.member_count = member_count;
-//   ... put buffers of parameters and results into lower.buffers, emit loops, call byoc_lower_point and _store ...
+//   // Buffers of parameters and results go into lower.buffers; then byoc_lower_point and byoc_lower_store make loops.
 //   byoc_lower_deinit(&lower);
 #ifndef BYOC_CORE_OP_LOWERING_CONTEXT_H_
 #define BYOC_CORE_OP_LOWERING_CONTEXT_H_

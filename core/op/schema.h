@@ -3,12 +3,12 @@
 // kinds, defaults and allowed texts of attributes: inference refuses attributes that are not in it, and reading an
 // attribute of a node takes the default from it.
 //
+// Example:
 //   static const byoc_op_attribute_t softmax_attributes[] = {
 //       {BYOC_ATTR_INT("axis", 1), .until = 13},
 //       {BYOC_ATTR_INT("axis", -1), .since = 13},
 //       BYOC_ATTR_END,
 //   };
-//   ...
 //   int64_t axis = byoc_node_int(node, "axis");
 #ifndef BYOC_CORE_OP_SCHEMA_H_
 #define BYOC_CORE_OP_SCHEMA_H_

@@ -2,6 +2,7 @@
 // Writes the nodes that an operator expands into, in front of it. The first failure sticks and is checked once, at the
 // end.
 //
+// Example:
 //   byoc_writer_t w = {.node = node, .diag = diag};
 //   byoc_value_t *x = byoc_write_node(&w, "", "Mul", node->operands[0], node->operands[1], NULL, NULL, 0);
 //   return byoc_write_end(&w, x, out_changed);

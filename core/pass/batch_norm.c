@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads batch normalisations by constants.
+// Reads batch normalisations whose statistics are constants as a scale and a shift.
 #include "core/pass/batch_norm.h"
 
 #include <math.h>

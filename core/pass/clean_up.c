@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// infer-types, inline-functions, remove-identities, remove-dead-code
+// Passes that tidy: infer-types, inline-functions, remove-identities, remove-dead-code.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"

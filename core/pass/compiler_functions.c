@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
-// inline-composites, name-unknown-dimensions, lower-kernels, spread-devices, plan-devices
+// Passes over functions that backends compile: outline-compiler-functions, merge-equal-functions,
+// mark-compiler-functions-extern, inline-compiler-functions, inline-composites, name-unknown-dimensions, lower-kernels,
+// spread-devices, plan-devices.
 #include <stdio.h>
 #include <string.h>
 

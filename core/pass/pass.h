@@ -31,24 +31,24 @@ typedef struct byoc_pass_t {
 // those in scope (BYOC_FOR_EACH_FUNCTION), or on the MODULE as a whole.
 #define BYOC_PASS_LIST(X)                                                                                              \
   X(infer_types, "infer-types", FUNCTIONS, "infer the type of every value")                                            \
-  X(inline_functions, "inline-functions", FUNCTIONS, "put functions marked Inline where they are called")              \
-  X(differentiate, "differentiate", FUNCTIONS, "write out the derivatives that Gradient nodes ask for")                \
-  X(write_out, "write-out", FUNCTIONS, "write operators that stand for several of ai.onnx as those")                   \
-  X(canonicalise, "canonicalise", FUNCTIONS, "give operators with several spellings the one that rules look for")      \
-  X(fold_structure, "fold-structure", FUNCTIONS, "take the branch, element or optional that is known to be meant")     \
+  X(inline_functions, "inline-functions", FUNCTIONS, "inline functions marked Inline at their calls")                  \
+  X(differentiate, "differentiate", FUNCTIONS, "write out the derivatives of Gradient nodes")                          \
+  X(write_out, "write-out", FUNCTIONS, "expand operators into several operators of ai.onnx")                           \
+  X(canonicalise, "canonicalise", FUNCTIONS, "rewrite operators with several spellings to the one that rules match")   \
+  X(fold_structure, "fold-structure", FUNCTIONS,                                                                       \
+    "replace branches, elements and optionals that are known by their values")                                         \
   X(keep_packed_weights, "keep-packed-weights", FUNCTIONS,                                                             \
-    "let products by weights of few bits take them as they are")                                                       \
-  X(fold_constants, "fold-constants", FUNCTIONS, "compute what depends on constants and known shapes only")            \
-  X(fold_pad, "fold-pad", FUNCTIONS, "fold padding with zeros into the convolution or average behind it")              \
-  X(cut_kernels, "cut-kernels", FUNCTIONS, "leave out the taps of convolutions that read nothing but padding")         \
+    "let products read weights of few bits without unpacking them first")                                              \
+  X(fold_constants, "fold-constants", FUNCTIONS, "compute nodes that depend on constants and known shapes only")       \
+  X(fold_pad, "fold-pad", FUNCTIONS, "fold padding with zeros into the convolution or average after it")               \
+  X(cut_kernels, "cut-kernels", FUNCTIONS, "remove the taps of convolutions that read nothing but padding")            \
   X(recognise_activations, "recognise-activations", FUNCTIONS,                                                         \
-    "make one operator of the formulas of GELU, Swish, HardSwish and Mish")                                            \
+    "replace the formulas of GELU, Swish, HardSwish and Mish by operators")                                            \
   X(recognise_layer_norm, "recognise-layer-norm", FUNCTIONS,                                                           \
-    "make one operator of the formula of a layer normalisation")                                                       \
+    "replace the formula of a layer normalisation by the operator")                                                    \
   X(move_transposes, "move-transposes", FUNCTIONS, "merge transposes, through elementwise operators between them")     \
-  X(fold_batch_norm, "fold-batch-norm", FUNCTIONS, "fold batch normalisation into the convolution in front of it")     \
-  X(flush_subnormals, "flush-subnormals", FUNCTIONS,                                                                   \
-    "make weights 0 that are no normal numbers, where their sums cannot show it")                                      \
+  X(fold_batch_norm, "fold-batch-norm", FUNCTIONS, "fold batch normalisation into the convolution before it")          \
+  X(flush_subnormals, "flush-subnormals", FUNCTIONS, "set subnormal weights to 0 where no result can show it")         \
   X(remove_identities, "remove-identities", FUNCTIONS, "remove operators that change nothing")                         \
   X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
   X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \
@@ -56,53 +56,49 @@ typedef struct byoc_pass_t {
     "all of the above, fold-quantised, split-recurrent, split-transposed and, for targets, recognise-attention, "      \
     "until nothing changes (8 rounds at most)")                                                                        \
   X(choose_lengths, "choose-lengths", FUNCTIONS,                                                                       \
-    "branch by the length of lists that decide shapes and is known at run time only")                                  \
-  X(choose_ranks, "choose-ranks", FUNCTIONS, "branch by the rank of tensors whose rank is known at run time only")     \
+    "branch by the lengths of lists that decide shapes and are known at run time only")                                \
+  X(choose_ranks, "choose-ranks", FUNCTIONS, "branch by the ranks of tensors that are known at run time only")         \
   X(sink_into_branches, "sink-into-branches", FUNCTIONS,                                                               \
-    "move what depends on the rank of an If's result into its branches, where that differs between them")              \
-  X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
-  X(shard, "shard", MODULE, "spread the model over the ranks of its mesh, as values say, and leave what one does")     \
+    "move nodes that depend on the rank of an If's result into its branches, if these differ in it")                   \
+  X(inline_composites, "inline-composites", FUNCTIONS, "inline composites that are in no region")                      \
+  X(shard, "shard", MODULE, "shard the model over the ranks of its mesh, and keep the program of one rank")            \
   X(pipeline_collectives, "pipeline-collectives", FUNCTIONS,                                                           \
     "let blocks of products travel between ranks while the next ones are computed")                                    \
   X(name_unknown_dimensions, "name-unknown-dimensions", MODULE,                                                        \
-    "give a symbol to each dimension that is known at run time only")                                                  \
+    "give a symbol to each dimension that only the run knows")                                                         \
   X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \
-    "compute in blocked layouts what stands between changes of layout, and remove those that meet")                    \
-  X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that meet, and nothing else")               \
+    "compute nodes between changes of layout in blocks, and remove changes that cancel")                               \
+  X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that cancel, and nothing else")             \
   X(write_around_constants, "write-around-constants", FUNCTIONS,                                                       \
-    "write operators with constants that no backend took as others, so that these can be folded")                      \
-  X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")                             \
-  X(spread_devices, "spread-devices", MODULE, "say of values where they live, as far as that follows from others")     \
-  X(plan_devices, "plan-devices", MODULE, "decide where every value lives, and put copies where places clash")
+    "rewrite unclaimed operators with constants, so that the constants can be folded")                                 \
+  X(lower_kernels, "lower-kernels", MODULE, "turn unclaimed operators into loop kernels")                              \
+  X(spread_devices, "spread-devices", MODULE, "propagate the devices of values to other values")                       \
+  X(plan_devices, "plan-devices", MODULE, "decide the device of every value, and add copies between devices")
 
 // The same for passes over functions marked Compiler, which take {compiler=NAME}.
 #define BYOC_COMPILER_PASS_LIST(X)                                                                                     \
   X(outline_compiler_functions, "outline-compiler-functions", FUNCTIONS,                                               \
-    "make global functions of those marked Compiler that stand inline")                                                \
-  X(merge_equal_functions, "merge-equal-functions", MODULE,                                                            \
-    "let functions marked Compiler that compute the same share a symbol")                                              \
+    "make inline functions marked Compiler global")                                                                    \
+  X(merge_equal_functions, "merge-equal-functions", MODULE, "let equal functions marked Compiler share a symbol")      \
   X(mark_compiler_functions_extern, "mark-compiler-functions-extern", MODULE,                                          \
     "turn functions marked Compiler into stubs")                                                                       \
-  X(inline_compiler_functions, "inline-compiler-functions", MODULE,                                                    \
-    "put functions marked Compiler back where they are called")
+  X(inline_compiler_functions, "inline-compiler-functions", MODULE, "inline functions marked Compiler at their calls")
 
 // The same for passes that look at the targets of a build.
 #define BYOC_TARGET_PASS_LIST(X)                                                                                       \
-  X(fold_quantised, "fold-quantised", FUNCTIONS,                                                                       \
-    "compute on integers what stands between dequantising and quantising")                                             \
+  X(fold_quantised, "fold-quantised", FUNCTIONS, "compute nodes between dequantising and quantising on integers")      \
   X(recognise_attention, "recognise-attention", FUNCTIONS,                                                             \
-    "make one operator of the products around a softmax, where a target takes it")                                     \
+    "replace the products around a softmax by Attention, if a target claims it")                                       \
   X(split_recurrent, "split-recurrent", FUNCTIONS,                                                                     \
-    "make a product of all inputs and the steps of RNN, GRU and LSTM, where no target takes them whole")               \
+    "split RNN, GRU and LSTM into one product of all inputs and the steps, if no target claims them whole")            \
   X(split_transposed, "split-transposed", FUNCTIONS,                                                                   \
-    "make a convolution and a rearrangement of a transposed convolution, where no target takes it whole")              \
+    "split a transposed convolution into a convolution and a rearrangement, if no target claims it whole")             \
   X(propose_layouts, "propose-layouts", FUNCTIONS,                                                                     \
-    "put changes to blocked layouts and back between operators, where a target takes such nodes")
+    "add changes to blocked layouts and back between operators, if a target claims such nodes")
 
 // The same for passes over an axis of the inputs.
 #define BYOC_AXIS_PASS_LIST(X)                                                                                         \
-  X(stream_axis, "stream-axis", MODULE,                                                                                \
-    "compute in loops over the parts of an axis what can be, taking the memory of one part")
+  X(stream_axis, "stream-axis", MODULE, "compute in loops over the parts of an axis, in the memory of one part")
 
 #define BYOC_PASS_DECLARE(NAME, text, works_on, summary)                                                               \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);

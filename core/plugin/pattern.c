@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of patterns.
+// Parses patterns of partition rules into trees, and lists the operators in them.
 #include "core/plugin/pattern.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of profiles.
+// Reads the clock that profiles of artifacts use, in nanoseconds.
 #define _GNU_SOURCE
 #include <time.h>
 

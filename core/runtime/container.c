@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on sequences and optionals.
+// Runs operators on sequences and optionals, as ONNX defines them, on cells.
 #include "core/runtime/container.h"
 
 #include <stdbool.h>

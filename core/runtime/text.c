@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on texts.
+// Runs operators on texts that do more than move data.
 #define _GNU_SOURCE // newlocale
 #include "core/runtime/text_call.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the artifact's own file.
+// Finds and checks the artifact's own file: its hash must be that of its bytes.
 #define _GNU_SOURCE
 #include "core/runtime/verify.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the artifact's own file.
+// Checks that the artifact's own file has the bytes that byoc wrote.
 #ifndef BYOC_CORE_RUNTIME_VERIFY_H_
 #define BYOC_CORE_RUNTIME_VERIFY_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads lists of processors.
+// Reads lists of processors that -mcpu takes, and the features of each.
 #include "core/targets/level.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ byoc_status_t byoc_cpu_parse_levels(const char *text, byoc_machine_t machine, by
     if (strcmp(level.name, "native") == 0) {
       byoc_status_t status =
           byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'native' does not say which of several processors it is");
-      byoc_diag_hint(diag, "name its level, such as x86-64-v3");
+      byoc_diag_hint(diag, "name its ISA level, such as x86-64-v3");
       return status;
     }
     BYOC_RETURN_IF_ERROR(byoc_cpu_parse(level.name, machine, diag, &level.features));

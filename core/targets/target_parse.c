@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of target strings:
+// Parses target strings into kinds, keys and values:
 //
 //   list   = target { ";" target }
 //   target = kind { "-" key [ "=" value ] }

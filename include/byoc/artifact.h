@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/artifact.h - what a compiled model is: one shared object with one exported function.
 //
+// Example:
 //   void *library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
 //   byoc_artifact_entry_t entry = (byoc_artifact_entry_t)dlsym(library, BYOC_ARTIFACT_ENTRY);
 //   const byoc_artifact_t *model = entry(BYOC_ARTIFACT_ABI);

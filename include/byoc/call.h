@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/call.h - the packed calling convention: how an artifact calls the functions that backends generate.
 //
+// Example:
 //   BYOC_PACKED int32_t relu_4(const byoc_call_t *call) {
 //     const float *x = (const float *)call->tensors[0].data;      // inputs first,
 //     float *y = (float *)call->tensors[call->input_count].data;  // then outputs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/communicator.h - how the ranks of one model talk: what an artifact asks of the transport that its caller brings.
 //
+// Example:
 //   const byoc_communicator_t *communicator = my_communicator();           // one for each rank, with rank and size
 //   byoc_context_options_t options = {.struct_size = sizeof(options), .communicator = communicator};
 //   if (model->create(&options, &context) != BYOC_OK) fprintf(stderr, "%s\n", model->last_error(NULL));

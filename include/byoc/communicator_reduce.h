@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/communicator_reduce.h - the arithmetic of reductions, for those who write a communicator.
 //
+// Example:
 //   memcpy(result, block_of_rank[0], bytes);
 //   for (int32_t r = 1; r < ranks; r++) byoc_reduce(BYOC_DTYPE_F32, BYOC_REDUCE_SUM, result, block_of_rank[r], count);
 //

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/compiler.h - the compiler as a library: a model becomes an artifact, as a file or in memory.
 //
+// Example:
 //   byoc_compiler_t *compiler = NULL;
 //   if (byoc_compiler_create(NULL, &compiler, NULL) != BYOC_OK) return 1;
 //   const char *const targets[] = {"cutlass", "c"};

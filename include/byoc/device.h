@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/device.h - the interface of a device driver: the code that runs kernels on a device inside an artifact.
 //
+// Example:
 //   extern BYOC_PACKED const byoc_driver_t my_driver;
-//   const byoc_driver_t my_driver = {sizeof(byoc_driver_t), BYOC_DRIVER_ABI_VERSION, "mine", 0, my_open, my_close,
-//   ...};
+//   const byoc_driver_t my_driver = {.struct_size = sizeof(my_driver), .abi_version = BYOC_DRIVER_ABI_VERSION,
+//                                    .name = "mine", .open = my_open, .close = my_close}; // and all other slots
 //
 // A driver is to a device what an engine (byoc/engine.h) is to a JSON description: a table in an archive that travels
 // in the artifact. A backend hands the archive over by byoc_device_api_t (byoc/device_plugin.h). The artifact links it

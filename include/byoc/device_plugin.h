@@ -2,8 +2,9 @@
 // byoc/device_plugin.h - how a backend plugin brings a device: its driver, the code for it, and what runs each
 // function.
 //
+// Example:
 //   const byoc_device_api_t *device = host->extension(host, BYOC_DEVICE_EXTENSION, 1); // NULL: an older host
-//   ...
+//   // In the hook generate:
 //   device->add_driver(codegen, &driver);        // once, however many functions there are
 //   device->add_device_module(codegen, &module); // kernels, in as many variants as there are architectures
 //   device->bind_kernels(codegen, function, &binding);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/dlpack.h - DLPack's tensor, as byoc/call.h uses it.
 //
+// Example:
 //   const DLTensor *x = &call->tensors[0];
 //   const float *first = (const float *)x->data;
 //   int64_t rows = x->ndim > 0 ? x->shape[0] : 1;

@@ -2,6 +2,7 @@
 // byoc/driver_check.h - what `byoc-plugin-check --driver FILE.so` needs of a driver (byoc/device.h): where its table
 // is, and kernels of its device, which the checks launch.
 //
+// Example:
 //   static const byoc_driver_kernels_t kernels = {
 //       .struct_size = sizeof(kernels), .abi_version = BYOC_DRIVER_ABI_VERSION, .format = "mine", .data = code,
 //       .size_bytes = sizeof(code), .scale = "scale", .count = "count"};

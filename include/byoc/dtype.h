@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/dtype.h - element types of tensors.
 //
+// Example:
 //   uint64_t bytes = byoc_dtype_bits(BYOC_DTYPE_F16) * count / 8;
 //
 // A type crosses every boundary as uint32_t. The numbers are this project's own and never change; the ONNX column is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/engine.h - the interface of a JSON engine: the code that runs JSON runtime modules inside an artifact.
 //
+// Example:
 //   extern BYOC_PACKED const byoc_engine_t my_engine;
 //   const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
 //                                    my_create, my_destroy, my_run, NULL};

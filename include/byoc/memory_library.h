@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/memory_library.h - opens a shared library that travels as bytes in a plugin or in an artifact.
 //
+// Example:
 //   char reason[256];
 //   const int flags = RTLD_NOW | RTLD_LOCAL;
 //   void *library = byoc_memory_library_open("libmine.so.1", bytes, byte_count, flags, reason, sizeof(reason));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/operator_plugin.h - how a plugin brings operators of its own: their types, and what they compute.
 //
+// Example:
 //   BYOC_PLUGIN_IDENTITY_NEEDS("acme", "1.0", "", "Operators of com.acme", 4); // no targets
 //   BYOC_PLUGIN_DOMAINS("com.acme");
 //

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/plugin.h - what a backend plugin is, and what the host offers to it.
 //
+// Example:
 //   #include "byoc/plugin.h"
 //   BYOC_PLUGIN_IDENTITY("demo", "1.0", "demo", "One line about it");
 //
-//   static int32_t generate(void *self, byoc_codegen_t *codegen); // binds every function of codegen
+//   int32_t generate(void *self, byoc_codegen_t *codegen); // in another file: binds every function of codegen
 //   static const byoc_rule_t rules[] = {
 //       {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "demo.relu", .pattern = "Relu(%x)"}};
 //   static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/status.h - status codes shared by the host, its plugins and its artifacts.
 //
+// Example:
 //   int32_t status = table->run(context, inputs, outputs);
 //   if (status != BYOC_OK) fprintf(stderr, "%s: %s\n", byoc_status_name(status), table->last_error(context));
 //

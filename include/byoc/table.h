@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/table.h - what the host offers to the plugin that makes backends of tables.
 //
+// Example:
 //   const byoc_table_api_t *tables = host->extension(host, BYOC_TABLE_EXTENSION, 1);
 //   uint64_t size_bytes = 0;
 //   const char *text = tables != NULL ? tables->text(host, &size_bytes) : NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc/verify.h - is the file of an artifact still what byoc wrote?
 //
+// Example:
 //   char message[512];
 //   if (byoc_verify_file("./model.so", message, sizeof(message)) != BYOC_OK) {
 //     fprintf(stderr, "%s\n", message); // what is wrong with the file, and what to do

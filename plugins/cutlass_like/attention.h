@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention.h - attention in one pass over keys and values (templates/attention.h).
 //
+// Example:
 //   byoc_cutlass_attention_plan(&problem, &plan);
 //   byoc_cutlass_attention_floats(&problem, &plan); // scratch memory of one share
 #ifndef BYOC_CUTLASS_ATTENTION_H_

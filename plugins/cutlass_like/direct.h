@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // direct.h - convolutions that read their input where it lies, each value broadcast (templates/direct.h).
 //
+// Example:
 //   byoc_cutlass_direct_plan(&problem, &plan);
 //   byoc_cutlass_direct_t sizes;
 //   byoc_cutlass_direct_sizes(&problem, &plan, &sizes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // emit.h - what the emitters share: constants defined around a template, register tiles, epilogues.
 //
+// Example:
 //   byoc_cutlass_names_t names = {0};
 //   byoc_cutlass_define(text, &names, "OUT", 64);
 //   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as C.
+// Writes attention as C: the sizes that the template names, then the template.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions as C.
+// Writes convolutions as C: the sizes that the template names, then the template.
 #include "emit.h"
 #include "plan.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolutions as C.
+// Writes direct convolutions as C: the sizes that the template names, then the template.
 #include "direct.h"
 #include "emit.h"
 #include "plan.h"

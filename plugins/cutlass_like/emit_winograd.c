@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winograd convolutions as C.
+// Writes Winograd convolutions as C: the sizes that the template names, then the template.
 #include <stdio.h>
 
 #include "emit.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of words as C.
+// Writes products of words as C: the sizes that the template names, then the template.
 #include "words.h"
 
 #include <stdio.h>

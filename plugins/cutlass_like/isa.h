@@ -2,6 +2,7 @@
 // isa.h - instruction sets that the templates are written for: the rows of byoc/isa.def, as plans and emitters read
 // them.
 //
+// Example:
 //   byoc_cutlass_isa_t isa = byoc_cutlass_isa_choose("avx2 fma bmi2 ...");
 //   int32_t lanes = byoc_cutlass_isa_lanes(isa);
 #ifndef BYOC_CUTLASS_ISA_H_

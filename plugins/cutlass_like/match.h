@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // match.h - from nodes of the graph to a problem.
 //
+// Example:
 //   byoc_cutlass_match_t match;
-//   if (byoc_cutlass_match(graph, nodes, count, &match) == BYOC_OK) { ... match.problem, match.weights ... }
-//   else decline(match.reason);
+//   if (byoc_cutlass_match(graph, nodes, count, &match) != BYOC_OK) decline(match.reason);
+//   else use(&match.problem, match.weights);
 //   byoc_cutlass_match_deinit(&match);
 //
 // The nodes are one Attention, one Conv, Gemm or MatMul, one of these on bytes (match_words.h), or one

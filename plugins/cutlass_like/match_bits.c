@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From byoc::PackedMatMul to a problem.
+// Reads byoc::PackedMatMul, a product by weights of few bits, as a problem.
 #include "match_bits.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // options.h - what a target's options say, and what they mean for the compiler.
 //
+// Example:
 //   byoc_cutlass_options_t options;
 //   int32_t status = byoc_cutlass_options_read(host, codegen, &options);
 #ifndef BYOC_CUTLASS_OPTIONS_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // problem.h - what a generated function computes (problem) and how (plan).
 //
+// Example:
 //   byoc_cutlass_plan_t plan;
 //   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan);
 //   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float));

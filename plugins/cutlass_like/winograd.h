@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // winograd.h - 3x3 convolutions of stride 1 by Winograd's minimal filtering (templates/winograd.h).
 //
-//   if (byoc_cutlass_winograd_choose(&problem, &plan)) ... plan.form is BYOC_CUTLASS_FORM_WINOGRAD ...
+// Example:
+//   bool chosen = byoc_cutlass_winograd_choose(&problem, &plan); // then plan.form is BYOC_CUTLASS_FORM_WINOGRAD
 #ifndef BYOC_CUTLASS_WINOGRAD_H_
 #define BYOC_CUTLASS_WINOGRAD_H_
 

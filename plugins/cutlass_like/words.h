@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.h - products whose operands are 32-bit words of several terms: bytes, i16 or bf16 (templates/words*.h).
 //
-//   problem.words = (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I8X4, .data = BYOC_DTYPE_U8, ...};
+// Example:
+//   problem.words = (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I8X4, .data = BYOC_DTYPE_U8};
 //   byoc_cutlass_plan_default(&problem, isa, slots, false, &plan);
 //   byoc_cutlass_words_pack(&problem, &plan, weights, packed);
 //   byoc_cutlass_words_parameters(&problem, weights, summands, scales, shifts, parameters);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one operand, and of two with broadcasting.
+// Writes elementwise operators, of one operand and of two with broadcasting, as the engine's JSON.
 #include <float.h>
 #include <math.h>
 #include <string.h>

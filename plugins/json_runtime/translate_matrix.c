@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul and Gemm.
+// Writes MatMul and Gemm as the engine's JSON.
 #include <stdlib.h>
 #include <string.h>
 

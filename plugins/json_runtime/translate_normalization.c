@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, normalisations, reductions.
+// Writes Softmax, normalisations and reductions as the engine's JSON.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move or rename elements.
+// Writes operators that move or rename elements as the engine's JSON.
 #include <stdlib.h>
 #include <string.h>
 

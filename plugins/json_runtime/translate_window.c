@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv, ConvTranspose and the pools.
+// Writes Conv, ConvTranspose and the pools as the engine's JSON.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

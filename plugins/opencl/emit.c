@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of one kernel while it grows.
+// Writes one kernel in OpenCL C: arguments, variables, and elements that are computed once.
 #include "emit.h"
 
 #include <math.h>

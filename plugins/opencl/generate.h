@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate.h - the generator's hook.
+// generate.h - the hook that plans every function and hands over its kernels.
 #ifndef BYOC_OPENCL_GENERATE_H_
 #define BYOC_OPENCL_GENERATE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of operators.
+// Finds the row of operators.def for a node, and checks whether a kernel can compute it.
 #include "operator.h"
 
 #include <string.h>

@@ -2,9 +2,10 @@
 // plan.h - a function as kernels: which nodes share one, in which order they run, and which tensors lie
 // between them.
 //
+// Example:
 //   byoc_opencl_plan_t plan;
 //   const char *reason = byoc_opencl_plan_function(&sizes, &plan); // NULL: it is planned, or plan.failed
-//   ...
+//   // Its kernels and launches are in `plan`.
 //   byoc_opencl_plan_deinit(&plan);
 #ifndef BYOC_OPENCL_PLAN_H_
 #define BYOC_OPENCL_PLAN_H_

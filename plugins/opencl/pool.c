@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools: one element per work-item.
+// Writes pools in OpenCL C: each work-item computes one element.
 #include <stdio.h>
 #include <string.h>
 

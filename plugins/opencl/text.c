@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that grows, and its hash.
+// Grows the text of generated code, and hashes it.
 #include "text.h"
 
 #include <stdarg.h>

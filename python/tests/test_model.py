@@ -73,7 +73,7 @@ class Static(InFolder):
         self.assertIn("targets", self.model.metadata)
         self.assertIn("x: f32[2, 4]", repr(self.model))
 
-    def test_18_7_weights_in_a_file(self):
+    def test_weights_in_a_file_give_the_same_results(self):
         x = array(2, 4)
         byoc.build(linear(), self.path("one.so"), target="c", weights=self.path("shared.weights"))
         byoc.build(linear(), self.path("two.so"), target="c", weights="external")
@@ -83,7 +83,7 @@ class Static(InFolder):
             byoc.load(self.path("two.so"))(x)
 
     @unittest.skipIf(shutil.which("byoc") is None, "the command byoc is not in PATH")
-    def test_18_7_several_models_in_one_artifact(self):
+    def test_several_models_in_one_artifact_are_chosen_by_name(self):
         for name, rows in (("two", 2), ("five", 5)):
             with open(self.path(f"{name}.onnx"), "wb") as file:
                 file.write(linear(rows))

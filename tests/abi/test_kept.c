@@ -73,7 +73,7 @@ static void expect_serves(const char *file, const char *target) {
                   target);
 }
 
-static void test_a6_kept_plugins(void **state) {
+static void test_a6_kept_plugins_run(void **state) {
   (void)state;
 #ifndef __x86_64__
   skip(); // the kept binaries are for x86-64
@@ -93,13 +93,13 @@ static void test_a6_kept_plugins(void **state) {
   assert_true(minor >= BYOC_ABI_MINOR); // today's minor has none before it is released
 }
 
-static void test_a6_plugin_of_today(void **state) {
+static void test_a6_a_plugin_of_today_runs(void **state) {
   (void)state;
   expect_runs("byoc", "today.so", OF_TODAY);
   expect_serves("today.so", OF_TODAY);
 }
 
-static void test_a6_new_plugin_on_the_oldest_host(void **state) {
+static void test_a6_a_new_plugin_runs_on_the_oldest_host(void **state) {
   (void)state;
   // It states that it needs minor 1, and asks the host for its minor before it uses what came later.
   expect_runs(OLDEST, "today.so", OF_TODAY);
@@ -114,7 +114,7 @@ static void test_a6_new_plugin_on_the_oldest_host(void **state) {
 
 // Plugins that use later slots or constants without asking are found out there: the oldest host of this test is no
 // pretence. (The host of that commit, built and run by hand, says the same of them.)
-static void test_a6_forgetful_plugin(void **state) {
+static void test_a6_a_plugin_that_does_not_ask_is_found_out(void **state) {
   (void)state;
   expect_runs("byoc", "forgetful.so", OF_TODAY);
   byoc_test_shell(1, OLDEST " run model.byoc --plugin forgetful.so -t " OF_TODAY);
@@ -126,10 +126,10 @@ static void test_a6_forgetful_plugin(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a6_kept_plugins),
-      cmocka_unit_test(test_a6_plugin_of_today),
-      cmocka_unit_test(test_a6_new_plugin_on_the_oldest_host),
-      cmocka_unit_test(test_a6_forgetful_plugin),
+      cmocka_unit_test(test_a6_kept_plugins_run),
+      cmocka_unit_test(test_a6_a_plugin_of_today_runs),
+      cmocka_unit_test(test_a6_a_new_plugin_runs_on_the_oldest_host),
+      cmocka_unit_test(test_a6_a_plugin_that_does_not_ask_is_found_out),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

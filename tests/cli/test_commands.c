@@ -253,7 +253,7 @@ static void test_inspect(void **state) {
 }
 
 // Dimensions are called what the model calls them, wherever people read them.
-static void test_18_9_names_of_dimensions(void **state) {
+static void test_dimensions_have_the_names_of_the_model(void **state) {
   (void)state;
   write_frames("frames.onnx");
   byoc_test_shell(0, "byoc inspect frames.onnx");
@@ -324,7 +324,7 @@ static void test_verbose(void **state) {
   assert_string_equal(byoc_test_output(), "");
 }
 
-// Issue 12, number 15: what was not timed says so, where it said "nan us".
+// A kernel that was not timed says so, where it said "nan us".
 static void test_untimed_plans(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet --batch 64 -o many.onnx");
@@ -358,7 +358,7 @@ static void test_bench(void **state) {
   byoc_test_printed("nothing");
 }
 
-// Issue 12, number 15: constants of over 256 bytes print as "elided", which says how they can be had.
+// Constants of over 256 bytes print as "elided", which says how they can be had.
 static void test_elided_constants(void **state) {
   (void)state;
   byoc_test_shell(0,
@@ -370,7 +370,7 @@ static void test_elided_constants(void **state) {
   byoc_test_shell(0, "! byoc opt lenet.onnx --passes=simplify --print-after=all | grep base64");
 }
 
-// Issue 12, number 15: a reader that has seen enough is no error. 141 is a shell's word for SIGPIPE.
+// A reader that has seen enough is no error. 141 is a shell's word for SIGPIPE.
 static void test_reader_leaves(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
@@ -384,7 +384,7 @@ static void test_reader_leaves(void **state) {
   }
 }
 
-// Issue 12, number 13: what is no shared object is not written as one under a name that says otherwise.
+// A text is not written under the name of a shared object.
 static void test_output_endings(void **state) {
   (void)state;
   write_vision("vision.onnx");
@@ -403,7 +403,7 @@ static void test_output_endings(void **state) {
   }
 }
 
-// Issue 12, number 15: nodes that share a kernel keep their own names in steps and profiles.
+// Nodes that share a kernel keep their own names in steps and profiles.
 static void test_names_of_twins(void **state) {
   (void)state;
   byoc_test_shell(
@@ -425,7 +425,7 @@ static void test_closed_output(void **state) {
 }
 
 // Which way a walk through a tree goes cannot be predicted, also where NaN has a way of its own.
-static void test_17_walks_through_trees_have_no_branches(void **state) {
+static void test_walks_through_trees_have_no_branches(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "byoc build " BYOC_TEST_SOURCE_DIR "/tests/conform/ml/trees/model.onnx --emit=c -o trees.c -t c && "
@@ -435,7 +435,7 @@ static void test_17_walks_through_trees_have_no_branches(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_17_walks_through_trees_have_no_branches),
+      cmocka_unit_test(test_walks_through_trees_have_no_branches),
       cmocka_unit_test(test_help),
       cmocka_unit_test(test_misuse),
       cmocka_unit_test(test_targets),
@@ -444,7 +444,7 @@ int main(void) {
       cmocka_unit_test(test_plugins),
       cmocka_unit_test(test_older_plugin),
       cmocka_unit_test(test_inspect),
-      cmocka_unit_test(test_18_9_names_of_dimensions),
+      cmocka_unit_test(test_dimensions_have_the_names_of_the_model),
       cmocka_unit_test(test_elided_constants),
       cmocka_unit_test(test_reader_leaves),
       cmocka_unit_test(test_output_endings),

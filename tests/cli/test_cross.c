@@ -56,7 +56,7 @@ static void run_static(const char *triple, const char *targets, const char *emul
   expect_numbers("other.txt", tolerance);
 }
 
-static void test_18_same_numbers_in_cpp(void **state) {
+static void test_a_program_in_cpp_gets_the_same_numbers(void **state) {
   (void)state;
   need("c++");
   byoc_test_shell(0, "byoc build vision.onnx --name model -o host.so && "
@@ -65,7 +65,7 @@ static void test_18_same_numbers_in_cpp(void **state) {
   expect_numbers("other.txt", 0);
 }
 
-static void test_18_same_numbers_in_python(void **state) {
+static void test_a_program_in_python_gets_the_same_numbers(void **state) {
   (void)state;
   if (byoc_test_try_shell("python3 -c 'import numpy'") != 0) {
     print_message("skipped: python3 has no numpy here\n");
@@ -76,7 +76,7 @@ static void test_18_same_numbers_in_python(void **state) {
   expect_numbers("other.txt", 0);
 }
 
-static void test_18_same_numbers_in_rust(void **state) {
+static void test_a_program_in_rust_gets_the_same_numbers(void **state) {
   (void)state;
   need("rustc");
   byoc_test_shell(0, "rustc -O --edition 2021 -C link-arg=host.a -C link-arg=-lm -C link-arg=-lc " SOURCE
@@ -84,7 +84,7 @@ static void test_18_same_numbers_in_rust(void **state) {
   expect_numbers("other.txt", 0);
 }
 
-static void test_18_6_static_aarch64(void **state) {
+static void test_static_programs_run_on_aarch64(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc qemu-aarch64");
   run_static("aarch64-linux-gnu", "", "qemu-aarch64", ROUNDING);
@@ -94,7 +94,7 @@ static void test_18_6_static_aarch64(void **state) {
 }
 
 // The instructions of AArch64 that multiply bytes and bf16.
-static void test_18_6_low_precision_on_aarch64(void **state) {
+static void test_aarch64_has_products_of_bytes_and_bf16(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc aarch64-linux-gnu-objdump qemu-aarch64");
   run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=neoverse-v1 -precision=int8'", "qemu-aarch64", 0.05);
@@ -103,13 +103,13 @@ static void test_18_6_low_precision_on_aarch64(void **state) {
   byoc_test_shell(0, "aarch64-linux-gnu-objdump -d program | grep -c bfdot");
 }
 
-static void test_18_6_static_riscv64(void **state) {
+static void test_static_programs_run_on_riscv64(void **state) {
   (void)state;
   need("riscv64-linux-gnu-gcc qemu-riscv64");
   run_static("riscv64-linux-gnu", "", "qemu-riscv64", ROUNDING);
 }
 
-static void test_18_6_static_arm(void **state) {
+static void test_static_programs_run_on_arm(void **state) {
   (void)state;
   need("arm-linux-gnueabihf-gcc qemu-arm");
   run_static("arm-linux-gnueabihf", "", "qemu-arm", ROUNDING);
@@ -117,7 +117,7 @@ static void test_18_6_static_arm(void **state) {
 }
 
 // ELF files of 32 bits are linked, sealed, checked and read like others.
-static void test_18_6_shared_arm(void **state) {
+static void test_shared_objects_run_on_arm(void **state) {
   (void)state;
   need("arm-linux-gnueabihf-gcc arm-linux-gnueabihf-nm qemu-arm");
   byoc_test_shell(0, "byoc build vision.onnx --name model --triple arm-linux-gnueabihf -t c -o model.so && "
@@ -141,7 +141,7 @@ static void test_18_6_shared_arm(void **state) {
                      "grep -vc ' model_' | grep -x 0");
 }
 
-static void test_18_6_triples_that_cannot_work(void **state) {
+static void test_triples_with_pointers_of_another_size_are_refused(void **state) {
   (void)state;
   byoc_test_shell(2, "byoc build vision.onnx --triple x86_64-linux-gnux32 -o other.so");
   byoc_test_printed("'x86_64-linux-gnux32' has pointers of 32 bits, and byoc makes code for x86_64 with 64 only");
@@ -149,7 +149,7 @@ static void test_18_6_triples_that_cannot_work(void **state) {
   byoc_test_printed("the triple of the usual ABI is aarch64-linux-gnu");
 }
 
-static void test_18_6_musl(void **state) {
+static void test_artifacts_for_musl_run(void **state) {
   (void)state;
   need("x86_64-linux-musl-gcc");
   run_static("x86_64-linux-musl", "", "", ROUNDING);
@@ -160,7 +160,7 @@ static void test_18_6_musl(void **state) {
 }
 
 // A shared object runs there, says what it is, and is refused here.
-static void test_18_6_shared_aarch64(void **state) {
+static void test_shared_objects_run_on_aarch64(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc qemu-aarch64");
   byoc_test_shell(0, "byoc build vision.onnx --name model --triple aarch64-linux-gnu -o model.so");
@@ -182,9 +182,9 @@ static void test_18_6_shared_aarch64(void **state) {
          "cmp model.so again/model.so");
 }
 
-// Issue 18, part 6: artifacts run with a C library that is older than the one at hand, in which most symbols are the
+// Artifacts run with a C library that is older than the one at hand, in which most symbols are the
 // same functions as before and have new versions only.
-static void test_18_6_old_libc(void **state) {
+static void test_artifacts_need_an_old_libc_only(void **state) {
   (void)state;
   if (byoc_test_try_shell("objdump -T $(cc -print-file-name=libc.so.6) | grep GLIBC_2.34") != 0) {
     print_message("skipped: the C library is not a glibc from 2.34 on\n");
@@ -205,7 +205,7 @@ static void test_18_6_old_libc(void **state) {
 }
 
 // A processor that the emulated one is not.
-static void test_18_6_missing_feature(void **state) {
+static void test_a_missing_feature_is_named_at_load(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc qemu-aarch64");
   byoc_test_shell(
@@ -216,7 +216,7 @@ static void test_18_6_missing_feature(void **state) {
       "a processor with asimdhp, asimddp, i8mm, bf16, sve, which this one lacks; build it with -mcpu=armv8-a");
 }
 
-static void test_18_6_what_other_machines_do_without(void **state) {
+static void test_targets_of_this_machine_are_left_out_for_another(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc");
   byoc_test_shell(0, "byoc build vision.onnx --triple aarch64-linux-gnu -t 'cblas; cutlass' -o model.so");
@@ -233,7 +233,7 @@ static void test_18_6_what_other_machines_do_without(void **state) {
 }
 
 // clang compiles for another machine, whose linker is not installed.
-static void test_18_6_no_linker(void **state) {
+static void test_a_missing_linker_has_a_hint(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc");
   byoc_test_shell(0, "mkdir -p fake && printf '#!/bin/sh\nshift\ncase \" $* \" in *\" -shared \"* | *\" -r \"*)\n"
@@ -249,7 +249,7 @@ static void test_18_6_no_linker(void **state) {
   }
 }
 
-static void test_18_6_wrong_triples(void **state) {
+static void test_unknown_triples_are_refused(void **state) {
   (void)state;
   byoc_test_shell(2, "byoc build vision.onnx --triple sparc-linux-gnu -o model.so");
   byoc_test_printed("'sparc-linux-gnu' is not the triple of a machine that byoc knows");
@@ -262,22 +262,22 @@ static void test_18_6_wrong_triples(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_same_numbers_in_cpp),
-      cmocka_unit_test(test_18_same_numbers_in_python),
-      cmocka_unit_test(test_18_same_numbers_in_rust),
-      cmocka_unit_test(test_18_6_static_aarch64),
-      cmocka_unit_test(test_18_6_low_precision_on_aarch64),
-      cmocka_unit_test(test_18_6_static_riscv64),
-      cmocka_unit_test(test_18_6_static_arm),
-      cmocka_unit_test(test_18_6_shared_arm),
-      cmocka_unit_test(test_18_6_triples_that_cannot_work),
-      cmocka_unit_test(test_18_6_musl),
-      cmocka_unit_test(test_18_6_shared_aarch64),
-      cmocka_unit_test(test_18_6_old_libc),
-      cmocka_unit_test(test_18_6_missing_feature),
-      cmocka_unit_test(test_18_6_what_other_machines_do_without),
-      cmocka_unit_test(test_18_6_no_linker),
-      cmocka_unit_test(test_18_6_wrong_triples),
+      cmocka_unit_test(test_a_program_in_cpp_gets_the_same_numbers),
+      cmocka_unit_test(test_a_program_in_python_gets_the_same_numbers),
+      cmocka_unit_test(test_a_program_in_rust_gets_the_same_numbers),
+      cmocka_unit_test(test_static_programs_run_on_aarch64),
+      cmocka_unit_test(test_aarch64_has_products_of_bytes_and_bf16),
+      cmocka_unit_test(test_static_programs_run_on_riscv64),
+      cmocka_unit_test(test_static_programs_run_on_arm),
+      cmocka_unit_test(test_shared_objects_run_on_arm),
+      cmocka_unit_test(test_triples_with_pointers_of_another_size_are_refused),
+      cmocka_unit_test(test_artifacts_for_musl_run),
+      cmocka_unit_test(test_shared_objects_run_on_aarch64),
+      cmocka_unit_test(test_artifacts_need_an_old_libc_only),
+      cmocka_unit_test(test_a_missing_feature_is_named_at_load),
+      cmocka_unit_test(test_targets_of_this_machine_are_left_out_for_another),
+      cmocka_unit_test(test_a_missing_linker_has_a_hint),
+      cmocka_unit_test(test_unknown_triples_are_refused),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

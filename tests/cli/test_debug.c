@@ -23,13 +23,13 @@ static void agrees(const char *model, const char *dims, const char *inputs) {
   byoc_test_printed("tensors that both have are the same, bit by bit");
 }
 
-static void test_h16_static_models(void **state) {
+static void test_h16_static_models_agree_at_every_instruction(void **state) {
   (void)state;
   agrees("mlp", "", "--random");
   agrees("lenet", "", "--random");
 }
 
-static void test_h16_dynamic_models(void **state) {
+static void test_h16_dynamic_models_agree_at_every_instruction(void **state) {
   (void)state;
   const int64_t steps = 3;
   write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
@@ -40,7 +40,7 @@ static void test_h16_dynamic_models(void **state) {
 }
 
 // The code of backends is the same in both, and on one thread so are their sums.
-static void test_h16_backends(void **state) {
+static void test_h16_code_of_backends_agrees_at_every_instruction(void **state) {
   (void)state;
   static const char *const targets[] = {"cutlass; c", "cblas; dnnl; c"};
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
@@ -164,7 +164,7 @@ static void test_diff(void **state) {
   byoc_test_shell(1, "byoc debug diff one.txt two.txt");
   byoc_test_printed("min -3 max 4 mean 1.0625, and min ");
   byoc_test_shell(2, "byoc debug diff one.txt two.txt --rtol 1");
-  byoc_test_printed("--rtol and --atol need them");
+  byoc_test_printed("--rtol and --atol need its values");
   byoc_test_shell(0, "byoc debug diff one two --atol 1000");
   // A folder from elsewhere: only names and values. The first difference is the first one of the run.
   byoc_test_shell(0, "mkdir theirs && cp one/in_x_0.npy one/product.npy theirs");
@@ -299,9 +299,9 @@ static void test_bisect_refuses(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_static_models),
-                                     cmocka_unit_test(test_h16_dynamic_models),
-                                     cmocka_unit_test(test_h16_backends),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_static_models_agree_at_every_instruction),
+                                     cmocka_unit_test(test_h16_dynamic_models_agree_at_every_instruction),
+                                     cmocka_unit_test(test_h16_code_of_backends_agrees_at_every_instruction),
                                      cmocka_unit_test(test_trace_lines),
                                      cmocka_unit_test(test_dump),
                                      cmocka_unit_test(test_dump_files),

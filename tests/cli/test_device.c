@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models on a device, by the target simdev (tests/plugins) and the driver sim (tests/devices): the whole road, what is
-// cached, and the plan without devices.
+// Models on a device, by the target simdev (tests/plugins) and the driver sim (tests/devices): the whole pipeline, what
+// is cached, and the plan without devices.
 #include <stdio.h>
 
 #include "core/base/file.h"
@@ -29,7 +29,7 @@ static void write_mlp(void) {
 }
 
 // Compiled and evaluated, with the device and without: the same numbers.
-static void test_road_agrees(void **state) {
+static void test_pipeline_agrees(void **state) {
   (void)state;
   write_mlp();
   byoc_test_shell(0, "byoc run mlp.byoc --target c --random > expected.txt");
@@ -278,7 +278,7 @@ static void test_open_shapes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_road_agrees),
+      cmocka_unit_test(test_pipeline_agrees),
       cmocka_unit_test(test_no_device),
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_of_marks),

@@ -39,7 +39,7 @@ static int enter(void **state) {
 }
 
 // Each entry computes what its model alone does, by kernels, a library, an engine, and code that a backend made.
-static void test_18_7_entries_compute_what_their_models_do(void **state) {
+static void test_entries_compute_what_their_models_do(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cblas; c", "cutlass; c", "dnnl; c"};
   for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
@@ -55,7 +55,7 @@ static void test_18_7_entries_compute_what_their_models_do(void **state) {
 }
 
 // A library and an engine are in the file once, and so are equal kernels and constants.
-static void test_18_7_entries_share(void **state) {
+static void test_entries_share_constants(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build prefill.byoc -t 'dnnl; c' -o one.so && byoc build --entry a=prefill.byoc --entry "
                      "b=decode.byoc -t 'dnnl; c' -o two.so && "
@@ -69,7 +69,7 @@ static void test_18_7_entries_share(void **state) {
                      "--weights external && cmp m.weights p.weights");
 }
 
-static void test_18_7_entries_have_their_own_functions(void **state) {
+static void test_entries_have_their_own_functions(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build " ENTRIES "-t 'cblas; c' -o m.so && cc " CC_FLAGS " program.c -ldl -o loads && "
                      "./loads > loads.txt && cat loads.txt");
@@ -97,7 +97,7 @@ static void test_macros_of_entries_differ(void **state) {
 }
 
 // The same inputs give the same bytes, and weights outside serve every entry.
-static void test_18_7_entries_and_weights(void **state) {
+static void test_weights_outside_serve_every_entry(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p again && byoc build " ENTRIES "-t c -o m.so --weights external && "
                      "byoc build " ENTRIES "-t c -o again/m.so --weights external && cmp m.so again/m.so && "
@@ -108,7 +108,7 @@ static void test_18_7_entries_and_weights(void **state) {
                      "byoc run m.so --entry decode --random");
 }
 
-static void test_18_7_entries_are_chosen_by_name(void **state) {
+static void test_entries_are_chosen_by_name(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build " ENTRIES "-t c -o m.so --profile && byoc inspect m.so");
   byoc_test_printed("entry prefill of prefill, decode, open\n");
@@ -124,7 +124,7 @@ static void test_18_7_entries_are_chosen_by_name(void **state) {
   byoc_test_printed("the artifact has one model, and no entry 'decode'");
 }
 
-static void test_18_7_entries_that_are_refused(void **state) {
+static void test_wrong_entries_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *words, *message;
@@ -157,13 +157,13 @@ static void test_18_7_entries_that_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_entries_compute_what_their_models_do),
-      cmocka_unit_test(test_18_7_entries_share),
-      cmocka_unit_test(test_18_7_entries_have_their_own_functions),
+      cmocka_unit_test(test_entries_compute_what_their_models_do),
+      cmocka_unit_test(test_entries_share_constants),
+      cmocka_unit_test(test_entries_have_their_own_functions),
       cmocka_unit_test(test_macros_of_entries_differ),
-      cmocka_unit_test(test_18_7_entries_and_weights),
-      cmocka_unit_test(test_18_7_entries_are_chosen_by_name),
-      cmocka_unit_test(test_18_7_entries_that_are_refused),
+      cmocka_unit_test(test_weights_outside_serve_every_entry),
+      cmocka_unit_test(test_entries_are_chosen_by_name),
+      cmocka_unit_test(test_wrong_entries_are_refused),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -28,7 +28,7 @@ static byoc_plan_t read_plan(const char *path) {
 
 // ---- tables ----
 
-static void test_c10_tables(void **state) {
+static void test_c10_tables_show_regions_and_nodes(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=collage --target 'cutlass; dnnl; c'");
@@ -46,7 +46,7 @@ static void test_c10_tables(void **state) {
 }
 
 // Long lists are cut, and say how to see them whole.
-static void test_c10_long_lists(void **state) {
+static void test_c10_long_lists_are_cut(void **state) {
   (void)state;
   byoc_test_shell(
       0, "byoc-modelgen resnet50 -o resnet50.onnx && byoc explain resnet50.onnx --plan=greedy --target 'cutlass; c'");
@@ -58,7 +58,7 @@ static void test_c10_long_lists(void **state) {
   byoc_test_shell(1, "grep -e --all all.txt");
 }
 
-static void test_c10_one_node(void **state) {
+static void test_c10_one_node_is_explained(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node pool");
@@ -74,7 +74,7 @@ static void test_c10_one_node(void **state) {
 }
 
 // A MiB is worth a percentage of the time, in builds only.
-static void test_18_9_size_price(void **state) {
+static void test_a_size_price_is_a_percentage(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(2, "byoc explain vision.onnx --target 'cutlass; c' --size-price much");
@@ -88,7 +88,7 @@ static void test_18_9_size_price(void **state) {
 }
 
 // A node that a backend declined carries the reason, and so does one that it took and gave back.
-static void test_a23_declines(void **state) {
+static void test_a23_a_declined_node_carries_the_reason(void **state) {
   (void)state;
   write_text("double.byoc", "    %0 = Cast@13 \"widen\" (%x) {to = 11} : f64[4]\n"
                             "    %1 = Relu@14 \"wide\" (%0) : f64[4]\n"
@@ -109,7 +109,7 @@ static void test_a23_declines(void **state) {
 }
 
 // However many targets give a function back, the next one is asked.
-static void test_70_targets_give_back(void **state) {
+static void test_the_next_target_is_asked_however_many_give_back(void **state) {
   (void)state;
   write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
   byoc_test_shell(
@@ -125,7 +125,7 @@ static void test_70_targets_give_back(void **state) {
 }
 
 // A rule by cost is a candidate of a search, and no decline of the greedy placement that the search competes with.
-static void test_17_rules_by_cost(void **state) {
+static void test_rules_are_chosen_by_cost(void **state) {
   (void)state;
   write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
   byoc_test_shell(
@@ -154,7 +154,7 @@ static void test_a23_rules_that_match_nothing(void **state) {
   assert_null(strstr(byoc_test_output(), "warning"));
 }
 
-static void test_c10_saved_plans(void **state) {
+static void test_c10_saved_plans_are_those_of_the_build(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; dnnl' --save-plan "
@@ -178,7 +178,7 @@ static void test_c10_saved_plans(void **state) {
 }
 
 // A plan whose regions were edited is replayed.
-static void test_c10_edited_plans(void **state) {
+static void test_c10_edited_plans_are_replayed(void **state) {
   (void)state;
   write_text("chain.byoc", "    %0 = Exp@13 \"a\" (%x) : f32[4]\n"
                            "    %1 = Neg@13 \"b\" (%0) : f32[4]\n"
@@ -193,7 +193,7 @@ static void test_c10_edited_plans(void **state) {
 }
 
 // A saved plan is explained without its model.
-static void test_c10_costs_and_candidates(void **state) {
+static void test_c10_a_saved_plan_is_explained_without_its_model(void **state) {
   (void)state;
   static const char plan[] =
       "{\"format\": \"byoc plan\", \"version\": 1, \"model\": \"tiny\", \"strategy\": \"collage\", \"whole_ns\": "
@@ -252,7 +252,7 @@ static void test_c10_costs_and_candidates(void **state) {
 
 // ---- requiring ----
 
-static void test_c10_require(void **state) {
+static void test_c10_a_required_target_that_is_missed_ends_the_build(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(
@@ -311,7 +311,7 @@ static void test_c10_page_is_one_file(void **state) {
 }
 
 // In a browser: no errors, and as many nodes as the plan has.
-static void test_c10_page_in_a_browser(void **state) {
+static void test_c10_a_browser_shows_all_nodes(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v chromium") != 0) {
     print_message("skipped: there is no chromium\n");
@@ -338,7 +338,7 @@ static void test_c10_page_in_a_browser(void **state) {
 }
 
 // What the page does when it is used, as a script at its end that notes what it sees in the title.
-static void test_c10_page_is_used(void **state) {
+static void test_c10_the_page_answers_clicks_and_keys(void **state) {
   (void)state;
   static const char script[] =
       "<script>\n"
@@ -373,7 +373,7 @@ static void test_c10_page_is_used(void **state) {
 }
 
 // A tall graph is first seen from its top, also where another node than the first one stands there.
-static void test_18_page_begins_at_the_top(void **state) {
+static void test_page_begins_at_the_top(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v chromium") != 0) {
     print_message("skipped: there is no chromium\n");
@@ -394,23 +394,23 @@ static void test_18_page_begins_at_the_top(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_tables),
-      cmocka_unit_test(test_c10_long_lists),
-      cmocka_unit_test(test_c10_one_node),
-      cmocka_unit_test(test_18_9_size_price),
-      cmocka_unit_test(test_a23_declines),
-      cmocka_unit_test(test_70_targets_give_back),
-      cmocka_unit_test(test_17_rules_by_cost),
+      cmocka_unit_test(test_c10_tables_show_regions_and_nodes),
+      cmocka_unit_test(test_c10_long_lists_are_cut),
+      cmocka_unit_test(test_c10_one_node_is_explained),
+      cmocka_unit_test(test_a_size_price_is_a_percentage),
+      cmocka_unit_test(test_a23_a_declined_node_carries_the_reason),
+      cmocka_unit_test(test_the_next_target_is_asked_however_many_give_back),
+      cmocka_unit_test(test_rules_are_chosen_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),
-      cmocka_unit_test(test_c10_saved_plans),
-      cmocka_unit_test(test_c10_edited_plans),
-      cmocka_unit_test(test_c10_costs_and_candidates),
-      cmocka_unit_test(test_c10_require),
+      cmocka_unit_test(test_c10_saved_plans_are_those_of_the_build),
+      cmocka_unit_test(test_c10_edited_plans_are_replayed),
+      cmocka_unit_test(test_c10_a_saved_plan_is_explained_without_its_model),
+      cmocka_unit_test(test_c10_a_required_target_that_is_missed_ends_the_build),
       cmocka_unit_test(test_a23_require_tells_reasons),
       cmocka_unit_test(test_c10_page_is_one_file),
-      cmocka_unit_test(test_c10_page_in_a_browser),
-      cmocka_unit_test(test_c10_page_is_used),
-      cmocka_unit_test(test_18_page_begins_at_the_top),
+      cmocka_unit_test(test_c10_a_browser_shows_all_nodes),
+      cmocka_unit_test(test_c10_the_page_answers_clicks_and_keys),
+      cmocka_unit_test(test_page_begins_at_the_top),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

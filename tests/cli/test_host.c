@@ -30,7 +30,7 @@ static void compose_from_text(const char *model, const char *target) {
       model, target, target, model, model, target);
 }
 
-static void test_h2_static_models(void **state) {
+static void test_h2_static_models_are_composed_from_text(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
   compose_from_text("lenet", "c");
@@ -39,7 +39,7 @@ static void test_h2_static_models(void **state) {
 }
 
 // Sequences, loops, branches, texts and symbols.
-static void test_h2_dynamic_models(void **state) {
+static void test_h2_dynamic_models_are_composed_from_text(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen greedy_decoder -o decoder.onnx && byoc-modelgen detector -o detector.onnx && "
                      "byoc-modelgen lstm -o lstm.onnx");
@@ -58,7 +58,7 @@ static void test_h2_programs_run(void **state) {
 }
 
 // Queues of the processor run at once, compiled and evaluated alike: kernels, copies and fills. The text has no plan.
-static void test_h10_queues_of_the_processor(void **state) {
+static void test_h10_queues_of_the_processor_run_at_once(void **state) {
   (void)state;
   const char *program = BYOC_TEST_SOURCE_DIR "/tests/random/host/seeds/queues.host";
   byoc_test_shell(0, "cp %s queues.host && byoc run queues.host --random --output-dir q && ls q/y.npy q/z.npy",
@@ -88,7 +88,7 @@ static void test_h2_commands_refuse(void **state) {
 }
 
 // Switches and dumps of host passes and graph passes, from the command line.
-static void test_h12_switches_and_dumps(void **state) {
+static void test_h12_the_command_switches_and_dumps_passes(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && byoc build mlp.onnx --emit=host --print-after=plan-memory");
   byoc_test_printed("// after plan-memory\nhost program");
@@ -115,11 +115,11 @@ static void test_h12_switches_and_dumps(void **state) {
   byoc_test_shell(2, "byoc build mlp.host --emit=host -o mlp.host.data");
   byoc_test_printed("-o would overwrite 'mlp.host.data', which is an input");
   byoc_test_shell(2, "byoc opt mlp.host --target c");
-  byoc_test_printed("--target places modules; this is a host program");
+  byoc_test_printed("--target partitions modules; this is a host program");
 }
 
 // If and Scan of known shapes: a static model in all that a user sees, on any target, from its text, and evaluated.
-static void test_h7_static_models(void **state) {
+static void test_h7_branches_and_scans_stay_static(void **state) {
   (void)state;
   static const char text[] =
       "module {\n  constant @w : f32[32,32] = splat 0.25\n"
@@ -172,7 +172,7 @@ static void refuse_alias(const char *pair, const char *why) {
   byoc_test_shell(1, "test -e refused.so");
 }
 
-static void test_h5_alias(void **state) {
+static void test_h5_aliased_outputs_are_not_copied(void **state) {
   (void)state;
   byoc_test_shell(0, "%s", state_model);
   byoc_test_shell(0, "byoc build state.byoc -o plain.so && byoc run plain.so --random --output-dir r -v");
@@ -211,10 +211,14 @@ static void test_h5_alias(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h2_static_models),   cmocka_unit_test(test_h2_dynamic_models),
-      cmocka_unit_test(test_h2_programs_run),    cmocka_unit_test(test_h10_queues_of_the_processor),
-      cmocka_unit_test(test_h2_commands_refuse), cmocka_unit_test(test_h12_switches_and_dumps),
-      cmocka_unit_test(test_h7_static_models),   cmocka_unit_test(test_h5_alias),
+      cmocka_unit_test(test_h2_static_models_are_composed_from_text),
+      cmocka_unit_test(test_h2_dynamic_models_are_composed_from_text),
+      cmocka_unit_test(test_h2_programs_run),
+      cmocka_unit_test(test_h10_queues_of_the_processor_run_at_once),
+      cmocka_unit_test(test_h2_commands_refuse),
+      cmocka_unit_test(test_h12_the_command_switches_and_dumps_passes),
+      cmocka_unit_test(test_h7_branches_and_scans_stay_static),
+      cmocka_unit_test(test_h5_aliased_outputs_are_not_copied),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -105,7 +105,7 @@ static int enter(void **state) {
 
 #define RUN "byoc run --evaluate "
 
-static void test_18_9_pictures(void **state) {
+static void test_pictures_become_tensors(void **state) {
   (void)state;
   // Planes of red, green and blue, as parts of 255.
   byoc_test_shell(0, RUN "planes.byoc -i p.png --mean 0 --scale 1");
@@ -145,7 +145,7 @@ static void test_pictures_that_are_cut_short_are_refused(void **state) {
   }
 }
 
-static void test_18_9_pictures_that_do_not_fit(void **state) {
+static void test_pictures_that_do_not_fit_are_refused(void **state) {
   (void)state;
   byoc_test_shell(1, RUN "planes.byoc -i low.png");
   byoc_test_printed("'x' is f32[1,3,2,3], low.png holds f32[1,3,1,3]");
@@ -157,7 +157,7 @@ static void test_18_9_pictures_that_do_not_fit(void **state) {
   byoc_test_printed("--mean takes a number, or three (red,green,blue), not '1,2'");
   write_identity_text("wide.byoc", "f32[5,2,4]");
   byoc_test_shell(2, RUN "wide.byoc -i p.png");
-  byoc_test_printed("a picture does not fit 'x', which is f32[5,2,4]");
+  byoc_test_printed("an image does not fit 'x', which is f32[5,2,4]");
 }
 
 static void test_the_range_leaves_out_what_is_no_number(void **state) {
@@ -171,7 +171,7 @@ static void test_the_range_leaves_out_what_is_no_number(void **state) {
   byoc_test_printed("(all NaN)");
 }
 
-static void test_18_9_files_of_all_forms(void **state) {
+static void test_inputs_are_read_from_files_of_all_forms(void **state) {
   (void)state;
   const char *expected = "f32[2,4] = 1 5 -2 5 0.5 3 ...";
   byoc_test_shell(0, RUN "vector.byoc -i x.npy");
@@ -213,7 +213,7 @@ static void arrays_of_every_order_are_read(void **state) {
 }
 
 // Stored and compressed; arrays that the model does not take are left aside.
-static void test_18_9_npz(void **state) {
+static void test_arrays_of_an_npz_are_found_by_name(void **state) {
   (void)state;
   byoc_test_shell(0, "python3 - <<'END'\n"
                      "import zipfile\n"
@@ -235,7 +235,7 @@ static void test_18_9_npz(void **state) {
 }
 
 // The only input and the only output need no name; of several, the hint lists the names.
-static void test_18_9_names_left_out(void **state) {
+static void test_the_only_input_needs_no_name(void **state) {
   (void)state;
   byoc_test_shell(0, RUN "vector.byoc -i x.npy -e x.npy");
   byoc_test_printed("y: as expected");
@@ -249,7 +249,7 @@ static void test_18_9_names_left_out(void **state) {
   byoc_test_shell(0, "byoc build vector.byoc -o vector.so -t c && byoc bench vector.so --runs 1 -i x.npy");
 }
 
-static void test_18_9_top(void **state) {
+static void test_the_top_elements_are_listed_with_labels(void **state) {
   (void)state;
   byoc_test_shell(0, RUN "vector.byoc -i x.npy --top 3 --labels labels.txt");
   byoc_test_printed("y, row 0:\n             5  1  second\n             5  3  fourth\n             1  0  first\n");
@@ -264,16 +264,16 @@ static void test_18_9_top(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_9_pictures),
-      cmocka_unit_test(test_18_9_pictures_that_do_not_fit),
-      cmocka_unit_test(test_18_9_files_of_all_forms),
+      cmocka_unit_test(test_pictures_become_tensors),
+      cmocka_unit_test(test_pictures_that_do_not_fit_are_refused),
+      cmocka_unit_test(test_inputs_are_read_from_files_of_all_forms),
       cmocka_unit_test(arrays_of_every_order_are_read),
       cmocka_unit_test(test_bytes_of_pictures_are_those_of_the_file),
       cmocka_unit_test(test_pictures_that_are_cut_short_are_refused),
       cmocka_unit_test(test_the_range_leaves_out_what_is_no_number),
-      cmocka_unit_test(test_18_9_npz),
-      cmocka_unit_test(test_18_9_names_left_out),
-      cmocka_unit_test(test_18_9_top),
+      cmocka_unit_test(test_arrays_of_an_npz_are_found_by_name),
+      cmocka_unit_test(test_the_only_input_needs_no_name),
+      cmocka_unit_test(test_the_top_elements_are_listed_with_labels),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

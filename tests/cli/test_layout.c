@@ -87,7 +87,7 @@ static void test_cutlass_computes_in_blocks(void **state) {
 }
 
 // The number of pictures may be open, and 0. Plans of open shapes cannot be timed; layouts are taken all the same.
-static void test_17_batches_may_be_open(void **state) {
+static void test_batches_may_be_open(void **state) {
   (void)state;
   byoc_test_shell(0, "sed 's/\\[1,\\([0-9]*,[0-9]*,[0-9]*\\]\\)/[N,\\1/g' model.byoc > open.byoc && "
                      "grep -c 'f32.N,32,14,14' open.byoc && byoc build open.byoc --target c -o c.so");
@@ -128,7 +128,7 @@ static void test_targets_without_layouts_see_none(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layouts_change_no_result),         cmocka_unit_test(test_layouts_are_part_of_plans),
-      cmocka_unit_test(test_cutlass_computes_in_blocks),       cmocka_unit_test(test_17_batches_may_be_open),
+      cmocka_unit_test(test_cutlass_computes_in_blocks),       cmocka_unit_test(test_batches_may_be_open),
       cmocka_unit_test(test_targets_without_layouts_see_none),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Artifacts for several processors (-mcpu=x86-64-v2,x86-64-v4), of which one is picked at load. Issue 18, part 6.
+// Artifacts for several processors (-mcpu=x86-64-v2,x86-64-v4), of which one is picked at load.
 #include "core/base/file.h"
 #include "core/base/machine.h"
 #include "core/targets/cpu.h"
@@ -57,7 +57,7 @@ static void expect_levels(const char *targets, const char *options, const char *
   static const char *const levels[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
   byoc_test_shell(0, "rm -rf one several; byoc build m.byoc -t '%s -mcpu=" LEVELS "' %s -o several.so", targets,
                   options);
-  byoc_test_printed("MiB, 3 levels\nx86-64-v4: ");
+  byoc_test_printed("MiB, 3 ISA levels\nx86-64-v4: ");
   for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); ++i) {
     if (!runs_here(levels[i])) continue;
     byoc_test_shell(0,
@@ -70,7 +70,7 @@ static void expect_levels(const char *targets, const char *options, const char *
   }
 }
 
-static void test_18_6_levels_compute_what_their_processor_does(void **state) {
+static void test_levels_compute_what_their_processor_does(void **state) {
   (void)state;
   need_x86_64();
   expect_levels("c", "", "");
@@ -79,7 +79,7 @@ static void test_18_6_levels_compute_what_their_processor_does(void **state) {
 }
 
 // Each level takes plans for numbers of threads, and variants for sizes, along.
-static void test_18_6_levels_and_other_choices(void **state) {
+static void test_levels_take_plans_and_variants_along(void **state) {
   (void)state;
   need_x86_64();
   expect_levels("cutlass; c", "--threads 1,2 --cost estimate --plan collage", "--threads 2");
@@ -90,7 +90,7 @@ static void test_18_6_levels_and_other_choices(void **state) {
 }
 
 // The best level that a processor can run; the first line of what the program says under an emulator of it.
-static void test_18_6_levels_are_picked_at_load(void **state) {
+static void test_levels_are_picked_at_load(void **state) {
   (void)state;
   static const struct {
     const char *processor, *said;
@@ -113,7 +113,7 @@ static void test_18_6_levels_are_picked_at_load(void **state) {
   }
 }
 
-static void test_18_6_levels_share_constants(void **state) {
+static void test_levels_share_constants(void **state) {
   (void)state;
   need_x86_64();
   byoc_test_shell(0, "byoc build m.byoc -t 'c -mcpu=x86-64-v2' -o one.so && "
@@ -125,11 +125,11 @@ static void test_18_6_levels_share_constants(void **state) {
                      "BYOC_VERIFY=1 byoc run two.so --random && BYOC_LEVEL=x86-64-v2 byoc run two.so --random");
 }
 
-static void test_18_6_levels_of_several_entries(void **state) {
+static void test_each_entry_has_its_levels(void **state) {
   (void)state;
   need_x86_64();
   byoc_test_shell(0, "byoc build --entry a=m.byoc --entry b=n.byoc -t 'c -mcpu=x86-64,x86-64-v2' -o two.so");
-  byoc_test_printed("2 entries, 2 levels\na, x86-64-v2: ");
+  byoc_test_printed("2 entries, 2 ISA levels\na, x86-64-v2: ");
   byoc_test_shell(0, "rm -rf one all; byoc build n.byoc -t 'c -mcpu=x86-64' -o one.so && "
                      "byoc run one.so --random --output-dir one && "
                      "BYOC_LEVEL=x86-64 byoc run two.so --entry b --random --output-dir all && diff -r one all");
@@ -140,7 +140,7 @@ static void test_18_6_levels_of_several_entries(void **state) {
   byoc_test_printed("the artifact has no level 'x86-64-v3'; it has x86-64-v2, x86-64");
 }
 
-static void test_18_6_levels_in_a_static_library(void **state) {
+static void test_a_static_library_has_levels(void **state) {
   (void)state;
   need_x86_64();
   byoc_test_shell(0, "byoc build n.byoc --name model -t 'cutlass -mcpu=x86-64,x86-64-v2' -o model.a && "
@@ -151,7 +151,7 @@ static void test_18_6_levels_in_a_static_library(void **state) {
   byoc_test_shell(0, "nm model.a | grep ' [A-TV-Z] ' | grep -v ' w ' | grep -vc ' model_' | grep -x 0");
 }
 
-static void test_18_6_levels_of_another_machine(void **state) {
+static void test_levels_of_another_machine_are_picked_at_load(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64") != 0) {
     print_message("skipped: aarch64-linux-gnu-gcc or qemu-aarch64 is not installed\n");
@@ -165,7 +165,7 @@ static void test_18_6_levels_of_another_machine(void **state) {
   byoc_test_printed("armv8-a");
 }
 
-static void test_18_6_levels_that_are_refused(void **state) {
+static void test_wrong_levels_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *words, *message;
@@ -189,14 +189,14 @@ static void test_18_6_levels_that_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_6_levels_compute_what_their_processor_does),
-      cmocka_unit_test(test_18_6_levels_and_other_choices),
-      cmocka_unit_test(test_18_6_levels_are_picked_at_load),
-      cmocka_unit_test(test_18_6_levels_share_constants),
-      cmocka_unit_test(test_18_6_levels_of_several_entries),
-      cmocka_unit_test(test_18_6_levels_in_a_static_library),
-      cmocka_unit_test(test_18_6_levels_of_another_machine),
-      cmocka_unit_test(test_18_6_levels_that_are_refused),
+      cmocka_unit_test(test_levels_compute_what_their_processor_does),
+      cmocka_unit_test(test_levels_take_plans_and_variants_along),
+      cmocka_unit_test(test_levels_are_picked_at_load),
+      cmocka_unit_test(test_levels_share_constants),
+      cmocka_unit_test(test_each_entry_has_its_levels),
+      cmocka_unit_test(test_a_static_library_has_levels),
+      cmocka_unit_test(test_levels_of_another_machine_are_picked_at_load),
+      cmocka_unit_test(test_wrong_levels_are_refused),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

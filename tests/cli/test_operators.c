@@ -138,7 +138,7 @@ static void test_unknown_operators(void **state) {
 }
 
 // Two plugins declare one operator: an error that names both, unless the user chose.
-static void test_a21_two_plugins_for_one_operator(void **state) {
+static void test_a21_two_plugins_for_one_operator_are_an_error(void **state) {
   (void)state;
   write_model("acme.onnx", "com.acme", "MyGelu", "3,5", 0);
   byoc_test_shell(0, "mkdir -p both && cp " ACME "/acme.so " LIES " both/");
@@ -201,7 +201,7 @@ int main(void) {
       cmocka_unit_test(test_an_operator_and_its_target),
       cmocka_unit_test(test_commands_show_operators),
       cmocka_unit_test(test_unknown_operators),
-      cmocka_unit_test(test_a21_two_plugins_for_one_operator),
+      cmocka_unit_test(test_a21_two_plugins_for_one_operator_are_an_error),
       cmocka_unit_test(test_wrong_declarations_are_told),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

@@ -116,7 +116,7 @@ static void test_c4_faulty_backends_are_left_out(void **state) {
 }
 
 // A build whose compilers were killed fails, and leaves nothing behind that spoils the next one.
-static void test_13_3_killed_compilers_spoil_no_later_build(void **state) {
+static void test_killed_compilers_spoil_no_later_build(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "mkdir -p fake && printf '%%s\\n' '#!/bin/sh' 'case \" $* \" in *\" -c \"*) echo \"Killed signal "
@@ -160,14 +160,14 @@ static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {
 }
 
 // Without --target a build takes the default targets that are installed, in seconds, and says what more there is.
-static void test_18_2_builds_without_targets(void **state) {
+static void test_builds_without_targets_take_the_default_ones(void **state) {
   (void)state;
   const char *build = "unset BYOC_TARGET BYOC_PLAN; byoc build vision.onnx";
   write_vision("vision.onnx");
   byoc_test_shell(0, "%s -o default.so", build);
   byoc_test_printed("default.so: ");
   byoc_test_printed("cutlass ");
-  byoc_test_printed("placed in order of preference");
+  byoc_test_printed("partitioned in order of preference");
   byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -t 'cutlass; c' -o named.so && byoc inspect named.so | grep "
                      "^module > named; "
                      "byoc inspect default.so | grep ^module | cmp - named");
@@ -187,12 +187,12 @@ static void test_18_2_builds_without_targets(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
-      cmocka_unit_test(test_18_2_builds_without_targets),
+      cmocka_unit_test(test_builds_without_targets_take_the_default_ones),
       cmocka_unit_test(test_c5_c9_costs_of_a_device),
       cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
       cmocka_unit_test(test_marked_functions_are_counted),
       cmocka_unit_test(test_c4_faulty_backends_are_left_out),
-      cmocka_unit_test(test_13_3_killed_compilers_spoil_no_later_build),
+      cmocka_unit_test(test_killed_compilers_spoil_no_later_build),
       cmocka_unit_test(test_c5_an_interrupted_build_keeps_what_was_measured),
       cmocka_unit_test(test_c5_a_killed_build_leaves_a_usable_database),
   };

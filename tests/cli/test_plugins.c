@@ -17,7 +17,7 @@ static const char *here(char buffer[1024]) {
 
 // ---- where plugins are looked for ----
 
-static void test_a19_never_the_working_folder(void **state) {
+static void test_a19_the_working_folder_is_never_searched(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p plugins && cp " GOOD "/demo_negate.so . && cp demo_negate.so plugins/");
   byoc_test_shell(2, "BYOC_PLUGIN_PATH= byoc build --target negate none.onnx");
@@ -32,7 +32,7 @@ static void test_a19_never_the_working_folder(void **state) {
 }
 
 // A program that runs with more rights than its user does not look where the user says.
-static void test_a19_privileged_processes(void **state) {
+static void test_a19_privileged_processes_ignore_the_environment(void **state) {
   (void)state;
   char folder[1024];
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,7 +60,7 @@ static void test_a19_privileged_processes(void **state) {
 
 // ---- two plugins for one target ----
 
-static void test_a21_two_plugins_for_one_target(void **state) {
+static void test_a21_two_plugins_for_one_target_are_an_error(void **state) {
   (void)state;
   char folder[1024];
   here(folder);
@@ -86,7 +86,7 @@ static void test_a21_two_plugins_for_one_target(void **state) {
   byoc_test_printed("it is a copy of '");
 }
 
-static void test_a21_unknown_targets(void **state) {
+static void test_a21_unknown_targets_get_a_list(void **state) {
   (void)state;
   byoc_test_shell(2, "byoc build --target cutlas none.onnx");
   byoc_test_printed("unknown target 'cutlas'; there are: c, ");
@@ -118,7 +118,7 @@ static void test_exit_codes_of_refusals(void **state) {
 
 // ---- options ----
 
-static void test_a22_options(void **state) {
+static void test_a22_wrong_options_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *target, *message;
@@ -168,12 +168,12 @@ static void test_new_plugin(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a19_never_the_working_folder),
-      cmocka_unit_test(test_a19_privileged_processes),
-      cmocka_unit_test(test_a21_two_plugins_for_one_target),
-      cmocka_unit_test(test_a21_unknown_targets),
+      cmocka_unit_test(test_a19_the_working_folder_is_never_searched),
+      cmocka_unit_test(test_a19_privileged_processes_ignore_the_environment),
+      cmocka_unit_test(test_a21_two_plugins_for_one_target_are_an_error),
+      cmocka_unit_test(test_a21_unknown_targets_get_a_list),
       cmocka_unit_test(test_exit_codes_of_refusals),
-      cmocka_unit_test(test_a22_options),
+      cmocka_unit_test(test_a22_wrong_options_are_refused),
       cmocka_unit_test(test_new_plugin),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

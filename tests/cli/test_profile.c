@@ -49,7 +49,7 @@ static void test_work(void **state) {
 }
 
 // Totals by operators and target cover all instructions. Nothing takes more than all of what the machine can do.
-static void test_18_totals_cover_all(void **state) {
+static void test_totals_cover_all_instructions(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass; c' --profile");
@@ -136,7 +136,7 @@ static void test_c_calls(void **state) {
 }
 
 // Shapes known at run time, in a loop; the host looks after shapes and memory between the calls.
-static void test_h16_dynamic(void **state) {
+static void test_h16_host_time_of_a_loop_is_told(void **state) {
   (void)state;
   const int64_t steps = 5;
   write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
@@ -194,7 +194,7 @@ static double check_threads(const json_t *threads) {
   return lost;
 }
 
-static void test_19_1_threads_are_explained(void **state) {
+static void test_lost_time_of_threads_is_explained(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target c --profile");
@@ -203,7 +203,7 @@ static void test_19_1_threads_are_explained(void **state) {
   assert_null(json_object_get(root, "all_threads"));
   json_decref(root);
   byoc_test_shell(0, "byoc profile vision.so --runs 5 --threads 2 --json v.json --html v.html");
-  byoc_test_printed("us, by what the threads lose");
+  byoc_test_printed("us, by lost time");
   byoc_test_printed("2 threads are ");
   root = read_json("v.json");
   assert_int_equal(number(root, "threads"), 2);
@@ -223,7 +223,7 @@ static void test_19_1_threads_are_explained(void **state) {
   char *html = NULL;
   size_t size = 0;
   byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
-  assert_non_null(strstr(html, "What 2 threads lose"));
+  assert_non_null(strstr(html, "Lost time on 2 threads"));
   free(html);
 }
 
@@ -243,9 +243,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_work),     cmocka_unit_test(test_18_totals_cover_all),
+      cmocka_unit_test(test_work),     cmocka_unit_test(test_totals_cover_all_instructions),
       cmocka_unit_test(test_native),   cmocka_unit_test(test_engine),
-      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_dynamic),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_19_1_threads_are_explained)};
+      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_host_time_of_a_loop_is_told),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_lost_time_of_threads_is_explained)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

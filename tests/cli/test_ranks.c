@@ -26,7 +26,7 @@ static size_t count_collectives(const char *kind) {
 }
 
 // Columns, rows, and one sum behind each: two for each layer. Each rank has half of the weights.
-static void test_h15_bert(void **state) {
+static void test_h15_two_ranks_halve_the_weights_of_bert(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 --sequence 5 -o bert.onnx && byoc build bert.onnx -o bert.so "
                      "&& byoc run bert.so --random --output-dir whole");
@@ -53,7 +53,7 @@ static void test_h15_bert(void **state) {
 }
 
 // The caches of each rank are those of its heads.
-static void test_h15_gpt2(void **state) {
+static void test_h15_each_rank_caches_its_heads_of_gpt2(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen gpt2_step --layers 1 --sequence 3 -o gpt2.onnx && byoc run gpt2.onnx --random "
                      "--output-dir whole");
@@ -120,7 +120,7 @@ static void write_every_kind(void) {
 }
 
 // Over MPI, each rank gets the same bits as over shared memory, in one step and in two.
-static void test_h15_mpi(void **state) {
+static void test_h15_mpi_gives_the_bits_of_shared_memory(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v mpicc && command -v mpirun") != 0) {
     print_message("skipped: there is no mpicc (libmpich-dev) or no mpirun\n");
@@ -159,7 +159,7 @@ static void test_h15_mpi(void **state) {
 }
 
 // A rank is killed while it waits for its input: the other one ends with a sentence, in time.
-static void test_h15_killed_rank(void **state) {
+static void test_h15_a_killed_rank_ends_the_others(void **state) {
   (void)state;
   write_every_kind();
   byoc_test_shell(1, "cp x0.npy in0.npy && ln -s /dev/stdin in1.npy\n"
@@ -218,10 +218,10 @@ static void test_ranks_of_different_builds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h15_bert),
-      cmocka_unit_test(test_h15_gpt2),
-      cmocka_unit_test(test_h15_mpi),
-      cmocka_unit_test(test_h15_killed_rank),
+      cmocka_unit_test(test_h15_two_ranks_halve_the_weights_of_bert),
+      cmocka_unit_test(test_h15_each_rank_caches_its_heads_of_gpt2),
+      cmocka_unit_test(test_h15_mpi_gives_the_bits_of_shared_memory),
+      cmocka_unit_test(test_h15_a_killed_rank_ends_the_others),
       cmocka_unit_test(test_ranks_of_different_builds),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

@@ -64,7 +64,7 @@ static void test_random_inputs(void **state) {
 
 // Exit code 1: the model runs, its result is another. The worst element is shown.
 // Threads share the elements of results, not the terms of sums.
-static void test_19_threads_change_no_bit(void **state) {
+static void test_threads_change_no_bit(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build vision.onnx -o threads.so --target 'cutlass; c'");
   for (int threads = 1; threads <= 7; threads += threads < 2 ? 1 : 5) {
@@ -123,7 +123,7 @@ static void test_elements_of_every_type(void **state) {
 }
 
 // Types that are packed, in files as one byte for each element.
-static void test_17_packed_elements_in_npy_files(void **state) {
+static void test_packed_elements_are_bytes_in_npy_files(void **state) {
   (void)state;
   static const int8_t i4[] = {-8, 7, 3, -1, 0}, i2[] = {-2, 1, 0, -1, 1};
   static const uint8_t f4[] = {1, 15, 8, 7, 2};
@@ -172,7 +172,7 @@ static void test_texts_in_npy_files(void **state) {
   byoc_test_shell(1, "byoc run texts.onnx -i x=texts.npy -e y=other.npy");
   byoc_test_printed("differs in 1 of 3 elements");
   byoc_test_shell(1, "byoc run texts.onnx -i x=wrong.npy");
-  byoc_test_printed("text 1 has the number 55296, which is no character");
+  byoc_test_printed("string 1 has the number 55296, which is no character");
 }
 
 // A category that OneHotEncoder does not have ends the run, if the model does not ask for zeros.
@@ -225,7 +225,7 @@ static void write_text(const char *path, const char *text) {
 }
 
 // Sequences and optionals as inputs, as results in --output-dir, and as expectations.
-static void test_17_sequences_and_optionals_are_files(void **state) {
+static void test_sequences_and_optionals_are_files(void **state) {
   (void)state;
   static const float values[6] = {0, 1, 2, 3, 4, 5};
   write_text("parts.byoc",
@@ -275,7 +275,7 @@ static void test_17_sequences_and_optionals_are_files(void **state) {
 }
 
 // The room of a windowed cache holds the window.
-static void test_17_a_window_fits_into_its_cache(void **state) {
+static void test_a_window_fits_into_its_cache(void **state) {
   (void)state;
   write_text("window.byoc",
              "module {\n  constant @after : i32[2] = [5, 5]\n  constant @most : i32[1] = [6]\n"
@@ -317,7 +317,7 @@ static void expect_length(const char *model, const char *input, int64_t length, 
 
 // What an operator asks of a size that a pass finds out, or of one that another operator makes, too, is asked still
 // when the operator has been written as others; a branch fails when it is run.
-static void test_17_sizes_that_passes_find_are_asked_about(void **state) {
+static void test_sizes_that_passes_find_are_asked_about(void **state) {
   (void)state;
   static const char refusal[] = "dimension 1 of operand 7 'mask' is 3 and dimension 1 of operand 0 'w' is 2";
   write_npy_of("m.npy", "<i4", 1, (const int64_t[]){6}, (const int32_t[6]){0}, 6 * sizeof(int32_t));
@@ -347,7 +347,7 @@ static void test_17_sizes_that_passes_find_are_asked_about(void **state) {
 }
 
 // Dimensions of one name: inputs give it to the others, and may not contradict each other.
-static void test_17_dimensions_that_contradict_each_other(void **state) {
+static void test_dimensions_that_contradict_each_other_are_refused(void **state) {
   (void)state;
   static const float values[12] = {0};
   write_text("add.byoc", "module {\n  func @main(%x : f32[N,4], %y : f32[N,4]) -> (%z : f32[N,4]) {\n"
@@ -367,7 +367,7 @@ static void test_17_dimensions_that_contradict_each_other(void **state) {
 }
 
 // A loop whose condition never becomes false, and one that ends after as many turns as its input says.
-static void test_17_loops_without_end_have_a_limit(void **state) {
+static void test_loops_without_end_have_a_limit(void **state) {
   (void)state;
   write_text(
       "endless.byoc",
@@ -395,7 +395,7 @@ static void test_17_loops_without_end_have_a_limit(void **state) {
 }
 
 // The bound over the symbols, when it is built and in the artifact; the peak of a run.
-static void test_h9_bound_and_peak(void **state) {
+static void test_h9_bound_and_peak_are_shown(void **state) {
   (void)state;
   write_tiny("symbolic.onnx", "N");
   byoc_test_shell(0, "byoc build symbolic.onnx -v --name symbolic -o bound.so 2>&1");
@@ -477,20 +477,20 @@ int main(void) {
       cmocka_unit_test(test_all_targets_agree),
       cmocka_unit_test(test_output_folder),
       cmocka_unit_test(test_random_inputs),
-      cmocka_unit_test(test_19_threads_change_no_bit),
+      cmocka_unit_test(test_threads_change_no_bit),
       cmocka_unit_test(test_mismatch),
       cmocka_unit_test(test_elements_of_every_type),
-      cmocka_unit_test(test_17_packed_elements_in_npy_files),
+      cmocka_unit_test(test_packed_elements_are_bytes_in_npy_files),
       cmocka_unit_test(test_texts_in_npy_files),
       cmocka_unit_test(test_unknown_category),
       cmocka_unit_test(test_wrong_inputs),
-      cmocka_unit_test(test_17_sequences_and_optionals_are_files),
-      cmocka_unit_test(test_17_a_window_fits_into_its_cache),
-      cmocka_unit_test(test_17_sizes_that_passes_find_are_asked_about),
-      cmocka_unit_test(test_17_dimensions_that_contradict_each_other),
-      cmocka_unit_test(test_17_loops_without_end_have_a_limit),
+      cmocka_unit_test(test_sequences_and_optionals_are_files),
+      cmocka_unit_test(test_a_window_fits_into_its_cache),
+      cmocka_unit_test(test_sizes_that_passes_find_are_asked_about),
+      cmocka_unit_test(test_dimensions_that_contradict_each_other_are_refused),
+      cmocka_unit_test(test_loops_without_end_have_a_limit),
       cmocka_unit_test(test_symbolic_dimensions),
-      cmocka_unit_test(test_h9_bound_and_peak),
+      cmocka_unit_test(test_h9_bound_and_peak_are_shown),
       cmocka_unit_test(test_huge_pages),
       cmocka_unit_test(test_damaged_artifact),
   };

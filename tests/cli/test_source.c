@@ -34,7 +34,7 @@ static int enter(void **state) {
 }
 
 // Two models in one program; the numbers are those of the static libraries.
-static void test_18_5_source_of_two_models(void **state) {
+static void test_sources_of_two_models_make_one_program(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "for model in tiny twice; do make -s -C $model.c CC=gcc CFLAGS='-O1 " STRICT "' || exit 1; done && "
@@ -48,7 +48,7 @@ static void test_18_5_source_of_two_models(void **state) {
   byoc_test_shell(0, "make -s -C twice.c clean && make -s -C twice.c " make " && " cc " -Itwice.c twice_program.c "    \
                      "twice.c/libtwice.a -lm " libraries " -o built && ./built | grep -x 8")
 
-static void test_18_5_source_by_clang_with_threads(void **state) {
+static void test_clang_builds_source_with_threads(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v clang") != 0) {
     print_message("clang is not installed: left out\n");
@@ -59,7 +59,7 @@ static void test_18_5_source_by_clang_with_threads(void **state) {
 }
 
 // A machine of 32 bits, and a compiler that knows neither attributes of gcc nor atomic operations.
-static void test_18_5_source_by_others(void **state) {
+static void test_compilers_without_extensions_build_source(void **state) {
   (void)state;
   const char probe[] = "echo 'int main(void) { return 0; }' > probe.c && %s probe.c -lm -o probe && ./probe";
   if (byoc_test_try_shell(probe, "gcc -m32") != 0) {
@@ -76,8 +76,8 @@ static void test_18_5_source_by_others(void **state) {
   }
 }
 
-// Issue 18: make tried flags with -o /dev/null, which tcc removes and writes anew; for root, /dev/null was a file then.
-static void test_18_5_make_writes_here_only(void **state) {
+// Make tried flags with -o /dev/null, which tcc removes and writes anew; for root, /dev/null was a file then.
+static void test_make_writes_into_its_folder_only(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "printf '#!/bin/sh\\nfor word; do case $word in /dev/null) [ \"$before\" = -c ] || exit 9;; esac; "
@@ -89,7 +89,7 @@ static void test_18_5_make_writes_here_only(void **state) {
 
 // A backend's kernels as C: those of cutlass are vectors of gcc and clang, for any processor or for one that -mcpu
 // names.
-static void test_18_5_source_of_cutlass(void **state) {
+static void test_source_holds_the_kernels_of_cutlass(void **state) {
   (void)state;
   static const char *const targets[] = {"cutlass; c", "cutlass -mcpu=avx2; c -mcpu=avx2"};
   write_vision("vision.onnx");
@@ -113,7 +113,7 @@ static void test_18_5_source_of_cutlass(void **state) {
 }
 
 // Machines of other kinds, whose programs qemu runs.
-static void test_18_5_source_for_other_machines(void **state) {
+static void test_source_runs_on_other_machines(void **state) {
   (void)state;
   static const char *const machines[][2] = {{"aarch64-linux-gnu-gcc", "qemu-aarch64"},
                                             {"riscv64-linux-gnu-gcc", "qemu-riscv64"}};
@@ -131,7 +131,7 @@ static void test_18_5_source_for_other_machines(void **state) {
 }
 
 // Texts need more than C11: POSIX, which the files ask for themselves.
-static void test_18_5_source_with_texts(void **state) {
+static void test_source_asks_for_posix_where_texts_need_it(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build " BYOC_TEST_SOURCE_DIR "/tests/conform/ml/label_encoder/model.onnx -o texts.c && "
                      "make -s -C texts.c CFLAGS='-O0 " STRICT "' host.o runtime/text.o runtime/text_tokens.o");
@@ -139,7 +139,7 @@ static void test_18_5_source_with_texts(void **state) {
 }
 
 // Names that the folder defines begin with its prefix, and the same model gives the same bytes.
-static void test_18_5_source_names_and_bytes(void **state) {
+static void test_source_has_prefixed_names_and_the_same_bytes(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p again && byoc build tiny.onnx -o again/tiny.c --name other && ls again/tiny.c/other.h");
   byoc_test_shell(0, "make -s -C again/tiny.c CFLAGS=-O0 && nm again/tiny.c/libother.a | grep ' [A-TV-Z] ' | "
@@ -150,7 +150,7 @@ static void test_18_5_source_names_and_bytes(void **state) {
 }
 
 // Constants that are too many for a compiler to read are taken in by the assembler, or become C by make.
-static void test_18_5_source_with_many_constants(void **state) {
+static void test_many_constants_are_taken_in_by_the_assembler(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mlp --layers 5 -o mlp.onnx && byoc build mlp.onnx -o mlp.c && "
                      "test -f mlp.c/data.bin -a ! -f mlp.c/data.c");
@@ -167,7 +167,7 @@ static void test_18_5_source_with_many_constants(void **state) {
                      "cmp S.txt c.txt && wc -l < c.txt | grep -x 10");
 }
 
-static void test_18_5_source_refusals(void **state) {
+static void test_builds_that_would_lose_files_are_refused(void **state) {
   (void)state;
   // What lies in the folder is gone when it is replaced.
   byoc_test_shell(2, "byoc build tiny.onnx -o tiny.c --html tiny.c/report.html");
@@ -213,11 +213,16 @@ static void test_18_5_source_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_5_source_of_two_models),       cmocka_unit_test(test_18_5_source_by_clang_with_threads),
-      cmocka_unit_test(test_18_5_source_by_others),           cmocka_unit_test(test_18_5_make_writes_here_only),
-      cmocka_unit_test(test_18_5_source_of_cutlass),          cmocka_unit_test(test_18_5_source_for_other_machines),
-      cmocka_unit_test(test_18_5_source_with_texts),          cmocka_unit_test(test_18_5_source_names_and_bytes),
-      cmocka_unit_test(test_18_5_source_with_many_constants), cmocka_unit_test(test_18_5_source_refusals),
+      cmocka_unit_test(test_sources_of_two_models_make_one_program),
+      cmocka_unit_test(test_clang_builds_source_with_threads),
+      cmocka_unit_test(test_compilers_without_extensions_build_source),
+      cmocka_unit_test(test_make_writes_into_its_folder_only),
+      cmocka_unit_test(test_source_holds_the_kernels_of_cutlass),
+      cmocka_unit_test(test_source_runs_on_other_machines),
+      cmocka_unit_test(test_source_asks_for_posix_where_texts_need_it),
+      cmocka_unit_test(test_source_has_prefixed_names_and_the_same_bytes),
+      cmocka_unit_test(test_many_constants_are_taken_in_by_the_assembler),
+      cmocka_unit_test(test_builds_that_would_lose_files_are_refused),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -20,7 +20,7 @@ static int enter(void **state) {
 }
 
 // A static library and an object of two models in one program that is linked statically.
-static void test_18_5_two_models_in_a_static_program(void **state) {
+static void test_two_models_run_in_a_static_program(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build tiny.onnx -t 'cblas; c' -o tiny.a && byoc build twice.byoc -o twice.o");
   byoc_test_shell(0,
@@ -32,7 +32,7 @@ static void test_18_5_two_models_in_a_static_program(void **state) {
 }
 
 // Names that the models define begin with their prefix, and the same inputs give the same bytes.
-static void test_18_5_names_and_bytes(void **state) {
+static void test_static_libraries_have_prefixed_names_and_the_same_bytes(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build tiny.onnx -o tiny.a --name other && nm tiny.a | grep ' [A-TV-Z] ' | grep -v ' w ' | "
                      "grep -vc ' other_' | grep -x 0");
@@ -44,7 +44,7 @@ static void test_18_5_names_and_bytes(void **state) {
 
 // A header beside a .so loads it, one beside a .a or .o does not: a build that replaces one by the other says so, and a
 // program with the wrong one gets a sentence.
-static void test_18_5_header_of_the_other_form(void **state) {
+static void test_a_header_of_the_other_form_is_warned_of(void **state) {
   (void)state;
   static const char warned[] = "warning: 'form.h' was the header of ";
   byoc_test_shell(0, "byoc build tiny.onnx -o form.a && grep 'form_load(NULL, &model)' form.h");
@@ -65,7 +65,7 @@ static void test_18_5_header_of_the_other_form(void **state) {
   byoc_test_printed("a shared object and becomes that of 'form.a'");
 }
 
-static void test_18_5_refusals(void **state) {
+static void test_what_no_static_library_can_do_is_refused(void **state) {
   (void)state;
   byoc_test_shell(1, "byoc build tiny.onnx -t dnnl -o refused.a; code=$?; ls refused*; exit $code");
   byoc_test_printed("opens libraries when it runs");
@@ -80,10 +80,10 @@ static void test_18_5_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_5_two_models_in_a_static_program),
-      cmocka_unit_test(test_18_5_names_and_bytes),
-      cmocka_unit_test(test_18_5_header_of_the_other_form),
-      cmocka_unit_test(test_18_5_refusals),
+      cmocka_unit_test(test_two_models_run_in_a_static_program),
+      cmocka_unit_test(test_static_libraries_have_prefixed_names_and_the_same_bytes),
+      cmocka_unit_test(test_a_header_of_the_other_form_is_warned_of),
+      cmocka_unit_test(test_what_no_static_library_can_do_is_refused),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

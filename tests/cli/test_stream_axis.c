@@ -17,7 +17,7 @@ static long long workspace(const char *target, const char *options) {
 }
 
 // One image at a time takes the memory of one image, with and without a backend.
-static void test_h13_memory_of_one_image(void **state) {
+static void test_h13_memory_is_that_of_one_image(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mobilenet_v2 --batch 0 -o mobile.onnx");
   static const char *const targets[] = {"c", "cutlass; c"};
@@ -39,7 +39,7 @@ static void same_bits(const char *model, const char *target, const char *axis) {
   byoc_test_shell(0, "for f in whole/*.npy; do cmp $f parts/$(basename $f) || exit 1; done; rm -r whole parts");
 }
 
-static void test_h13_same_bits(void **state) {
+static void test_h13_parts_give_the_same_bits(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "byoc-modelgen mobilenet_v2 --batch 0 -o mobile.onnx && byoc-modelgen lenet --batch 8 -o lenet.onnx "
@@ -52,7 +52,7 @@ static void test_h13_same_bits(void **state) {
   same_bits("bert.onnx", "c", "input_ids.0:2");
 }
 
-static void test_h13_command(void **state) {
+static void test_h13_the_command_takes_an_axis(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build --help | tr -s ' \\n' ' '");
   byoc_test_printed("--stream-axis AXIS[:PARTS]");
@@ -91,7 +91,7 @@ static const char chain[] = "cat > chain.byoc <<'END'\n"
                             "    %y = Neg@13(%b) : f32[8,16]\n    return %y\n  }\n}\nEND\n";
 #define ON_DEVICE "--plugin '" SIMDEV_PLUGIN "' --target 'simdev; c' --plan greedy --random "
 
-static void test_h13_queues_of_a_device(void **state) {
+static void test_h13_queues_of_a_device_change_no_bit(void **state) {
   (void)state;
   byoc_test_shell(0, "%s", chain);
   byoc_test_shell(0, "byoc run chain.byoc " ON_DEVICE "--output-dir whole");
@@ -145,7 +145,7 @@ static int copies_beside_kernels(const char *queues) {
 }
 
 // One part is copied while another one is computed: the device's time stamps say so.
-static void test_h14_copies_beside_compute(void **state) {
+static void test_h14_copies_run_beside_compute(void **state) {
   (void)state;
   enum { MOST_RUNS = 20 }; // the machine may give one thread all its time
   int found = 0;
@@ -156,7 +156,7 @@ static void test_h14_copies_beside_compute(void **state) {
 }
 
 // The same on a device of OpenCL, where there is one.
-static void test_h13_queues_of_opencl(void **state) {
+static void test_h13_queues_of_opencl_change_no_bit(void **state) {
   (void)state;
   static const char run[] = "byoc run chain.byoc --target 'opencl; c' --plan greedy --random";
   byoc_test_shell(0, "%s", chain);
@@ -173,12 +173,12 @@ static void test_h13_queues_of_opencl(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h13_memory_of_one_image),
-      cmocka_unit_test(test_h13_same_bits),
-      cmocka_unit_test(test_h13_command),
-      cmocka_unit_test(test_h13_queues_of_a_device),
-      cmocka_unit_test(test_h14_copies_beside_compute),
-      cmocka_unit_test(test_h13_queues_of_opencl),
+      cmocka_unit_test(test_h13_memory_is_that_of_one_image),
+      cmocka_unit_test(test_h13_parts_give_the_same_bits),
+      cmocka_unit_test(test_h13_the_command_takes_an_axis),
+      cmocka_unit_test(test_h13_queues_of_a_device_change_no_bit),
+      cmocka_unit_test(test_h14_copies_run_beside_compute),
+      cmocka_unit_test(test_h13_queues_of_opencl_change_no_bit),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for several numbers of threads in one artifact: a context takes the one for its threads, results stay the same,
-// plans that are the same stand there once. Issue 19, item 4.
+// plans that are the same stand there once.
 #include "tests/support/command.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void check_case(int threads, const char *expected) {
   byoc_test_printed(expected);
 }
 
-static void test_19_4_a_context_takes_the_plan_for_its_threads(void **state) {
+static void test_a_context_takes_the_plan_for_its_threads(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
   byoc_test_shell(0, "byoc build mlp.onnx -o reference.so -t c --plan greedy");
@@ -68,7 +68,7 @@ static void test_19_4_a_context_takes_the_plan_for_its_threads(void **state) {
 }
 
 // Costs are measured, and whole plans race, with each number of threads.
-static void test_19_4_costs_are_measured_for_each_number(void **state) {
+static void test_costs_are_measured_for_each_number_of_threads(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o model.onnx");
   byoc_test_shell(0,
@@ -86,7 +86,7 @@ static void test_19_4_costs_are_measured_for_each_number(void **state) {
   }
 }
 
-static void test_19_4_plans_that_are_the_same_stand_there_once(void **state) {
+static void test_equal_plans_are_stored_once(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
   static const char *const ways[] = {"-t 'cblas; c' --plan greedy", "-t c"};
@@ -106,9 +106,9 @@ static void test_19_4_plans_that_are_the_same_stand_there_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_19_4_a_context_takes_the_plan_for_its_threads),
-      cmocka_unit_test(test_19_4_costs_are_measured_for_each_number),
-      cmocka_unit_test(test_19_4_plans_that_are_the_same_stand_there_once),
+      cmocka_unit_test(test_a_context_takes_the_plan_for_its_threads),
+      cmocka_unit_test(test_costs_are_measured_for_each_number_of_threads),
+      cmocka_unit_test(test_equal_plans_are_stored_once),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

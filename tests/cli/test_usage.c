@@ -45,7 +45,7 @@ static void test_other_forms_are_refused(void **state) {
 }
 
 // "-" is standard output for what prints text, and no file for the rest.
-static void test_18_a_dash_is_standard_output(void **state) {
+static void test_a_dash_is_standard_output(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && byoc opt lenet.onnx > plain.byoc && "
                      "byoc opt lenet.onnx -o - | cmp - plain.byoc && "
@@ -73,7 +73,7 @@ static void test_bash_completes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_forms_tell_the_same),     cmocka_unit_test(test_manual_pages_are_roff),
-      cmocka_unit_test(test_other_forms_are_refused), cmocka_unit_test(test_18_a_dash_is_standard_output),
+      cmocka_unit_test(test_other_forms_are_refused), cmocka_unit_test(test_a_dash_is_standard_output),
       cmocka_unit_test(test_bash_completes),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

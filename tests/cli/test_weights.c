@@ -40,7 +40,7 @@ static int enter(void **state) {
 }
 
 // Whatever makes use of a constant: kernels, an engine, C calls of a library, cells of open shapes, and a device.
-static void test_18_7_same_results(void **state) {
+static void test_weights_outside_change_no_result(void **state) {
   (void)state;
   static const char *const models[] = {"vision.onnx", "vision.onnx", "vision.onnx", "open.byoc", "tiny.onnx"};
   static const char *const targets[] = {"c", "dnnl; c", "cblas; c", "c", "simdev; c"};
@@ -56,7 +56,7 @@ static void test_18_7_same_results(void **state) {
   }
 }
 
-static void test_18_7_missing_and_wrong_files(void **state) {
+static void test_missing_and_wrong_weights_files_are_named(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build vision.onnx -t c -o v.so --weights external && byoc build tiny.onnx -t c -o t.so "
                      "--weights external && cp v.weights kept");
@@ -91,7 +91,7 @@ static void test_18_7_missing_and_wrong_files(void **state) {
 }
 
 // What several artifacts take from one file stands there once, and the file goes on serving those built before.
-static void test_18_7_shared_file(void **state) {
+static void test_artifacts_share_a_weights_file(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build vision.onnx -t c -o one.so --weights all.weights && stat -c %%s all.weights > one && "
                      "byoc build vision.onnx -t c -o two.so --weights all.weights --name two && "
@@ -105,7 +105,7 @@ static void test_18_7_shared_file(void **state) {
 }
 
 // 16 MiB of weights, which two artifacts in two processes map four times: the machine has them once.
-static void test_18_7_artifacts_and_processes_share_memory(void **state) {
+static void test_artifacts_and_processes_share_memory(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "mkdir -p shared && cd shared && printf 'module {opset_import. = 17} {\\n"
@@ -119,7 +119,7 @@ static void test_18_7_artifacts_and_processes_share_memory(void **state) {
   byoc_test_printed("2 mappings, 32 MiB, 8 MiB");
 }
 
-static void test_18_7_weights_in_another_folder(void **state) {
+static void test_weights_in_another_folder_are_warned_of(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p elsewhere && byoc build tiny.onnx -t c -o elsewhere/t.so --weights apart.weights && "
                      "BYOC_WEIGHTS=apart.weights byoc run elsewhere/t.so --random");
@@ -128,7 +128,7 @@ static void test_18_7_weights_in_another_folder(void **state) {
 }
 
 // Nobody waits for the writer of a named pipe.
-static void test_18_7_named_pipes(void **state) {
+static void test_named_pipes_are_refused_at_once(void **state) {
   (void)state;
   byoc_test_shell(2, "mkfifo pipe.weights && timeout 60 byoc build tiny.onnx -t c -o p.so --weights pipe.weights");
   byoc_test_printed("weights cannot go to 'pipe.weights', which is not a regular file");
@@ -138,7 +138,7 @@ static void test_18_7_named_pipes(void **state) {
 }
 
 // One file with the weights behind its code, sealed as a whole.
-static void test_18_7_appended(void **state) {
+static void test_appended_weights_are_sealed_with_the_code(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "byoc build vision.onnx -t 'dnnl; c' -o ap.so --weights appended && ! test -e ap.weights && "
@@ -164,7 +164,7 @@ static void test_18_7_appended(void **state) {
   byoc_test_printed("weights are appended to shared objects");
 }
 
-static void test_18_7_refusals(void **state) {
+static void test_weights_overwrite_no_other_file(void **state) {
   (void)state;
   byoc_test_shell(2, "byoc build tiny.onnx --weights elsewhere");
   byoc_test_printed(
@@ -179,7 +179,7 @@ static void test_18_7_refusals(void **state) {
 }
 
 // A program finds the weights file beside itself.
-static void test_18_7_static_program(void **state) {
+static void test_a_static_program_finds_weights_beside_itself(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "mkdir -p s && byoc build tiny.onnx -t c -o s/tiny.a --weights external && cat > s/main.c <<'END'\n"
@@ -221,7 +221,7 @@ static long peak_kib(const char *line) {
 }
 
 // A build reads the weights where they lie and never holds the whole model: 320 MB here.
-static void test_18_7_bounded_memory(void **state) {
+static void test_a_build_does_not_hold_the_weights(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen bert_base --layers 8 --sequence 8 -o bert.onnx --external");
   const long peak =
@@ -231,7 +231,7 @@ static void test_18_7_bounded_memory(void **state) {
 }
 
 // Nor the constants of a backend's modules, which are hashed one by one: 430 MB here.
-static void test_18_7_bounded_memory_of_a_backend(void **state) {
+static void test_a_backend_does_not_hold_the_weights(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen bert_base --layers 12 --sequence 8 -o bert.onnx --external");
   const long peak =
@@ -243,7 +243,7 @@ static void test_18_7_bounded_memory_of_a_backend(void **state) {
 
 // A backend packs the model's largest constant: it is read where it lies, and the packed one is the only copy. Here
 // they have 256 MB each.
-static void test_18_7_bounded_memory_of_packing(void **state) {
+static void test_packing_holds_one_copy_of_a_weight(void **state) {
   (void)state;
   byoc_test_shell(0, "printf 'module {opset_import. = 17} {\\n  constant @w : f32[8192,8192] = splat 0.5\\n"
                      "  func @main(%%%%x : f32[16,8192]) -> (%%%%y : f32[16,8192]) {\\n"
@@ -255,7 +255,7 @@ static void test_18_7_bounded_memory_of_packing(void **state) {
 }
 
 // Weights in the model's own file, at odd addresses, that go into the artifact's data: 320 MB. The linker holds them.
-static void test_18_7_bounded_memory_of_one_file(void **state) {
+static void test_a_build_does_not_hold_a_model_of_one_file(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen bert_base --layers 8 --sequence 8 -o bert.onnx");
   const long peak =
@@ -265,7 +265,7 @@ static void test_18_7_bounded_memory_of_one_file(void **state) {
 }
 
 // Builds that are ready at about the same time all add to the file that they share.
-static void test_18_7_builds_at_once_share_a_file(void **state) {
+static void test_builds_at_once_share_a_file(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "rm -f all.weights; for i in 1 2 3 4 5 6; do sed \"s/splat 0.5/splat $i.5/\" open.byoc > m$i.byoc; "
@@ -275,20 +275,20 @@ static void test_18_7_builds_at_once_share_a_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_same_results),
-      cmocka_unit_test(test_18_7_missing_and_wrong_files),
-      cmocka_unit_test(test_18_7_shared_file),
-      cmocka_unit_test(test_18_7_artifacts_and_processes_share_memory),
-      cmocka_unit_test(test_18_7_weights_in_another_folder),
-      cmocka_unit_test(test_18_7_named_pipes),
-      cmocka_unit_test(test_18_7_appended),
-      cmocka_unit_test(test_18_7_refusals),
-      cmocka_unit_test(test_18_7_static_program),
-      cmocka_unit_test(test_18_7_bounded_memory),
-      cmocka_unit_test(test_18_7_bounded_memory_of_packing),
-      cmocka_unit_test(test_18_7_bounded_memory_of_a_backend),
-      cmocka_unit_test(test_18_7_bounded_memory_of_one_file),
-      cmocka_unit_test(test_18_7_builds_at_once_share_a_file),
+      cmocka_unit_test(test_weights_outside_change_no_result),
+      cmocka_unit_test(test_missing_and_wrong_weights_files_are_named),
+      cmocka_unit_test(test_artifacts_share_a_weights_file),
+      cmocka_unit_test(test_artifacts_and_processes_share_memory),
+      cmocka_unit_test(test_weights_in_another_folder_are_warned_of),
+      cmocka_unit_test(test_named_pipes_are_refused_at_once),
+      cmocka_unit_test(test_appended_weights_are_sealed_with_the_code),
+      cmocka_unit_test(test_weights_overwrite_no_other_file),
+      cmocka_unit_test(test_a_static_program_finds_weights_beside_itself),
+      cmocka_unit_test(test_a_build_does_not_hold_the_weights),
+      cmocka_unit_test(test_packing_holds_one_copy_of_a_weight),
+      cmocka_unit_test(test_a_backend_does_not_hold_the_weights),
+      cmocka_unit_test(test_a_build_does_not_hold_a_model_of_one_file),
+      cmocka_unit_test(test_builds_at_once_share_a_file),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -79,7 +79,7 @@ static int enter(void **state) {
   "wanted.so --random --dim N=5 --output-dir wanted && diff -r got wanted"
 
 // Wherever the weights lie. No compiler is there, and the code stays.
-static void test_18_7_replace(void **state) {
+static void test_replaced_weights_are_those_of_a_new_build(void **state) {
   (void)state;
   static const char *const forms[] = {"internal", "appended", "external", "shared.weights"};
   for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
@@ -97,7 +97,7 @@ static void test_18_7_replace(void **state) {
 }
 
 // What backends packed, and what was folded on the way to them, is packed and folded again.
-static void test_18_7_replace_packed(void **state) {
+static void test_packed_and_folded_weights_are_replaced(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cutlass; c", "dnnl; c", "cblas; c"};
   for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
@@ -112,7 +112,7 @@ static void test_18_7_replace_packed(void **state) {
   }
 }
 
-static void test_18_7_replace_refused(void **state) {
+static void test_weights_that_change_code_are_refused(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build one.byoc -t c -o r.so && cp r.so kept.so && : > after && ls > before");
   byoc_test_shell(1, "byoc weights replace r.so --with number.byoc");
@@ -141,7 +141,7 @@ static void test_18_7_replace_refused(void **state) {
 }
 
 // What is equal is stored once: the code then has one place for both.
-static void test_18_7_replace_equal_constants(void **state) {
+static void test_weights_that_become_equal_are_refused(void **state) {
   (void)state;
   byoc_test_shell(0,
                   "sed 's/f32\\[4,3\\] = splat 0.5/f32[1,3] = [4.0, 5.0, 6.0]/; s/N,4/N,1/' one.byoc > differ.byoc && "
@@ -151,7 +151,7 @@ static void test_18_7_replace_equal_constants(void **state) {
   byoc_test_printed("equal ones are stored once, and other ones are equal now");
 }
 
-static void test_18_7_replace_arrays_that_do_not_fit(void **state) {
+static void test_arrays_that_do_not_fit_are_refused(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build vision.onnx -t c -o v.so");
   static const char *const files[] = {"stranger", "shape", "short", "header"};
@@ -167,7 +167,7 @@ static void test_18_7_replace_arrays_that_do_not_fit(void **state) {
 }
 
 // A weights file keeps what others take of it.
-static void test_18_7_replace_shared_file(void **state) {
+static void test_a_shared_weights_file_keeps_the_weights_of_others(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir s && cd s && byoc build ../one.byoc -t c -o one.so --weights all.weights && byoc build "
                      "../one.byoc -t c -o again.so --weights all.weights && byoc weights replace one.so --with "
@@ -180,7 +180,7 @@ static void test_18_7_replace_shared_file(void **state) {
                      "BYOC_VERIFY=1 byoc run $a.so --random --dim N=2 || exit 1; done");
 }
 
-static void test_18_7_replace_entries(void **state) {
+static void test_each_entry_gets_its_weights(void **state) {
   (void)state;
   for (int i = 0; i < 2; ++i) {
     byoc_test_shell(0,
@@ -198,7 +198,7 @@ static void test_18_7_replace_entries(void **state) {
 }
 
 // The options of the build are known; files among them are asked for.
-static void test_18_7_replace_options(void **state) {
+static void test_replacing_keeps_the_options_of_the_build(void **state) {
   (void)state;
   byoc_test_shell(
       0,
@@ -221,7 +221,7 @@ static void test_18_7_replace_options(void **state) {
   byoc_test_printed(", and the model would be built for ones with ");
 }
 
-static void test_18_7_list(void **state) {
+static void test_initialisers_are_listed_with_where_they_went(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build one.byoc -t c -o l.so --weights external && byoc weights list l.so");
   byoc_test_printed("w           f32[4,3] as it is\n");
@@ -241,15 +241,15 @@ static void test_18_7_list(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_replace),
-      cmocka_unit_test(test_18_7_replace_packed),
-      cmocka_unit_test(test_18_7_replace_refused),
-      cmocka_unit_test(test_18_7_replace_equal_constants),
-      cmocka_unit_test(test_18_7_replace_arrays_that_do_not_fit),
-      cmocka_unit_test(test_18_7_replace_shared_file),
-      cmocka_unit_test(test_18_7_replace_entries),
-      cmocka_unit_test(test_18_7_replace_options),
-      cmocka_unit_test(test_18_7_list),
+      cmocka_unit_test(test_replaced_weights_are_those_of_a_new_build),
+      cmocka_unit_test(test_packed_and_folded_weights_are_replaced),
+      cmocka_unit_test(test_weights_that_change_code_are_refused),
+      cmocka_unit_test(test_weights_that_become_equal_are_refused),
+      cmocka_unit_test(test_arrays_that_do_not_fit_are_refused),
+      cmocka_unit_test(test_a_shared_weights_file_keeps_the_weights_of_others),
+      cmocka_unit_test(test_each_entry_gets_its_weights),
+      cmocka_unit_test(test_replacing_keeps_the_options_of_the_build),
+      cmocka_unit_test(test_initialisers_are_listed_with_where_they_went),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -45,7 +45,7 @@ static int32_t shares_of(byoc_cutlass_problem_t problem) {
 }
 
 // Work of some microseconds is shared, whatever it waits for: sums, loads of few channels, weights.
-static void test_19_2_small_kernels_are_shared(void **state) {
+static void test_small_kernels_are_shared(void **state) {
   (void)state;
   assert_true(shares_of(conv(384, 1, 1, 14, 3, false)) >= 2); // 20 us in MobileNet v2
   assert_true(shares_of(conv(960, 1, 1, 7, 3, true)) >= 2);
@@ -86,7 +86,7 @@ static double slower(const byoc_cutlass_problem_t *problem, const byoc_cutlass_p
   return (parts[0] > parts[1] ? parts[0] : parts[1]) / (parts[0] + parts[1]);
 }
 
-static void test_19_2_two_threads_share_evenly(void **state) {
+static void test_two_threads_share_evenly(void **state) {
   (void)state;
   static const int64_t channels[] = {12, 16, 24, 32, 48, 64, 96, 128, 160, 256}, sizes[] = {7, 10, 14, 20, 28, 40, 56};
   int uneven = 0, helped = 0;
@@ -112,7 +112,7 @@ static void test_19_2_two_threads_share_evenly(void **state) {
 }
 
 // DenseNet's layers of 32 channels were one item; a build for one thread keeps its large blocks.
-static void test_19_2_a_single_panel_has_several_blocks(void **state) {
+static void test_a_single_panel_has_several_blocks(void **state) {
   (void)state;
   const byoc_cutlass_problem_t problem = conv(1, 128, 32, 14, 3, false);
   byoc_cutlass_plan_t one, many;
@@ -124,7 +124,7 @@ static void test_19_2_a_single_panel_has_several_blocks(void **state) {
 
 // Plain tensors whose pixels are not copied for each tap: of one channel (MNIST's first layer, which is shared now),
 // and where channels fill the lanes. Its other algorithm is still worth measuring.
-static void test_19_2_small_layers_are_direct(void **state) {
+static void test_small_layers_are_direct(void **state) {
   (void)state;
   const byoc_cutlass_problem_t first = conv(1, 1, 8, 28, 5, false), wide = conv(1, 3, 16, 32, 5, false);
   const byoc_cutlass_problem_t uneven = conv(1, 3, 24, 32, 5, false), wider = conv(1, 3, 64, 32, 5, false);
@@ -157,7 +157,7 @@ static void run_first_share_last(void *self, byoc_parallel_body_t body, void *ar
 
 // What reads weights from memory takes as long as the memory lets each thread: who is done goes on with the others'
 // parts.
-static void test_19_3_threads_take_what_is_left(void **state) {
+static void test_threads_take_what_is_left(void **state) {
   (void)state;
   enum { N = 1000, K = 544 };
   const byoc_cutlass_problem_t problem = product(1, N, K);
@@ -191,11 +191,9 @@ static void test_19_3_threads_take_what_is_left(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_19_2_small_kernels_are_shared),
-      cmocka_unit_test(test_19_2_two_threads_share_evenly),
-      cmocka_unit_test(test_19_2_a_single_panel_has_several_blocks),
-      cmocka_unit_test(test_19_2_small_layers_are_direct),
-      cmocka_unit_test(test_19_3_threads_take_what_is_left),
+      cmocka_unit_test(test_small_kernels_are_shared),          cmocka_unit_test(test_two_threads_share_evenly),
+      cmocka_unit_test(test_a_single_panel_has_several_blocks), cmocka_unit_test(test_small_layers_are_direct),
+      cmocka_unit_test(test_threads_take_what_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

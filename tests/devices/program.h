@@ -2,6 +2,7 @@
 // A host program on the driver `sim`, compiled and evaluated. The text names the driver "sim" and the code "kernels",
 // whose entries are those of tests/devices/sim_kernels.c.
 //
+// Example:
 //   program_t p;
 //   program_open(&p, "host program \"p\" { ... }", "plan-memory");
 //   program_run(&p, inputs, outputs); // both ways; they agree

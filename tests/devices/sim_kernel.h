@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How kernels of the driver `sim` are written: C functions that do the work of one work-group.
 //
+// Example:
 //   int32_t twice(const sim_group_t *group) {                      // arguments: x, y, n
 //     int64_t n = group->arguments[2].integer;
 //     SIM_FOR_ITEMS(group, i, n)

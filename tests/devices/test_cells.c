@@ -52,7 +52,7 @@ static void run_both(const program_t *p, int64_t count, float factor) {
 }
 
 // Each value gets 4096 bytes. With two queues, what a run is done with is taken again before the run ends.
-static void test_15_a_queues_wait_where_memory_is_short(void **state) {
+static void test_queues_wait_where_memory_is_short(void **state) {
   (void)state;
   static const char *const options[] = {"memory=9000", "memory=9000,delay=100", "memory=9000,order=2"};
   for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); ++k) {
@@ -66,7 +66,7 @@ static void test_15_a_queues_wait_where_memory_is_short(void **state) {
 }
 
 // 4100 bytes get 5120, of which there is room for one.
-static void test_15_a_blocks_are_as_large_as_there_is_room(void **state) {
+static void test_blocks_are_as_large_as_there_is_room(void **state) {
   (void)state;
   static const char *const texts[] = {one_queue, two_queues};
   for (size_t k = 0; k < 2; ++k) {
@@ -98,7 +98,7 @@ static int32_t describe_limited(byoc_device_t *device, byoc_device_info_t *out_i
 }
 
 // What a device gives at once is compared with what the value needs.
-static void test_15_a_a_value_may_be_as_large_as_an_allocation(void **state) {
+static void test_a_value_may_be_as_large_as_an_allocation(void **state) {
   (void)state;
   byoc_driver_t limited = sim_driver;
   limited.describe = describe_limited;
@@ -115,7 +115,7 @@ static void test_15_a_a_value_may_be_as_large_as_an_allocation(void **state) {
 }
 
 // program_close sees what is left on the device.
-static void test_15_a_failed_runs_leave_nothing(void **state) {
+static void test_failed_runs_leave_nothing(void **state) {
   (void)state;
   static const char *const texts[] = {one_queue, two_queues};
   for (int number = 1; number <= 6; ++number) {
@@ -159,7 +159,7 @@ static void test_h16_a_trace_that_cannot_be_read_back_fails(void **state) {
 }
 
 // A value that no command uses is in memory all the same.
-static void test_15_a_values_need_no_command(void **state) {
+static void test_values_need_no_command(void **state) {
   (void)state;
   static const char text[] =
       "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n symbol N of inputs\n"
@@ -174,12 +174,12 @@ static void test_15_a_values_need_no_command(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_15_a_queues_wait_where_memory_is_short),
-      cmocka_unit_test(test_15_a_blocks_are_as_large_as_there_is_room),
-      cmocka_unit_test(test_15_a_a_value_may_be_as_large_as_an_allocation),
-      cmocka_unit_test(test_15_a_failed_runs_leave_nothing),
+      cmocka_unit_test(test_queues_wait_where_memory_is_short),
+      cmocka_unit_test(test_blocks_are_as_large_as_there_is_room),
+      cmocka_unit_test(test_a_value_may_be_as_large_as_an_allocation),
+      cmocka_unit_test(test_failed_runs_leave_nothing),
       cmocka_unit_test(test_h16_a_trace_that_cannot_be_read_back_fails),
-      cmocka_unit_test(test_15_a_values_need_no_command),
+      cmocka_unit_test(test_values_need_no_command),
   };
   for (int k = 0; k < MOST; ++k) x[k] = (float)(k % 251) - 100;
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

@@ -139,7 +139,7 @@ static void test_h10_each_wait_fails(void **state) {
   assert_true(count_failures("wait") > 2);
 }
 
-static void test_h10_all_else_fails(void **state) {
+static void test_h10_each_other_call_of_the_driver_fails(void **state) {
   (void)state;
   static const char *const kinds[] = {"allocate", "open", "queue", "event", "module", "entry"};
   for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); ++k) assert_true(count_failures(kinds[k]) >= 1);
@@ -147,7 +147,7 @@ static void test_h10_all_else_fails(void **state) {
 
 // Where the device's memory is the host's, what may be used in place is imported. Of LeNet the device has no constant
 // and no port; devices_unified has a program of its own for it.
-static void test_15_c_each_import_fails(void **state) {
+static void test_each_import_fails(void **state) {
   (void)state;
   way = "unified,";
   const int imports = count_failures("import");
@@ -224,8 +224,8 @@ int main(void) {
       cmocka_unit_test(test_h10_each_copy_fails),
       cmocka_unit_test(test_h10_each_launch_fails),
       cmocka_unit_test(test_h10_each_wait_fails),
-      cmocka_unit_test(test_h10_all_else_fails),
-      cmocka_unit_test(test_15_c_each_import_fails),
+      cmocka_unit_test(test_h10_each_other_call_of_the_driver_fails),
+      cmocka_unit_test(test_each_import_fails),
       cmocka_unit_test(test_h10_any_order_gives_the_same),
   };
   return cmocka_run_group_tests(tests, open_model, close_model);

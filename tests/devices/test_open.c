@@ -110,7 +110,7 @@ static void run_and_compare(byoc_context_t *context, int64_t rows, bool takes_th
   compare(rows, takes_then, outputs);
 }
 
-static void test_15_a_sizes_are_those_of_the_run(void **state) {
+static void test_sizes_are_those_of_the_run(void **state) {
   (void)state;
   static const char *const options[] = {"", "delay=20", "order=1", "order=2", "unified", "order=3,delay=20"};
   static const int64_t rows[] = {3, 5, 1, 0, MOST_ROWS, 3, 64, 65};
@@ -125,7 +125,7 @@ static void test_15_a_sizes_are_those_of_the_run(void **state) {
 }
 
 // What goes in and out of blocks stays on the device: only inputs, outputs and what is stacked are copied.
-static void test_15_b_blocks_carry_values_on_the_device(void **state) {
+static void test_blocks_carry_values_on_the_device(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build open.byoc --target 'simdev; c' --plan greedy --emit host > open.host && "
                      "grep -c 'copy %%' open.host");
@@ -135,7 +135,7 @@ static void test_15_b_blocks_carry_values_on_the_device(void **state) {
 }
 
 // The second run of a size finds its memory, and so does one of nearly that size.
-static void test_15_a_memory_is_taken_again(void **state) {
+static void test_memory_is_taken_again(void **state) {
   (void)state;
   byoc_context_t *context = NULL;
   remove("sim.log");
@@ -155,7 +155,7 @@ static void test_15_a_memory_is_taken_again(void **state) {
 }
 
 // Where the device has the host's memory, the input and both outputs of open size are used in place.
-static void test_15_c_what_has_an_open_size_is_not_copied(void **state) {
+static void test_values_of_open_size_are_not_copied(void **state) {
   (void)state;
   byoc_context_t *context = NULL;
   remove("sim.log");
@@ -214,7 +214,7 @@ static bool fails_and_recovers(const char *way, const char *kind, int number, bo
 
 // Whatever is met fails its run, but for allocations: where there is a block that no value has, it is released, and the
 // allocation succeeds.
-static void test_15_a_every_call_fails_once(void **state) {
+static void test_every_call_fails_once(void **state) {
   (void)state;
   static const struct {
     const char *way, *kind;
@@ -239,7 +239,7 @@ static void test_15_a_every_call_fails_once(void **state) {
 }
 
 // Once memory is short, blocks that no value has are released first.
-static void test_15_a_idle_memory_makes_room(void **state) {
+static void test_idle_memory_makes_room(void **state) {
   (void)state;
   byoc_context_t *context = NULL;
   set_option("memory=7000"); // enough for one run of either size
@@ -253,12 +253,9 @@ static void test_15_a_idle_memory_makes_room(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_15_a_sizes_are_those_of_the_run),
-      cmocka_unit_test(test_15_b_blocks_carry_values_on_the_device),
-      cmocka_unit_test(test_15_a_memory_is_taken_again),
-      cmocka_unit_test(test_15_a_every_call_fails_once),
-      cmocka_unit_test(test_15_a_idle_memory_makes_room),
-      cmocka_unit_test(test_15_c_what_has_an_open_size_is_not_copied),
+      cmocka_unit_test(test_sizes_are_those_of_the_run), cmocka_unit_test(test_blocks_carry_values_on_the_device),
+      cmocka_unit_test(test_memory_is_taken_again),      cmocka_unit_test(test_every_call_fails_once),
+      cmocka_unit_test(test_idle_memory_makes_room),     cmocka_unit_test(test_values_of_open_size_are_not_copied),
   };
   return cmocka_run_group_tests(tests, open_model, close_model);
 }

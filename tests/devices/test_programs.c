@@ -320,7 +320,7 @@ static void test_the_evaluator_links_a_driver_that_is_only_a_file(void **state) 
 
 // ---- queues and events of sets, in loops ----
 
-static void test_h10_queues_and_events_by_index(void **state) {
+static void test_h10_queues_and_events_are_named_by_index(void **state) {
   (void)state;
   static const char text[] =
       "host program \"p\" {\n symbol I\n symbol J\n device %d = \"sim\" 0 type 12\n queue %q[3] on %d\n event %e[3] on "
@@ -361,7 +361,7 @@ static void test_h10_queues_and_events_by_index(void **state) {
 }
 
 // A number in front of a set counts from its end, as the verifier takes it: both loops use the queue of the first copy.
-static void test_h10_numbers_below_a_set(void **state) {
+static void test_h10_numbers_below_a_set_count_from_its_end(void **state) {
   (void)state;
   static const char text[] =
       "host program \"p\" {\n symbol I\n symbol J\n device %d = \"sim\" 0 type 12\n queue %q[3] on %d\n"
@@ -629,8 +629,8 @@ int main(void) {
       cmocka_unit_test(test_h10_a_program_that_names_its_queue_keeps_it),
       cmocka_unit_test(test_a_child_process_leaves_the_device_alone),
       cmocka_unit_test(test_the_evaluator_links_a_driver_that_is_only_a_file),
-      cmocka_unit_test(test_h10_queues_and_events_by_index),
-      cmocka_unit_test(test_h10_numbers_below_a_set),
+      cmocka_unit_test(test_h10_queues_and_events_are_named_by_index),
+      cmocka_unit_test(test_h10_numbers_below_a_set_count_from_its_end),
       cmocka_unit_test(test_scopes_that_do_not_subdivide),
       cmocka_unit_test(test_tensors_without_elements),
       cmocka_unit_test(test_lies_about_a_device),

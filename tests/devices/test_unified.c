@@ -89,7 +89,7 @@ static void check(program_t *p, const float *w, float factor, float scale) {
   }
 }
 
-static void test_15_c_nothing_is_copied(void **state) {
+static void test_nothing_is_copied(void **state) {
   (void)state;
   static const float w[COUNT] = {1, -2, 3, -40};
   static const char *const options[] = {"unified,log=sim.log", "unified,log=sim.log,order=2",
@@ -108,7 +108,7 @@ static void test_15_c_nothing_is_copied(void **state) {
   unsetenv("BYOC_SIM");
 }
 
-static void test_15_c_what_is_written_twice_is_copied(void **state) {
+static void test_values_written_twice_are_copied(void **state) {
   (void)state;
   static const float w[COUNT] = {0};
   program_t p;
@@ -122,7 +122,7 @@ static void test_15_c_what_is_written_twice_is_copied(void **state) {
   unsetenv("BYOC_SIM");
 }
 
-static void test_15_c_an_output_is_not_written_behind_its_copy(void **state) {
+static void test_an_output_is_not_written_behind_its_copy(void **state) {
   (void)state;
   static const float w[COUNT] = {0};
   program_t p;
@@ -155,7 +155,7 @@ static byoc_status_t run_open_size(program_t *p, int64_t count, byoc_diag_t *dia
 }
 
 // Values that are an input's and an output's own bytes take none of the device, where one of 4096 bytes has no room.
-static void test_15_c_what_is_lent_is_not_allocated(void **state) {
+static void test_lent_memory_is_not_allocated(void **state) {
   (void)state;
   static const char *const options[] = {"unified,memory=100,log=sim.log", "unified,memory=100,log=sim.log,order=2",
                                         "unified,memory=100,log=sim.log,delay=100"};
@@ -181,7 +181,7 @@ static void test_15_c_what_is_lent_is_not_allocated(void **state) {
 }
 
 // The value is written again behind the copy: it is not the output.
-static void test_15_c_an_open_output_is_not_written_behind_its_copy(void **state) {
+static void test_an_open_output_is_not_written_behind_its_copy(void **state) {
   (void)state;
   program_t p;
   byoc_diag_t diag;
@@ -195,7 +195,7 @@ static void test_15_c_an_open_output_is_not_written_behind_its_copy(void **state
   unsetenv("BYOC_SIM");
 }
 
-static void test_15_c_an_open_import_may_fail(void **state) {
+static void test_an_open_import_may_fail(void **state) {
   (void)state;
   static const char *const sentences[] = {"the device 'sim' cannot use the memory of an input: ",
                                           "the device 'sim' cannot use the memory of an output: "};
@@ -230,7 +230,7 @@ static void run_loop_model(const char *path, const void *const *inputs, float a[
 }
 
 // What is an output, and what a loop begins with, are one tensor on the device.
-static void test_15_c_an_output_is_a_loops_first_state(void **state) {
+static void test_an_output_is_a_loops_first_state(void **state) {
   (void)state;
   static const char text[] =
       "module {\n  constant @turns : i64[] = [3]\n"
@@ -262,7 +262,7 @@ static void test_15_c_an_output_is_a_loops_first_state(void **state) {
 }
 
 // A device that says nothing of its memory gets copies.
-static void test_15_c_other_devices_get_copies(void **state) {
+static void test_devices_without_unified_memory_get_copies(void **state) {
   (void)state;
   static const float w[COUNT] = {1, -2, 3, -40};
   program_t p;
@@ -276,7 +276,7 @@ static void test_15_c_other_devices_get_copies(void **state) {
   unsetenv("BYOC_SIM");
 }
 
-static void test_15_c_an_import_may_fail(void **state) {
+static void test_an_import_may_fail(void **state) {
   (void)state;
   static const float w[COUNT] = {1, -2, 3, -40};
   const float x[COUNT] = {1, 2, 3, 4};
@@ -310,15 +310,15 @@ static void test_15_c_an_import_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_15_c_nothing_is_copied),
-      cmocka_unit_test(test_15_c_what_is_written_twice_is_copied),
-      cmocka_unit_test(test_15_c_an_output_is_not_written_behind_its_copy),
-      cmocka_unit_test(test_15_c_what_is_lent_is_not_allocated),
-      cmocka_unit_test(test_15_c_an_open_output_is_not_written_behind_its_copy),
-      cmocka_unit_test(test_15_c_an_open_import_may_fail),
-      cmocka_unit_test(test_15_c_an_output_is_a_loops_first_state),
-      cmocka_unit_test(test_15_c_other_devices_get_copies),
-      cmocka_unit_test(test_15_c_an_import_may_fail),
+      cmocka_unit_test(test_nothing_is_copied),
+      cmocka_unit_test(test_values_written_twice_are_copied),
+      cmocka_unit_test(test_an_output_is_not_written_behind_its_copy),
+      cmocka_unit_test(test_lent_memory_is_not_allocated),
+      cmocka_unit_test(test_an_open_output_is_not_written_behind_its_copy),
+      cmocka_unit_test(test_an_open_import_may_fail),
+      cmocka_unit_test(test_an_output_is_a_loops_first_state),
+      cmocka_unit_test(test_devices_without_unified_memory_get_copies),
+      cmocka_unit_test(test_an_import_may_fail),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -3,6 +3,7 @@
 // find an answer or a reason for them: a crash, a hang, a leak, an error of byoc's own or one without a reason is a
 // finding.
 //
+// Example:
 //   int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 //     byoc_diag_t diag = {0};
 //     char *text = fuzz_text(data, size);

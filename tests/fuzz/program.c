@@ -89,7 +89,7 @@ void fuzz_evaluate(const byoc_build_t *build) {
   byoc_build_evaluation_end(&evaluation);
 }
 
-// ---- the road ----
+// ---- the pipeline ----
 
 static void print(const byoc_build_t *build) {
   const byoc_compose_options_t output = {.output = "fuzz.so", .model_name = "fuzz"};

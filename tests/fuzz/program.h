@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the targets `road` and `host` do with a build: the road for the target "c", to a host program and beyond.
+// What the targets `pipeline` and `host` do with a build: the pipeline for the target "c", to a host program and
+// beyond.
 #ifndef BYOC_TESTS_FUZZ_PROGRAM_H_
 #define BYOC_TESTS_FUZZ_PROGRAM_H_
 

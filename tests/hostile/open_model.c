@@ -10,7 +10,7 @@
 #include "core/frontend/onnx_data.h"
 #include "onnx.pb-c.h"
 #include "tests/hostile/values.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 // ---- the model ----
 
@@ -132,12 +132,12 @@ byoc_status_t open_model_build(const open_model_job_t *job, byoc_diag_t *diag) {
   uint8_t *data = NULL;
   size_t size = 0;
   BYOC_RETURN_IF_ERROR(open_shapes(model, job->keep_shapes, &data, &size, diag));
-  road_t road;
-  byoc_status_t status = road_open(&road, data, size, job->targets, diag);
-  if (status == BYOC_OK) status = write_values(job, model, road.build.result.program, diag);
+  pipeline_t pipeline;
+  byoc_status_t status = pipeline_open(&pipeline, data, size, job->targets, diag);
+  if (status == BYOC_OK) status = write_values(job, model, pipeline.build.result.program, diag);
   const byoc_compose_options_t options = {.output = job->artifact, .model_name = "hostile", .thread_count = 1};
-  if (status == BYOC_OK) status = byoc_build_compose(&road.build, &options, diag);
-  road_close(&road);
+  if (status == BYOC_OK) status = byoc_build_compose(&pipeline.build, &options, diag);
+  pipeline_close(&pipeline);
   free(data);
   return status;
 }

@@ -8,7 +8,7 @@
 #include "core/base/file.h"
 #include "core/compose/artifact/compose.h"
 #include "tests/hostile/values.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 #include "tests/unit/ops/plausible.h"
 
 size_t open_operator_count(void) {
@@ -150,12 +150,12 @@ static byoc_status_t build(const open_operator_job_t *job, const byoc_op_t *op, 
   char path[700];
   snprintf(path, sizeof(path), "%s/operator.byoc", job->folder);
   BYOC_RETURN_IF_ERROR(write_text(job, op, how, path, diag));
-  road_t road;
-  byoc_status_t status = road_open_file(&road, path, job->targets, diag);
-  if (status == BYOC_OK) status = write_values(job, road.build.result.program, diag);
+  pipeline_t pipeline;
+  byoc_status_t status = pipeline_open_file(&pipeline, path, job->targets, diag);
+  if (status == BYOC_OK) status = write_values(job, pipeline.build.result.program, diag);
   const byoc_compose_options_t options = {.output = job->artifact, .model_name = "hostile", .thread_count = 1};
-  if (status == BYOC_OK) status = byoc_build_compose(&road.build, &options, diag);
-  road_close(&road);
+  if (status == BYOC_OK) status = byoc_build_compose(&pipeline.build, &options, diag);
+  pipeline_close(&pipeline);
   return status;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Each source file names its licence, and each C file of the product says in the next line what the file is for.
+# Each source file names its licence, and each C file of the product says in the next line, in at least six words, what
+# the file is for: the name of the file or of a pass is no purpose.
 # usage: test_purpose.sh SOURCE_FOLDER
 set -euo pipefail
 cd "$1"
@@ -22,9 +23,18 @@ missing() {
     END { tell() }'
 }
 
+# Lists purposes that say next to nothing: "Reading files.", "The host pass order-queues."
+too_short() {
+  xargs -0 awk '
+    FNR == 2 && (split($0, words, " ") < 7 && $0 ~ /[.]$/ || $0 ~ /^[/][/] The ([a-z]+ )*pass [a-z-]+[.]$/) {
+      print FILENAME ": the second line says too little: " $0
+    }'
+}
+
 licences=$(sources | missing 'SPDX-License-Identifier: Apache-2.0' '' \
   'the first two lines have no SPDX-License-Identifier: Apache-2.0')
-purposes=$(find core plugins tools -name '*.c' -print0 | missing '' '// ' 'the second line does not say what the file is for')
+product() { find core plugins tools -name '*.[ch]' -not -path '*/templates/*' -print0; }
+purposes=$(product | missing '' '// ' 'the second line does not say what the file is for'; product | too_short)
 empty=$(find core plugins tools include tests -name '*.[ch]' -size 0 -printf '%p: the file is empty\n')
 printf '%s' "${licences:+$licences
 }${purposes:+$purposes

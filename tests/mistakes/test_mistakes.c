@@ -110,7 +110,7 @@ static void test_hooks_are_contained_by_all_commands(void **state) {
 
 // A sanitizer's report is not lost in what is caught of a hook's output, and ends in a sentence, too. One that ends the
 // process by itself (abort_on_error=0) does so without a signal.
-static void test_16_reports_of_sanitizers_are_shown(void **state) {
+static void test_reports_of_sanitizers_are_shown(void **state) {
   (void)state;
   static const char *const commands[] = {
       "LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 byoc build relu.byoc "
@@ -148,7 +148,7 @@ int main(void) {
       cmocka_unit_test(test_mistakes),
       cmocka_unit_test(test_hooks_are_contained_by_the_search),
       cmocka_unit_test(test_hooks_are_contained_by_all_commands),
-      cmocka_unit_test(test_16_reports_of_sanitizers_are_shown),
+      cmocka_unit_test(test_reports_of_sanitizers_are_shown),
       cmocka_unit_test(test_hook_timeout_is_checked),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);

@@ -216,7 +216,7 @@ static void check_threads(const char *model, const char *sizes) {
   }
 }
 
-static void test_19_4_threads(void **state) {
+static void test_results_are_the_same_on_any_number_of_threads(void **state) {
   (void)state;
   static const struct {
     const char *model, *sizes;
@@ -235,7 +235,7 @@ static void test_19_4_threads(void **state) {
   }
 }
 
-static void test_19_4_threads_of_shared(void **state) {
+static void test_shared_models_are_the_same_on_any_number_of_threads(void **state) {
   (void)state;
   if (shared_is_missing()) skip();
   check_threads(SHARED "/ultraface/ultraface_rfb_320.onnx", "");
@@ -249,7 +249,9 @@ static const struct {
     {"shared", {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)}},
     {"memory", {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)}},
     {"precision", {cmocka_unit_test(test_precision), cmocka_unit_test(test_precision_of_shared)}},
-    {"threads", {cmocka_unit_test(test_19_4_threads), cmocka_unit_test(test_19_4_threads_of_shared)}},
+    {"threads",
+     {cmocka_unit_test(test_results_are_the_same_on_any_number_of_threads),
+      cmocka_unit_test(test_shared_models_are_the_same_on_any_number_of_threads)}},
     {"cache", {cmocka_unit_test(test_cache)}},
     {"sizes", {cmocka_unit_test(test_sizes)}},
 };

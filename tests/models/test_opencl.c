@@ -94,7 +94,7 @@ static void expect_program(const char *model, int count, int copies) {
   assert_int_equal(atoi(byoc_test_output()), copies);
 }
 
-static void test_15_a_open_batch(void **state) {
+static void test_a_device_takes_models_of_open_batch(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen lenet --batch 0 -o lenet.onnx");
   build_both("lenet.onnx", "opencl");
@@ -106,7 +106,7 @@ static void test_15_a_open_batch(void **state) {
 }
 
 // Look-ups stay with the host; all between the embeddings and the outputs is the device's.
-static void test_15_a_open_sequence(void **state) {
+static void test_a_device_takes_models_of_open_sequence(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 --batch 0 --sequence 0 -o bert.onnx");
   build_both("bert.onnx", "opencl,c");
@@ -115,7 +115,7 @@ static void test_15_a_open_sequence(void **state) {
   expect_program("bert.onnx", 7, 9);
 }
 
-static void test_15_a_pictures(void **state) {
+static void test_a_device_takes_pictures_of_open_size(void **state) {
   (void)state;
   build_both(OPEN "/pictures.byoc", "opencl");
   compare_with_c("--dim N=1 --dim H=5 --dim W=7");
@@ -125,7 +125,7 @@ static void test_15_a_pictures(void **state) {
   expect_program(OPEN "/pictures.byoc", 0, 12);
 }
 
-static void test_15_a_matrices(void **state) {
+static void test_a_device_takes_matrices_of_open_size(void **state) {
   (void)state;
   build_both(OPEN "/matrices.byoc", "opencl");
   compare_with_c("--dim N=1 --dim M=5 --dim K=7 --dim P=1 --dim Q=4");
@@ -156,7 +156,7 @@ static const char *run_long(const byoc_artifact_t *table, byoc_context_t *contex
 }
 
 // A run that an int of a kernel cannot count is refused, and the next one of the same context is right.
-static void test_15_a_too_large(void **state) {
+static void test_sizes_too_large_for_a_kernel_are_refused(void **state) {
   (void)state;
   build_both(OPEN "/long.byoc", "opencl");
   compare_with_c("--dim N=30 --dim M=70");
@@ -177,7 +177,7 @@ static void test_15_a_too_large(void **state) {
 }
 
 // As many tensors as a function may have, each of a size of its own: an expression over all of them is not deep.
-static void test_15_a_many(void **state) {
+static void test_a_function_may_have_many_open_tensors(void **state) {
   (void)state;
   enum { COUNT = 62 };
   FILE *model = fopen("many.byoc", "w");
@@ -195,7 +195,7 @@ static void test_15_a_many(void **state) {
 }
 
 // What a run computes stays with the host, and the reason is told.
-static void test_15_a_declined(void **state) {
+static void test_shapes_that_depend_on_data_stay_with_the_host(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc explain " OPEN "/empty.byoc --target 'opencl; c' --plan greedy");
   byoc_test_printed("an empty tensor");
@@ -240,10 +240,13 @@ int main(int argc, char **argv) {
   const struct CMUnitTest whole[] = {cmocka_unit_test(test_without_a_device), cmocka_unit_test(test_binaries),
                                      cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface),
                                      cmocka_unit_test(test_resnet50)};
-  const struct CMUnitTest open[] = {cmocka_unit_test(test_15_a_open_batch), cmocka_unit_test(test_15_a_open_sequence),
-                                    cmocka_unit_test(test_15_a_pictures),   cmocka_unit_test(test_15_a_matrices),
-                                    cmocka_unit_test(test_15_a_too_large),  cmocka_unit_test(test_15_a_declined),
-                                    cmocka_unit_test(test_15_a_many)};
+  const struct CMUnitTest open[] = {cmocka_unit_test(test_a_device_takes_models_of_open_batch),
+                                    cmocka_unit_test(test_a_device_takes_models_of_open_sequence),
+                                    cmocka_unit_test(test_a_device_takes_pictures_of_open_size),
+                                    cmocka_unit_test(test_a_device_takes_matrices_of_open_size),
+                                    cmocka_unit_test(test_sizes_too_large_for_a_kernel_are_refused),
+                                    cmocka_unit_test(test_shapes_that_depend_on_data_stay_with_the_host),
+                                    cmocka_unit_test(test_a_function_may_have_many_open_tensors)};
   int status = byoc_test_enter_folder(NULL);
   if (status != 0) return status;
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");

@@ -13,7 +13,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "tests/mutation/mutate.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 #include "tests/support/model.h"
 
 enum {
@@ -108,14 +108,14 @@ static void try_model(void *self, void *out) {
     answer->status = byoc_file_write(job->keep, data, size, &diag);
     return;
   }
-  road_t road;
-  answer->status = road_open(&road, data, size, targets, &diag);
-  answer->can_run = answer->status == BYOC_OK && can_run(road.build.result.program);
+  pipeline_t pipeline;
+  answer->status = pipeline_open(&pipeline, data, size, targets, &diag);
+  answer->can_run = answer->status == BYOC_OK && can_run(pipeline.build.result.program);
   if (job->run && answer->can_run) {
-    road_buffers_t buffers;
-    if (road_buffers_init(&road, &buffers, &diag) != BYOC_OK) return;
-    fill(road.build.result.program, buffers.inputs, job->seed);
-    answer->status = road_run_evaluated(&road, &buffers, &diag);
+    pipeline_buffers_t buffers;
+    if (pipeline_buffers_init(&pipeline, &buffers, &diag) != BYOC_OK) return;
+    fill(pipeline.build.result.program, buffers.inputs, job->seed);
+    answer->status = pipeline_run_evaluated(&pipeline, &buffers, &diag);
   }
   snprintf(answer->message, sizeof(answer->message), "%s", diag.message);
 }

@@ -17,7 +17,7 @@
 
 #include "core/base/file.h"
 #include "tests/random/graph.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 enum { GRAPHS_PER_MODEL = 16, OPERATORS_PER_GRAPH = 7 };
 
@@ -74,7 +74,7 @@ static int compare_outputs(const suite_t *suite, const byoc_host_program_t *prog
 
 // ---- one model ----
 
-// A failure of the road concerns the whole model. If the model has only one graph, that one is shown.
+// A failure of the pipeline concerns the whole model. If the model has only one graph, that one is shown.
 static void check(const suite_t *suite, uint64_t first_seed, byoc_status_t status, const byoc_diag_t *diag) {
   if (status == BYOC_OK) return;
   print_error("'%s', seeds %llu to %llu:\n", targets, (unsigned long long)first_seed,
@@ -83,22 +83,23 @@ static void check(const suite_t *suite, uint64_t first_seed, byoc_status_t statu
   byoc_test_ok(status, diag);
 }
 
-static int run_both_ways(const suite_t *suite, const road_t *road, uint64_t first_seed) {
+static int run_both_ways(const suite_t *suite, const pipeline_t *pipeline, uint64_t first_seed) {
   byoc_diag_t diag = {0};
-  road_buffers_t buffers;
-  byoc_test_ok(road_buffers_init(road, &buffers, &diag), &diag);
-  fill_inputs(suite, road->build.result.program, buffers.inputs);
+  pipeline_buffers_t buffers;
+  byoc_test_ok(pipeline_buffers_init(pipeline, &buffers, &diag), &diag);
+  fill_inputs(suite, pipeline->build.result.program, buffers.inputs);
   char *folder = byoc_test_folder();
   char *path = byoc_path_join(byoc_allocator_system(), folder, "random.so");
   assert_non_null(path);
-  check(suite, first_seed, road_run_compiled(road, path, 2, &buffers, &diag), &diag);
-  int wrong = compare_outputs(suite, road->build.result.program, buffers.outputs, "compiled", first_seed);
-  for (size_t i = 0; i < road->build.result.program->outputs.count; ++i) {
-    memset(buffers.outputs[i], 0xA5, (size_t)byoc_type_size_bytes(road->build.result.program->outputs.data[i]->type));
+  check(suite, first_seed, pipeline_run_compiled(pipeline, path, 2, &buffers, &diag), &diag);
+  int wrong = compare_outputs(suite, pipeline->build.result.program, buffers.outputs, "compiled", first_seed);
+  for (size_t i = 0; i < pipeline->build.result.program->outputs.count; ++i) {
+    memset(buffers.outputs[i], 0xA5,
+           (size_t)byoc_type_size_bytes(pipeline->build.result.program->outputs.data[i]->type));
   }
-  check(suite, first_seed, road_run_evaluated(road, &buffers, &diag), &diag);
-  wrong += compare_outputs(suite, road->build.result.program, buffers.outputs, "evaluated", first_seed);
-  road_buffers_deinit(road, &buffers);
+  check(suite, first_seed, pipeline_run_evaluated(pipeline, &buffers, &diag), &diag);
+  wrong += compare_outputs(suite, pipeline->build.result.program, buffers.outputs, "evaluated", first_seed);
+  pipeline_buffers_deinit(pipeline, &buffers);
   assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
   byoc_free(byoc_allocator_system(), path);
   byoc_free(byoc_allocator_system(), folder);
@@ -130,9 +131,9 @@ static void look(void *self, const byoc_argument_t *outputs) {
   free(data);
 }
 
-static int call_both_ways(const suite_t *suite, const road_t *road, uint64_t first_seed) {
+static int call_both_ways(const suite_t *suite, const pipeline_t *pipeline, uint64_t first_seed) {
   byoc_diag_t diag = {0};
-  const byoc_host_program_t *program = road->build.result.program;
+  const byoc_host_program_t *program = pipeline->build.result.program;
   byoc_argument_t *inputs = calloc(program->inputs.count + 1, sizeof(*inputs));
   assert_non_null(inputs);
   for (size_t i = 0; i < program->inputs.count; ++i) {
@@ -141,10 +142,10 @@ static int call_both_ways(const suite_t *suite, const road_t *road, uint64_t fir
   char *folder = byoc_test_folder(), *path = byoc_path_join(byoc_allocator_system(), folder, "random.so");
   assert_non_null(path);
   looking_t looking = {suite, program, "compiled", first_seed, 0};
-  const road_call_t call = {inputs, program->outputs.count, look, &looking};
-  check(suite, first_seed, road_call_compiled(road, path, 2, &call, 1, &diag), &diag);
+  const pipeline_call_t call = {inputs, program->outputs.count, look, &looking};
+  check(suite, first_seed, pipeline_call_compiled(pipeline, path, 2, &call, 1, &diag), &diag);
   looking.way = "evaluated";
-  check(suite, first_seed, road_call_evaluated(road, &call, 1, &diag), &diag);
+  check(suite, first_seed, pipeline_call_evaluated(pipeline, &call, 1, &diag), &diag);
   for (size_t i = 0; i < program->inputs.count; ++i) free(inputs[i].data);
   free(inputs);
   assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
@@ -172,15 +173,15 @@ static int run_model(uint64_t first_seed, int graph_count) {
   uint8_t *bytes = NULL;
   size_t size = 0;
   byoc_test_ok(byoc_onnx_model_pack(suite.model, &diag, &bytes, &size), &diag);
-  road_t road;
+  pipeline_t pipeline;
   size_t cuts = 0;
   byoc_test_random_t random = {first_seed};
-  const byoc_status_t status = in_parts ? road_open_cut(&road, bytes, size, targets, &random, &diag, &cuts)
-                                        : road_open(&road, bytes, size, targets, &diag);
+  const byoc_status_t status = in_parts ? pipeline_open_cut(&pipeline, bytes, size, targets, &random, &diag, &cuts)
+                                        : pipeline_open(&pipeline, bytes, size, targets, &diag);
   check(&suite, first_seed, status, &diag);
   cut_count += cuts;
-  int wrong = is_open ? call_both_ways(&suite, &road, first_seed) : run_both_ways(&suite, &road, first_seed);
-  road_close(&road);
+  int wrong = is_open ? call_both_ways(&suite, &pipeline, first_seed) : run_both_ways(&suite, &pipeline, first_seed);
+  pipeline_close(&pipeline);
   byoc_free(byoc_allocator_system(), bytes);
   suite_deinit(&suite);
   return wrong;

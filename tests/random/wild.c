@@ -8,7 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/loader/loader.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 enum { ROWS = 4, WIDTH = 83, COUNT = ROWS * WIDTH, DEPTH = 24, CHANNELS = 3, HIGH = 19, WIDE = 21 };
 enum { PLANE = HIGH * WIDE, PICTURE = CHANNELS * PLANE, MOST_OUT = 4096, ROUNDS = 33 };
@@ -320,11 +320,11 @@ static bool is_right(float got, float expected) {
   return fabsf(got - expected) <= 1e-4f * fabsf(expected) + 2e-5f;
 }
 
-static size_t compare(const road_t *road, void **outputs, const data_t *data, const char *way) {
+static size_t compare(const pipeline_t *pipeline, void **outputs, const data_t *data, const char *way) {
   static float expected[16 * PLANE];
   size_t wrong = 0;
   for (int i = 0; i < ROW_COUNT; ++i) {
-    const int64_t count = byoc_type_element_count(road->build.result.program->outputs.data[i]->type);
+    const int64_t count = byoc_type_element_count(pipeline->build.result.program->outputs.data[i]->type);
     const float *got = outputs[i];
     rows[i].expect(&rows[i], data, expected);
     for (int64_t k = 0; k < count; ++k) {
@@ -352,15 +352,15 @@ static const char *targets = "c";
 static void test_wild_values(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
-  road_t road;
-  road_buffers_t buffers;
+  pipeline_t pipeline;
+  pipeline_buffers_t buffers;
   byoc_loaded_artifact_t artifact;
   char *folder = byoc_test_folder(), *model = write_model(folder);
   char *path = byoc_path_join(byoc_allocator_system(), folder, "wild.so");
-  byoc_test_ok(road_open_file(&road, model, targets, &diag), &diag);
-  byoc_test_ok(road_buffers_init(&road, &buffers, &diag), &diag);
+  byoc_test_ok(pipeline_open_file(&pipeline, model, targets, &diag), &diag);
+  byoc_test_ok(pipeline_buffers_init(&pipeline, &buffers, &diag), &diag);
   const byoc_compose_options_t compose = {.output = path, .model_name = "wild"};
-  byoc_test_ok(byoc_build_compose(&road.build, &compose, &diag), &diag);
+  byoc_test_ok(byoc_build_compose(&pipeline.build, &compose, &diag), &diag);
   byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
   size_t wrong = 0;
   for (int32_t threads = 1; threads <= 2; ++threads) {
@@ -372,16 +372,16 @@ static void test_wild_values(void **state) {
       draw(&data, round);
       put_inputs(buffers.inputs, &data);
       assert_int_equal(artifact.table->run(context, (const void *const *)buffers.inputs, buffers.outputs), BYOC_OK);
-      wrong += compare(&road, buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
+      wrong += compare(&pipeline, buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
       if (round % 16 != 5 || threads > 1) continue;
-      byoc_test_ok(road_run_evaluated(&road, &buffers, &diag), &diag);
-      wrong += compare(&road, buffers.outputs, &data, "evaluated");
+      byoc_test_ok(pipeline_run_evaluated(&pipeline, &buffers, &diag), &diag);
+      wrong += compare(&pipeline, buffers.outputs, &data, "evaluated");
     }
     artifact.table->destroy(context);
   }
   byoc_artifact_unload(&artifact);
-  road_buffers_deinit(&road, &buffers);
-  road_close(&road);
+  pipeline_buffers_deinit(&pipeline, &buffers);
+  pipeline_close(&pipeline);
   (void)byoc_remove_tree(folder, NULL);
   free(path);
   free(model);
@@ -396,15 +396,15 @@ static void test_flushed(void **state) {
   enum { ADD = 36 };
   assert_string_equal(rows[ADD].node, "Add@14(%x, %z)");
   byoc_diag_t diag = {0};
-  road_t road;
-  road_buffers_t buffers;
+  pipeline_t pipeline;
+  pipeline_buffers_t buffers;
   byoc_loaded_artifact_t artifact;
   char *folder = byoc_test_folder(), *model = write_model(folder);
   char *path = byoc_path_join(byoc_allocator_system(), folder, "flushed.so");
-  byoc_test_ok(road_open_file(&road, model, targets, &diag), &diag);
-  byoc_test_ok(road_buffers_init(&road, &buffers, &diag), &diag);
+  byoc_test_ok(pipeline_open_file(&pipeline, model, targets, &diag), &diag);
+  byoc_test_ok(pipeline_buffers_init(&pipeline, &buffers, &diag), &diag);
   const byoc_compose_options_t compose = {.output = path, .model_name = "flushed"};
-  byoc_test_ok(byoc_build_compose(&road.build, &compose, &diag), &diag);
+  byoc_test_ok(byoc_build_compose(&pipeline.build, &compose, &diag), &diag);
   byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
   for (int i = 0; i < COUNT; ++i) ((float *)buffers.inputs[0])[i] = 1e-40f;
   for (int run = 0; run < 4; ++run) {
@@ -426,8 +426,8 @@ static void test_flushed(void **state) {
   assert_int_equal(artifact.table->create(&wrong, &context), BYOC_INVALID_ARGUMENT);
   assert_non_null(strstr(artifact.table->last_error(NULL), "flush_subnormals is 2"));
   byoc_artifact_unload(&artifact);
-  road_buffers_deinit(&road, &buffers);
-  road_close(&road);
+  pipeline_buffers_deinit(&pipeline, &buffers);
+  pipeline_close(&pipeline);
   (void)byoc_remove_tree(folder, NULL);
   free(path);
   free(model);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 #include "tests/sweep/sweep.h"
 
 const char *const sweep_form_names[SWEEP_FORMS] = {"static", "open", "source", "evaluated"};
@@ -131,28 +131,28 @@ static void free_inputs(byoc_argument_t *inputs, size_t count) {
 
 // ---- runs ----
 
-static byoc_status_t run_in(const road_t *road, const model_t *model, const char *folder, const running_t *how,
+static byoc_status_t run_in(const pipeline_t *pipeline, const model_t *model, const char *folder, const running_t *how,
                             byoc_diag_t *diag) {
   running_t running[SIZES];
-  road_call_t calls[SIZES];
-  const byoc_host_program_t *program = road->build.result.program;
+  pipeline_call_t calls[SIZES];
+  const byoc_host_program_t *program = pipeline->build.result.program;
   byoc_argument_t *inputs[SIZES];
   for (size_t i = 0; i < model->size_count; ++i) {
     running[i] = *how;
     running[i].suite = model->suites[i];
     running[i].program = program;
     inputs[i] = make_inputs(model->suites[i], program);
-    calls[i] = (road_call_t){inputs[i], program->outputs.count, look, &running[i]};
+    calls[i] = (pipeline_call_t){inputs[i], program->outputs.count, look, &running[i]};
   }
   char path[600];
   snprintf(path, sizeof(path), "%s/random.%s", folder, how->form == SWEEP_SOURCE ? "c" : "so");
   byoc_status_t status;
   if (how->form == SWEEP_EVALUATED)
-    status = road_call_evaluated(road, calls, model->size_count, diag);
+    status = pipeline_call_evaluated(pipeline, calls, model->size_count, diag);
   else if (how->form == SWEEP_SOURCE)
-    status = road_call_source(road, path, calls, model->size_count, diag);
+    status = pipeline_call_source(pipeline, path, calls, model->size_count, diag);
   else
-    status = road_call_compiled(road, path, 2, calls, model->size_count, diag);
+    status = pipeline_call_compiled(pipeline, path, 2, calls, model->size_count, diag);
   for (size_t i = 0; i < model->size_count; ++i) free_inputs(inputs[i], program->inputs.count);
   return status;
 }
@@ -181,9 +181,9 @@ static void tell_failure(const running_t *running, const byoc_diag_t *diag) {
 // has more than one case: nothing was counted for that form then.
 static bool run_target(const running_t *all, size_t count, const model_t *model, bool *done) {
   const bool is_open = model->size_count > 1;
-  road_t road;
+  pipeline_t pipeline;
   byoc_diag_t diag = {0};
-  byoc_status_t built = road_open(&road, model->bytes, model->size_bytes, target_of(all), &diag);
+  byoc_status_t built = pipeline_open(&pipeline, model->bytes, model->size_bytes, target_of(all), &diag);
   bool all_fine = true;
   for (int form = 0; form < SWEEP_FORMS; ++form) {
     if (!wanted(all->options, target_of(all), is_open, (sweep_form_t)form) || done[form]) continue;
@@ -193,7 +193,7 @@ static bool run_target(const running_t *all, size_t count, const model_t *model,
     running.form = (sweep_form_t)form;
     running.way = way;
     char *folder = byoc_test_folder();
-    byoc_status_t status = built == BYOC_OK ? run_in(&road, model, folder, &running, &diag) : built;
+    byoc_status_t status = built == BYOC_OK ? run_in(&pipeline, model, folder, &running, &diag) : built;
     assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
     free(folder);
     done[form] = status == BYOC_OK || count == 1;
@@ -201,7 +201,7 @@ static bool run_target(const running_t *all, size_t count, const model_t *model,
     all_fine = all_fine && done[form];
     if (built == BYOC_OK) byoc_diag_clear(&diag);
   }
-  road_close(&road);
+  pipeline_close(&pipeline);
   return all_fine;
 }
 

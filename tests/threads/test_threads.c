@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/loader/loader.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 #include "tests/support/command.h"
 
 enum {
@@ -62,10 +62,10 @@ static byoc_context_t *create(const byoc_artifact_t *table, int pool) {
 
 // ---- what is expected ----
 
-static void expect_evaluated(const road_t *road, model_t *model) {
+static void expect_evaluated(const pipeline_t *pipeline, model_t *model) {
   byoc_diag_t diag = {0};
   byoc_build_evaluation_t evaluation;
-  byoc_test_ok(byoc_build_evaluate(&road->build, 1, &diag, &evaluation), &diag);
+  byoc_test_ok(byoc_build_evaluate(&pipeline->build, 1, &diag, &evaluation), &diag);
   for (int k = 0; k < INPUTS; ++k) {
     float output[OUTPUT_COUNT];
     const void *inputs[] = {model->inputs[k]};
@@ -97,7 +97,7 @@ static void expect_alone(model_t *model) {
 
 static void open_model(model_t *model) {
   byoc_diag_t diag = {0};
-  road_t road;
+  pipeline_t pipeline;
   byoc_test_random_t random = {7};
   char path[32];
   snprintf(path, sizeof(path), "./%zu.so", (size_t)(model - models));
@@ -105,12 +105,12 @@ static void open_model(model_t *model) {
     for (int i = 0; i < INPUT_COUNT; ++i) model->inputs[k][i] = byoc_test_float(&random);
   }
   const byoc_compose_options_t compose = {.output = path, .model_name = "lenet"};
-  byoc_test_ok(road_open_file(&road, "lenet.onnx", model->targets, &diag), &diag);
-  byoc_test_ok(byoc_build_compose(&road.build, &compose, &diag), &diag);
+  byoc_test_ok(pipeline_open_file(&pipeline, "lenet.onnx", model->targets, &diag), &diag);
+  byoc_test_ok(byoc_build_compose(&pipeline.build, &compose, &diag), &diag);
   byoc_test_ok(byoc_artifact_load(path, &diag, &model->artifact), &diag);
   expect_alone(model);
-  expect_evaluated(&road, model);
-  road_close(&road);
+  expect_evaluated(&pipeline, model);
+  pipeline_close(&pipeline);
 }
 
 // ---- all of them ----

@@ -8,12 +8,19 @@
 #include "core/plugin/manifest.h"
 #include "tools/abi_page/header_text.h"
 
-// Text in a cell of a table.
-static void append_cell(byoc_string_t *out, const char *text) {
-  for (; *text != '\0'; ++text) {
-    if (*text == '|') byoc_string_append(out, "\\");
+// Comments of C as Markdown: "x[i](...)" outside of `code` is no link.
+static void append_comment(byoc_string_t *out, const char *text, bool is_cell) {
+  bool is_code = false;
+  for (char last = '\0'; text != NULL && *text != '\0'; last = *text++) {
+    is_code ^= *text == '`';
+    if ((*text == '|' && is_cell) || (*text == '(' && last == ']' && !is_code)) byoc_string_append(out, "\\");
     byoc_string_append_bytes(out, text, 1);
   }
+}
+
+// Text in a cell of a table.
+static void append_cell(byoc_string_t *out, const char *text) {
+  append_comment(out, text, true);
 }
 
 static const char *name_of_filler(byoc_abi_filler_t filler) {
@@ -54,7 +61,8 @@ static void append_struct(byoc_string_t *out, const byoc_abi_struct_t *shape, co
   byoc_string_init(&meaning, byoc_allocator_system());
   if (is_found) declaration_comment(&declaration, &meaning);
   byoc_string_appendf(out, "\n### %s\n\n", shape->name);
-  if (meaning.size > 0) byoc_string_appendf(out, "%s\n\n", meaning.data);
+  append_comment(out, meaning.data, false);
+  if (meaning.size > 0) byoc_string_append(out, "\n\n");
   byoc_string_appendf(out, "`%s`, since minor %u. Filled by %s; %u bytes, %s.\n\n",
                       is_found ? declaration.header->name : "not declared", (unsigned)shape->since,
                       name_of_filler(shape->filler), (unsigned)shape->size_bytes,

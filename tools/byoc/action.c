@@ -17,7 +17,7 @@ static int refuse(const byoc_usage_t *usage, const byoc_action_t *actions, size_
   if (nearest != NULL) {
     byoc_diag_hint(&diag, "did you mean '%s %s'?", usage->command, nearest);
   } else {
-    byoc_diag_hint(&diag, "%s --help lists what there is", usage->command);
+    byoc_diag_hint(&diag, "%s --help lists the actions", usage->command);
   }
   return byoc_report(&diag, status);
 }

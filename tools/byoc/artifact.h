@@ -35,13 +35,13 @@ void byoc_artifact_run_end_context(const byoc_artifact_run_t *run, byoc_context_
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);
-// Its functions run from now on: a crash ends the command with a sentence (core/base/foreign.h), and so does whoever
-// writes into an input that no output is to be written over. Returns what ran before, for byoc_foreign_leave.
+// Its functions run from now on: a crash ends the command with an error message (core/base/foreign.h), and so does a
+// write into an input that no output may overwrite. Returns what ran before, for byoc_foreign_leave.
 byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run);
 // One inference from the inputs to the outputs; if the artifact is dynamic, it also sets the outputs' shapes.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
-// The same with the time that it takes. What a dynamic artifact makes stays in its context, as with programs that call
-// it, and is not copied to the outputs.
+// The same, with the time. Results of a dynamic artifact stay in its context, as in programs that call it, and are not
+// copied to the outputs.
 byoc_status_t byoc_artifact_run_timed(byoc_artifact_run_t *run, byoc_diag_t *diag, int64_t *out_duration_ns);
 
 // One inference, reported to a sink. The artifact must have the entry (byoc_trace_map_of_artifact checks that).

@@ -82,14 +82,14 @@ byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, 
       const int size = (int)name_size(word);
       byoc_status_t status =
           byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' was built with a file by %.*s", artifact, size, word);
-      byoc_diag_hint(diag, "give it again, behind the other options: -- %.*s FILE", size, word);
+      byoc_diag_hint(diag, "give it again, after the other options: -- %.*s FILE", size, word);
       return status;
     }
     if (!may_be_recorded(word)) {
       byoc_status_t status =
           byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                          "'%s' says that it was built with '%s', which is not taken from it", artifact, word);
-      byoc_diag_hint(diag, "if it is right, give it behind the other options: -- %s", word);
+                          "'%s' says that it was built with '%s', which has to be given again", artifact, word);
+      byoc_diag_hint(diag, "if it is right, give it after the other options: -- %s", word);
       return status;
     }
     if (out_words->count < BYOC_MAX_LIST) out_words->items[out_words->count++] = word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc bench: times an artifact.
+// byoc bench: loads an artifact, runs it many times, and prints the times.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ int byoc_main_bench(int argc, char **argv) {
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       BYOC_ENTRY_ROW(options.entry, "time this one"),
       {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
-       "treat subnormal numbers as zeros, which some processors need a hundred times as long for"},
+       "treat subnormal numbers as zeros; some processors take a hundred times as long for them"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};
@@ -110,7 +110,8 @@ int byoc_main_bench(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "load_ms is from opening the file to a context that is ready; first_run_ms is the first inference.\n",
+      .more = "load_ms is the time from opening the file to a ready context; first_run_ms is that of the first "
+              "inference.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false;

@@ -110,9 +110,9 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   byoc_session_format_unusable(session, &placed);
   const bool can_measure = session->setup.targets.triple == NULL;
   if (can_measure && session->setup.are_default_targets && strcmp(session->setup.placing.plan, "greedy") == 0) {
-    byoc_string_append(&placed,
-                       "placed in order of preference; a minute of --plan=collage measures alternatives, and --target "
-                       "names more targets\n");
+    byoc_string_append(
+        &placed, "partitioned in order of preference; a minute of --plan=collage measures alternatives, and --target "
+                 "names more targets\n");
   }
   byoc_print("%s: %.1f MiB, ", output, mebibytes);
   byoc_status_t status = byoc_print_text(&placed, diag);
@@ -197,7 +197,7 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// What an artifact is called, and what is called after it.
+// The name of an artifact, and the names of the files beside it.
 typedef struct build_names_t {
   char model[128], header[128], output[160];
 } build_names_t;
@@ -340,7 +340,7 @@ static byoc_status_t print_programs(const programs_t *programs, const char *outp
   if (programs->entry_count > 0) {
     byoc_string_appendf(&text, ", %zu entr%s", programs->entry_count, programs->entry_count == 1 ? "y" : "ies");
   }
-  if (programs->level_count > 0) byoc_string_appendf(&text, ", %zu levels", programs->level_count);
+  if (programs->level_count > 0) byoc_string_appendf(&text, ", %zu ISA levels", programs->level_count);
   byoc_string_append(&text, "\n");
   for (size_t k = 0; k < programs->count; ++k) {
     append_name(programs, k, &text);
@@ -463,12 +463,12 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
   build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}, .replacing = replacing};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
-       "the shared object, or by its ending a static library (.a), an object (.o) or a folder of C source (.c) "
-       "(default: MODEL.so here)"},
+       "a shared object, or by the ending a static library (.a), an object (.o) or a folder of C source (.c) (default: "
+       "MODEL.so here)"},
       {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
-       "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
+       "the model's name in the artifact; the header's functions begin with it (default: from the names of the files)"},
       {"entry", 0, BYOC_OPT_LIST, &options.entries, "NAME=MODEL",
-       "a model of an artifact of several, instead of MODEL; once for each"},
+       "one of several models of the artifact, instead of MODEL; repeat it for each"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
       {"triple", 0, BYOC_OPT_TEXT, &options.session.triple, "TRIPLE",
        "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, arm-linux-gnueabihf, x86_64-linux-musl "
@@ -479,33 +479,32 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
-      {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "the rank that the artifact is for, from 0"},
+      {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "rank of the artifact, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
       BYOC_CHECK_ROW(options.session),
       {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
-       "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
-       "1). Several numbers make a plan by measured costs for each, and a context takes the one for its threads"},
+       "threads of a context, and of measuring (default: all processors that the process may use; 1 for measuring). "
+       "Several numbers: a plan by measured costs for each; a context uses the plan for its number"},
       {"verify", 0, BYOC_OPT_FLAG, &options.verify, "",
-       "hold the artifact against the evaluator: random inputs, zeros, NaN, several sizes; without agreement there is "
-       "none"},
+       "compare the artifact with the evaluator: random inputs, zeros, NaN, several sizes; if they differ, no artifact "
+       "is written"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
-       "with --emit: print all data, so that the text reads back; a host program's goes into FILE.data beside -o FILE"},
-      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
+       "with --emit: print all data, so that byoc can read the text back; data of a host program goes into FILE.data "
+       "beside -o FILE"},
+      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan as JSON: targets, costs and reasons"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},
-      {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]",
-       "fail where an operator is placed on another target"},
+      {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]", "fail if an operator is on another target"},
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
       {"trace", 0, BYOC_OPT_FLAG, &options.session.trace, "",
-       "give the artifact a trace entry: it can report what each instruction makes"},
+       "give the artifact a trace entry, which reports the result of each instruction"},
       {"weights", 0, BYOC_OPT_TEXT, &options.weights, "internal|appended|external|FILE",
-       "leave the constants in the artifact's data, or behind its code, or put them into a file beside it: "
-       "OUT.weights, "
-       "or a FILE.weights that several artifacts share (default: internal, and external from 1.5 GiB on)"},
+       "put constants into the artifact's data, after its code, or into a file beside it: OUT.weights, or a "
+       "FILE.weights that several artifacts share (default: internal, from 1.5 GiB on external)"},
       {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",
        "copy the weights to huge pages when a model is loaded"},
   };
-  static const char *const operands[] = {"a model: an .onnx file, or a .byoc or .host text", NULL};
+  static const char *const operands[] = {"a model: an .onnx file, or text form in a .byoc or .host file", NULL};
   const byoc_usage_t usage = {
       .command = "byoc build",
       .synopsis = "MODEL|--entry NAME=MODEL... [-o OUT] [--target TARGETS] [options]",
@@ -515,18 +514,17 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "A header for C programs is written beside the artifact: model.so, model.h.\n"
-          "Weights in a file of their own travel with the artifact: model.so, model.weights.\n"
-          "model.a and model.o are linked into programs, which then need no dlopen; several may stand in one.\n"
+          "byoc build writes a header for C programs beside the artifact: model.so, model.h.\n"
+          "A weights file travels with its artifact: model.so, model.weights.\n"
+          "model.a and model.o are linked into programs, which then need no dlopen; one program may have several.\n"
           "model.c is a folder with a Makefile that any C11 compiler builds; by default it has target 'c' alone, for\n"
           "any processor.\n"
-          "With --entry, several models share the weights and the code of one artifact: each has inputs, outputs and\n"
-          "contexts of its own, and is chosen by its name when it runs.\n"
+          "With --entry, several models share the weights and the code of one artifact. Each has its own inputs,\n"
+          "outputs and contexts, and is selected by its name at run time.\n"
           "byoc targets lists the targets and their options.\n"
-          "With --shard, an artifact is what one rank does, and holds that rank's weights: one build for each.\n"
-          "byoc run --ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and\n"
-          "tables are cut along tp, as Megatron cuts them), 'spread NAME tp: 1' (dimension 1 of that value) and "
-          "'pipeline'.\n",
+          "With --shard, an artifact has the program and the weights of one rank: build one for each rank. byoc run\n"
+          "--ranks runs them. A file for --shard has lines 'mesh dp=2, tp=2', 'weights tp' (matrices and tables are\n"
+          "sharded along tp, as in Megatron-LM), 'spread NAME tp: 1' (dimension 1 of that value) and 'pipeline'.\n",
   };
   byoc_diag_t diag = {0};
   byoc_file_set_t files = {0};

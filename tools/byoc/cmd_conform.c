@@ -25,7 +25,7 @@ static void deinit(byoc_conform_t *conform) {
 
 int byoc_main_conform(int argc, char **argv) {
   // The tolerances are those of ONNX's own backend tests.
-  byoc_conform_options_t options = {// What a case makes is compared here.
+  byoc_conform_options_t options = {// Each case compares its results itself.
                                     .session = {.greedy_by_default = true, .check_budget = "0"},
                                     .timeout_s = 120,
                                     .rtol = 1e-3,
@@ -33,7 +33,7 @@ int byoc_main_conform(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the models, no artifacts"},
       {"symbolic", 0, BYOC_OPT_FLAG, &options.symbolic, "", "keep the inputs' symbolic dimensions when compiling"},
-      {"filter", 0, BYOC_OPT_TEXT, &options.filter, "TEXT", "only cases whose name holds TEXT"},
+      {"filter", 0, BYOC_OPT_TEXT, &options.filter, "TEXT", "only cases whose name contains TEXT"},
       {"jobs", 'j', BYOC_OPT_COUNT, &options.job_count, "N",
        "cases at a time (default: all processors that may be used)"},
       {"timeout", 0, BYOC_OPT_COUNT, &options.timeout_s, "SECONDS", "limit for one case (default 120; 0: none)"},
@@ -48,15 +48,14 @@ int byoc_main_conform(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc conform",
       .synopsis = "DIR... [--target TARGET] [--evaluate] [options]",
-      .summary = "run ONNX backend test cases and say which pass",
+      .summary = "run ONNX backend test cases and report which pass",
       .operands = operands,
       .more_operands = &options.directories,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more =
-          "A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; it runs in a process of its\n"
-          "own, compiled for the shapes of its inputs. Outputs agree where |got - expected| <= atol + rtol *\n"
-          "|expected|. Exit codes: 0 none failed, 1 some did, 2 misuse.\n",
+      .more = "A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; it runs in its own\n"
+              "process, compiled for the shapes of its inputs. Outputs agree if |got - expected| <= atol + rtol *\n"
+              "|expected|. Exit codes: 0 none failed, 1 some did, 2 misuse.\n",
   };
   byoc_diag_t diag = {0};
   byoc_conform_t state = {.options = &options};

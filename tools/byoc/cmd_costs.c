@@ -163,17 +163,18 @@ int byoc_main_costs(int argc, char **argv) {
       {"database", 0, BYOC_OPT_TEXT, &options.database, "FILE",
        "the database (default: costs.sqlite in the cache folder)"},
   };
-  static const char *const operands[] = {"what to do: list, export FILE, import FILE or prune", NULL};
+  static const char *const operands[] = {"an action: list, export FILE, import FILE or prune", NULL};
   const byoc_usage_t usage = {
       .command = "byoc costs",
       .synopsis = "list [--json] | export FILE | import FILE | prune [--older-than DAYS]  [--database FILE]",
-      .summary = "look after the costs that builds have measured",
+      .summary = "manage the costs that builds have measured",
       .operands = operands,
       .more_operands = &words,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A cost is used by builds on the machine, and with the compiler and the plugin, that it was measured\n"
-              "with. Import keeps the later one where there are two.\n",
+      .more = "Builds use a cost only on the same machine, with the same compiler and plugin. Import keeps the later "
+              "one of\n"
+              "two costs.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false;

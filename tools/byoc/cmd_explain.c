@@ -52,8 +52,8 @@ static void warn_of_rule(void *self, const char *sentence) {
   byoc_log(BYOC_LOG_WARNING, "rule '%s': %s", (const char *)self, sentence);
 }
 
-// Whoever asks why nothing is taken wants to know of rules that can match nothing; with --verbose they were told when
-// the plugin was loaded.
+// Reports rules that can match nothing: they may be the reason why a target claims no node. With --verbose, loading the
+// plugin has reported them already.
 static void warn_of_rules(const byoc_session_t *session) {
   for (size_t i = 0; i < session->setup.targets.targets.count && byoc_log_level() < BYOC_LOG_INFO; ++i) {
     const byoc_backend_t *backend = session->setup.targets.targets.data[i]->kind->backend;
@@ -114,12 +114,12 @@ int byoc_main_explain(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc explain",
       .synopsis = "MODEL|PLAN.json [--target TARGETS] [--node NAME] [options]",
-      .summary = "show which target takes which operators, what else was on offer, and why",
+      .summary = "show the target of each operator, the alternatives, and the reasons",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A plan that --save-plan wrote is shown as it is, without its model.\n"
-              "Nodes are numbered after simplifying: constants are folded and dead nodes are gone.\n",
+      .more = "A plan of --save-plan is shown without its model.\n"
+              "Nodes are numbered after the pass simplify, which folds constants and drops dead nodes.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

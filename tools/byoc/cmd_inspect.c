@@ -93,7 +93,7 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   if (session->setup.build.result.program != NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a host program, a text to read as it is",
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a host program in text form: read it directly",
                            options->file);
   }
   const byoc_function_t *main = byoc_graph_module_main(session->setup.build.module);
@@ -118,10 +118,10 @@ int byoc_main_inspect(int argc, char **argv) {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
       BYOC_ENTRY_ROW(options.place.entry, "show this one"),
       {"level", 0, BYOC_OPT_TEXT, &options.place.level, "NAME",
-       "show this one of an artifact for several processors (default: the best)"},
+       "the ISA level to show, in an artifact for several (default: the best for this processor)"},
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
       {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",
-       "which operators an ONNX model uses, and which are missing"},
+       "list the operators of an ONNX model, and the missing ones"},
       {"plugin", 0, BYOC_OPT_LIST, &options.session.plugins, "FILE", "load this plugin too"},
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
@@ -129,7 +129,7 @@ int byoc_main_inspect(int argc, char **argv) {
       .command = "byoc inspect",
       .synopsis =
           "ARTIFACT|MODEL [--json] [--entry NAME] [--level NAME] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
-      .summary = "show what is inside an artifact or a model",
+      .summary = "show the contents of an artifact or a model",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),

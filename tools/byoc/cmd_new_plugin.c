@@ -119,7 +119,7 @@ int byoc_main_new_plugin(int argc, char **argv) {
   bool is_table = false, done = false;
   const char *name = NULL;
   const byoc_option_row_t rows[] = {
-      {"table", 0, BYOC_OPT_FLAG, &is_table, "", "a table, NAME.json, for functions in C; nothing is to be compiled"},
+      {"table", 0, BYOC_OPT_FLAG, &is_table, "", "a table, NAME.json, for functions in C, without anything to compile"},
   };
   static const char *const operands[] = {"the plugin's name", NULL};
   const byoc_usage_t usage = {
@@ -130,7 +130,7 @@ int byoc_main_new_plugin(int argc, char **argv) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "Its README.md says how to build it and how to try it. The plugin takes one operator; go on from there.\n",
+          "Its README.md has the commands to build and try it. The plugin claims one operator; extend it from there.\n",
   };
   byoc_diag_t diag = {0};
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &name, &done);

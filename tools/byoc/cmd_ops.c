@@ -459,12 +459,10 @@ int byoc_main_ops(int argc, char **argv) {
   bool json = false, done = false;
   const byoc_option_row_t rows[] = {
       {"after-simplify", 0, BYOC_OPT_TEXT, &model, "MODEL",
-       "the operators of this model as rules see them, behind the pass simplify: which operands are constants, "
-       "versions, "
-       "how many there are"},
+       "the operators of this model as rules see them, after the pass simplify: versions, constant operands, counts"},
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON, with each version's operands, attributes and traits"},
       {"target", 't', BYOC_OPT_LIST, &options.targets, "TARGET",
-       "with --after-simplify: the targets of the build, for which more or less is recognised (default: c)"},
+       "with --after-simplify: the targets of the build, which change what simplify recognises (default: c)"},
       {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
       BYOC_PREFER_ROW(options),
       BYOC_DIM_ROW(options),
@@ -473,14 +471,15 @@ int byoc_main_ops(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc ops",
       .synopsis = "[NAME...] [--after-simplify MODEL] [--json] [--plugin FILE] [--prefer PATH]",
-      .summary = "list the operators, or say all there is to say about one: its versions, operands, attributes and "
-                 "traits, and the targets whose rules name it",
+      .summary = "list the operators, or describe one: its versions, operands, attributes and traits, and the targets "
+                 "whose rules name it",
       .operands = operands,
       .more_operands = &asked,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "NAME is an operator of ONNX (Conv), or one with its domain (byoc::Conv); those of domain byoc are what "
-              "passes and\nexpansions make, and models cannot have them. What no target takes is run by 'c'.\n",
+      .more =
+          "NAME is an operator of ONNX (Conv), or one with its domain (byoc::Conv). Passes and expansions make the\n"
+          "operators of domain byoc; models cannot have them. 'c' runs the operators that no target claims.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -53,7 +53,7 @@ static byoc_status_t opt_host(byoc_session_t *session, const opt_options_t *opti
   const byoc_host_pass_options_t passes = {.print_after = options->session.print_after,
                                            .switches = &session->setup.switches};
   if (options->session.targets.count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--target places modules; this is a host program");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--target partitions modules; this is a host program");
   }
   if (options->passes != NULL) BYOC_RETURN_IF_ERROR(byoc_host_pass_run_list(options->passes, program, &passes, diag));
   if (options->output != NULL && options->constants) return write_host_files(program, options->output, diag);
@@ -109,11 +109,10 @@ static bool format_passes(byoc_string_t *out) {
   size_t count = 0;
   pass = byoc_partition_passes(&count);
   for (size_t i = 0; i < count; ++i) byoc_string_appendf(out, "  %-30s %s\n", pass[i].name, pass[i].summary);
-  byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} behind their name, stream-axis "
-                          "takes\n{axis=NAME:parts}. The last "
-                          "four are the steps of a\nplacement by --target. With --target and none of them the module "
-                          "is placed after the passes.\n");
-  byoc_string_append(out, "\npasses over host programs (a .host text):\n");
+  byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} after their name, stream-axis "
+                          "takes\n{axis=NAME:parts}. The last four passes are the steps of partitioning by --target. "
+                          "With --target\nand none of them, the module is partitioned after the passes.\n");
+  byoc_string_append(out, "\npasses over host programs (.host files):\n");
   const byoc_host_pass_t *host = NULL;
   for (size_t i = 0; (host = byoc_host_pass_at(i)) != NULL; ++i) {
     byoc_string_appendf(out, "  %-30s %s\n", host->name, host->summary);
@@ -125,15 +124,17 @@ int byoc_main_opt(int argc, char **argv) {
   opt_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default, and -: standard output)"},
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the output (default, and -: standard output)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
-       "print all data of constants, so that the text reads back; without it those of over 256 bytes print as "
+       "print all data of constants, so that byoc can read the text back; without it constants of over 256 bytes print "
+       "as "
        "'elided'. With -o, those of host programs go into FILE.data"},
       BYOC_TARGET_ROWS(options.session, "c"),
       BYOC_DIM_ROW(options.session),
       BYOC_STRICT_ROWS(options.session),
   };
-  static const char *const operands[] = {"a module or host program: a .byoc or .host text, or an .onnx file", NULL};
+  static const char *const operands[] = {
+      "a module or host program: text form in a .byoc or .host file, or an .onnx file", NULL};
   byoc_diag_t diag = {0};
   byoc_string_t more;
   byoc_string_init(&more, byoc_allocator_system());

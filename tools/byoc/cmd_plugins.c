@@ -78,8 +78,8 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
   return BYOC_OK;
 }
 
-// What was refused, but not for a fault, is no reason to fail. Without --load only tables have been read; those that
-// the user named count.
+// Plugins that were refused without a fault are no reason to fail. Without --load only tables have been read; those
+// that the user named count.
 static byoc_status_t check_refused(const byoc_session_t *session, bool load, byoc_diag_t *diag) {
   size_t count = 0;
   for (size_t i = 0; i < byoc_plugin_registry_count(session->registry); ++i) {
@@ -96,21 +96,21 @@ int byoc_main_plugins(int argc, char **argv) {
   bool json = false, load = false, done = false;
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON"},
-      {"load", 0, BYOC_OPT_FLAG, &load, "", "load each one too, and say what is wrong with those that fail"},
-      {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "look at this plugin too"},
+      {"load", 0, BYOC_OPT_FLAG, &load, "", "load each plugin, and report the faults of those that fail"},
+      {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "inspect this plugin too"},
       BYOC_PREFER_ROW(options),
   };
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc plugins",
       .synopsis = "[--json] [--load] [--plugin FILE] [--prefer PATH]",
-      .summary = "list the plugins that were found, and those that were refused, with the reason",
+      .summary = "list the plugins, and the refused ones with the reason",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Looked for in this order: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
-              "Listing reads files only, and tables (NAME.json) whole; no plugin's code runs unless --load is given.\n"
-              "With --load the exit code is 1 if one is refused for a fault.\n",
+      .more = "Order of the search: --plugin FILE, the folders in BYOC_PLUGIN_PATH, the installed folder.\n"
+              "Listing reads files only, and whole tables (NAME.json); plugins' code runs only with --load.\n"
+              "With --load the exit code is 1 if a plugin is refused for a fault.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -85,30 +85,32 @@ int byoc_main_profile(int argc, char **argv) {
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
       {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
-      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "write a picture: time line, slowest, roofline"},
+      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "write a page: time line, slowest instructions, roofline"},
   };
   static const char *const operands[] = {"an artifact (.so) built with --profile", NULL};
   const byoc_usage_t usage = {
       .command = "byoc profile",
       .synopsis = "ARTIFACT [--html FILE] [--trace FILE] [--json FILE] [options]",
-      .summary = "time each instruction of an artifact, against what the machine can do",
+      .summary = "time each instruction of an artifact, and compare it with the limits of the machine",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "Times are medians; nodes of engines stand below their instruction. What the host does between two calls\n"
-          "(shapes, memory, control flow) is counted for the second one. What a device does has the\n"
-          "device's own time, and await is the host's time of waiting for it. A multiply-add counts as\n"
-          "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
-          "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
-          "What stays in the caches moves faster than memory, and has the word cache instead of a share. Winograd\n"
-          "convolutions count as direct ones; where they are faster than arithmetic allows, fewer stands there.\n"
-          "Below the instructions stand their sums by operators and target.\n"
-          "With --threads N, runs of one thread take turns with those of N, and a second table tells where the others\n"
-          "go: the time on one and on N threads, the parallel loops, the share of the slowest thread in their work, "
-          "and\n"
-          "what is missing to N times as fast, in four causes that sum to it. An engine that has threads of its own\n"
-          "counts as one thread.\n",
+          "Times are medians; the nodes of an engine follow its instruction. The host's work between two calls "
+          "(shapes,\n"
+          "memory, control flow) counts for the second call. Commands of a device have the device's own time, and\n"
+          "await is the time that the host waits for it. A multiply-add counts as two operations; bytes are operands,\n"
+          "constants and results, each once. Both are compared with the limits of the machine, measured here with as\n"
+          "many threads: f32 multiply-adds, and copying memory. Instructions that are faster than memory read from\n"
+          "caches: they have the word cache instead of a percentage. Winograd convolutions count as direct ones; if\n"
+          "they are faster than arithmetic allows, they have the word fewer. Sums by operators and target follow.\n"
+          "With --threads N, runs with one thread alternate with runs with N, and a second table reports the lost "
+          "time\n"
+          "of each instruction: the times on one and on N threads, the parallel loops, the slowest thread's "
+          "percentage\n"
+          "of their work, and the time beyond an N-th of that on one thread, as the sum of four causes. An engine "
+          "with\n"
+          "its own threads counts as one thread.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false;

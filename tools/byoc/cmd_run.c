@@ -87,7 +87,7 @@ static byoc_status_t run_traced(byoc_artifact_run_t *run, const run_options_t *o
   return status == BYOC_OK ? written : status;
 }
 
-// What the artifact says about the bytes that a run moves without a change.
+// The bytes that a run copies unchanged, from the metadata of the artifact.
 static void log_copies(const byoc_artifact_t *table) {
   json_error_t error;
   json_t *root = byoc_json_load(table->metadata, table->metadata_size_bytes, 0, &error);
@@ -329,15 +329,15 @@ int byoc_main_run(int argc, char **argv) {
   run_options_t options = {.rtol = 1e-3, .atol = 1e-4, .image = BYOC_IMAGE_DEFAULTS};
   const byoc_option_row_t rows[] = {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "[NAME=]FILE",
-       "an input's values: .npy, .pb (a TensorProto), .raw (elements only), .png, .jpg; or .npz for all inputs"},
+       "values of an input: .npy, .pb (a TensorProto), .raw (elements only), .png, .jpg; or .npz for all inputs"},
       {"mean", 0, BYOC_OPT_TEXT, &options.mean, "X[,Y,Z]",
-       "of pictures, whose bytes become (byte - mean) * scale (default 0; three numbers: red, green, blue)"},
-      {"scale", 0, BYOC_OPT_TEXT, &options.scale, "X[,Y,Z]", "of pictures (default 1/255)"},
+       "of images, whose bytes become (byte - mean) * scale (default 0; three numbers: red, green, blue)"},
+      {"scale", 0, BYOC_OPT_TEXT, &options.scale, "X[,Y,Z]", "of images (default 1/255)"},
       {"top", 0, BYOC_OPT_COUNT, &options.top, "N", "print the N largest elements of each row of the outputs"},
       {"labels", 0, BYOC_OPT_TEXT, &options.labels, "FILE", "with --top: their names, one in each line"},
-      {"random", 0, BYOC_OPT_FLAG, &options.random, "", "draw the inputs that are not given"},
+      {"random", 0, BYOC_OPT_FLAG, &options.random, "", "random values for inputs that are not given"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of --random (default 0)"},
-      {"expect", 'e', BYOC_OPT_LIST, &options.expected, "[NAME=]FILE.npy", "what an output must be"},
+      {"expect", 'e', BYOC_OPT_LIST, &options.expected, "[NAME=]FILE.npy", "expected values of an output"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
@@ -345,14 +345,15 @@ int byoc_main_run(int argc, char **argv) {
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
       {"max-iterations", 0, BYOC_OPT_COUNT, &options.max_iterations, "N",
-       "end the run where a Loop begins more turns, if the model's shapes or turns are open (default: no limit)"},
+       "end the run if a Loop begins more iterations, in models with dynamic shapes or trip counts (default: no "
+       "limit)"},
       {"timeout", 0, BYOC_OPT_SECONDS, &options.timeout, "SECONDS",
        "end the run if it takes longer, without the time to load and to prepare it (default: no limit)"},
       {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
-       "treat subnormal numbers as zeros, which some processors need a hundred times as long for"},
+       "treat subnormal numbers as zeros; some processors take a hundred times as long for them"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
-       "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},
+       "list the result of each instruction: name, type, hash, range of values (byoc debug diff compares such files)"},
       {"dump", 0, BYOC_OPT_LIST, &options.dumps, "NAME[=FILE.npy]",
        "save a tensor inside the model (default: NAME.npy here); all=FOLDER: all of them, and their trace"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
@@ -361,7 +362,7 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_ALIAS_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
       {"communicator", 0, BYOC_OPT_TEXT, &options.communicator_file, "FILE.so",
-       "run as one rank of those that this library connects (share/byoc/communicators), as under mpirun"},
+       "be one rank, connected by this library (share/byoc/communicators), for example under mpirun"},
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
@@ -377,17 +378,17 @@ int byoc_main_run(int argc, char **argv) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "With -v the run's peak of memory and the bytes that it copied are told, as well as what the build does.\n"
-          "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
-          "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
-          "Names are those of the model; in file names '/', ':', dots in front and what is not safe to show "
-          "become '_'.\n"
-          "A sequence is a folder that holds 0.npy, 1.npy, ...: --input NAME=FOLDER, DIR/NAME. An optional is what it\n"
-          "holds; --input NAME= gives an empty one, and of an empty output nothing is saved.\n"
-          "An artifact must be built with --trace for --trace and --dump. What a loop makes goes into one file for\n"
-          "each turn: NAME@TURN.npy.\n"
-          "--ranks N starts a process for each of N ranks, which share memory; the files are one artifact for each\n"
-          "(byoc build --shard --rank), or one for all, or a model with --shard. In NAME=FILE.npy, %r stands for\n"
+          "With -v it reports the run's peak of memory and the copied bytes, and the steps of the build.\n"
+          "Symbolic dimensions take their values from the given inputs; --dim fixes one, and gives --random its size.\n"
+          "A model is compiled into a temporary artifact first, or interpreted with --evaluate.\n"
+          "Names are those of the model. In file names '/', ':', leading dots and unsafe characters become '_'.\n"
+          "A sequence is a folder of 0.npy, 1.npy, ...: --input NAME=FOLDER, DIR/NAME. An optional is its value;\n"
+          "--input NAME= gives an empty one, and an empty output saves nothing.\n"
+          "--trace and --dump need an artifact that was built with --trace. Values in a loop go into one file for\n"
+          "each iteration: NAME@ITERATION.npy.\n"
+          "--ranks N starts a process for each of N ranks, which share memory. The files are one artifact for each\n"
+          "rank (byoc build --shard --rank), one artifact for all, or a model with --shard. In NAME=FILE.npy, %r "
+          "means\n"
           "the rank; outputs go to DIR/RANK/NAME.npy. The first rank prints.\n",
   };
   byoc_diag_t diag = {0};

@@ -114,7 +114,7 @@ static byoc_status_t list(byoc_session_t *session, bool json, bool page, byoc_di
   if (page) {
     byoc_print("# Targets and their options\n");
     byoc_print("\n");
-    byoc_print("This page is what `byoc targets --page` prints. targets.md tells how targets are chosen.\n");
+    byoc_print("`byoc targets --page` prints this page. targets.md describes the choice of targets.\n");
   }
   for (size_t i = 0; i < targets.name_count; ++i) {
     const byoc_target_kind_t *kind = targets.lookup(targets.self, targets.names[i]);
@@ -146,12 +146,12 @@ int byoc_main_targets(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc targets",
       .synopsis = "[--json | --page] [--plugin FILE] [--prefer PATH]",
-      .summary = "list the targets that there are, with their options",
+      .summary = "list the targets with their options",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A target is written KIND -option=value ...; several are separated by ';', the first one preferred.\n"
-              "The exit code is 1 if a plugin is refused whose targets should stand here.\n",
+      .more = "A target is written KIND -option=value ...; several are separated by ';', in order of preference.\n"
+              "The exit code is 1 if a plugin is refused, so that its targets are missing here.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -35,7 +35,7 @@ static byoc_status_t read_entry(const byoc_artifact_file_t *file, const char *pa
     json_decref(root);
   }
   *out_root = NULL;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no %s '%s'; byoc inspect lists what there is", path,
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no %s '%s'; byoc inspect lists its contents", path,
                          has_entry ? "level" : "entry", has_entry ? level : name);
 }
 
@@ -102,18 +102,18 @@ static int list(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       BYOC_ENTRY_ROW(entry, "show this one"),
       {"level", 0, BYOC_OPT_TEXT, &level, "NAME",
-       "show this one of an artifact for several processors (default: the best)"},
+       "the ISA level to show, in an artifact for several (default: the best for this processor)"},
       {"json", 0, BYOC_OPT_FLAG, &as_json, "", "as JSON"},
   };
   static const char *const operands[] = {"an artifact", NULL};
   const byoc_usage_t usage = {
       .command = "byoc weights list",
       .synopsis = "ARTIFACT [--entry NAME] [--level NAME] [--json]",
-      .summary = "what became of the model's initialisers",
+      .summary = "show the form of the model's initialisers in the artifact",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Values that stand in the code cannot be exchanged: byoc weights replace takes others for the rest.\n",
+      .more = "Values in the code cannot be replaced; byoc weights replace takes new values for the rest.\n",
   };
   byoc_diag_t diag = {0};
   json_t *root = NULL;
@@ -153,7 +153,7 @@ static byoc_status_t check_entry(const char *artifact, const char *item, const j
     const char *name = json_string_value(entry);
     if (name != NULL && strlen(name) == size && strncmp(name, item, size) == 0) return BYOC_OK;
   }
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no entry '%.*s'; byoc inspect lists what there is",
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' has no entry '%.*s'; byoc inspect lists its entries",
                          artifact, (int)size, item);
 }
 
@@ -245,23 +245,25 @@ static int replace(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"with", 0, BYOC_OPT_LIST, &options.with, "[NAME=]FILE",
        "the model with its new weights, once for each entry; or a .npz or .safetensors file of arrays"},
-      {"model", 0, BYOC_OPT_TEXT, &options.model, "MODEL", "the model whose initialisers such arrays are"},
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where the result goes (default: in place)"},
+      {"model", 0, BYOC_OPT_TEXT, &options.model, "MODEL", "the model of these initialisers"},
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the output (default: the artifact itself)"},
   };
   static const char *const operands[] = {"an artifact", NULL};
   const byoc_usage_t usage = {
       .command = "byoc weights replace",
       .synopsis = "ARTIFACT --with FILE [--model MODEL] [-o OUT] [-- OPTIONS]",
-      .summary = "exchange weights: the code stays as it is",
+      .summary = "replace the weights of an artifact; the code does not change",
       .operands = operands,
       .more_operands = &options.operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "The model is prepared as it was for the artifact, with the same options, and its weights are packed and\n"
-          "folded by the same code. If the rest would be the same, the artifact gets them; otherwise an error says\n"
-          "why not, and nothing is changed. OPTIONS are options of byoc build that the artifact does not know: a\n"
-          "file that it was built with (-- --plan FILE.json), or all of them if it was not built by byoc build.\n",
+          "The new model goes through the steps of the artifact's build, with the same options; the same code packs "
+          "and\n"
+          "folds its weights. If the resulting code is equal, the artifact gets the weights. Otherwise an error gives "
+          "the\n"
+          "reason, and nothing changes. OPTIONS are options of byoc build that the artifact does not know: a file (--\n"
+          "--plan FILE.json), or all options if byoc build did not make the artifact.\n",
   };
   byoc_diag_t diag = {0};
   json_t *root = NULL;
@@ -279,16 +281,16 @@ static int replace(int argc, char **argv) {
 
 int byoc_main_weights(int argc, char **argv) {
   static const byoc_action_t actions[] = {{"list", list}, {"replace", replace}};
-  static const char *const operands[] = {"what to do: list ARTIFACT, or replace ARTIFACT --with FILE", NULL};
+  static const char *const operands[] = {"an action: list ARTIFACT, or replace ARTIFACT --with FILE", NULL};
   const byoc_usage_t usage = {
       .command = "byoc weights",
       .synopsis = "list ARTIFACT | replace ARTIFACT --with FILE",
-      .summary = "list an artifact's weights, or exchange them without a build",
+      .summary = "list an artifact's weights, or replace them without a build",
       .operands = operands,
       .more =
-          "list says of each initialiser of the model whether the artifact has it as it is. replace takes the weights\n"
-          "of another training of the same model, and leaves the code as it is.\n"
-          "byoc weights list --help and byoc weights replace --help say more.\n"
+          "list shows the form of each initialiser of the model in the artifact. replace takes the weights of another\n"
+          "training of the same model, and does not change the code.\n"
+          "byoc weights list --help and byoc weights replace --help describe them.\n"
           "\n"
           "  byoc weights replace model.so --with tuned.onnx\n"
           "  byoc weights replace model.so --with tuned.safetensors --model model.onnx -o tuned.so\n",

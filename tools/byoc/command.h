@@ -8,18 +8,18 @@
 // X(NAME, "word", "summary")
 #define BYOC_COMMAND_LIST(X)                                                                                           \
   X(build, "build", "compile a model into one shared object")                                                          \
-  X(explain, "explain", "show which target takes which operators, what else was on offer, and why")                    \
+  X(explain, "explain", "show the target of each operator, the alternatives, and the reasons")                         \
   X(run, "run", "run an artifact or a model once, and compare its results")                                            \
   X(bench, "bench", "time an artifact")                                                                                \
-  X(debug, "debug", "find where a result goes wrong: compare traces, find the region that is to blame")                \
-  X(profile, "profile", "time each instruction of an artifact, against what the machine can do")                       \
-  X(conform, "conform", "run ONNX backend test cases and say which pass")                                              \
-  X(inspect, "inspect", "show what is inside an artifact or a model")                                                  \
-  X(weights, "weights", "list an artifact's weights, or exchange them without a build")                                \
+  X(debug, "debug", "find where a result goes wrong: compare traces, find the wrong region")                           \
+  X(profile, "profile", "time each instruction of an artifact, and compare it with the limits of the machine")         \
+  X(conform, "conform", "run ONNX backend test cases and report which pass")                                           \
+  X(inspect, "inspect", "show the contents of an artifact or a model")                                                 \
+  X(weights, "weights", "list an artifact's weights, or replace them without a build")                                 \
   X(costs, "costs", "list, export, import or prune the costs that builds have measured")                               \
-  X(targets, "targets", "list the targets that there are, with their options")                                         \
+  X(targets, "targets", "list the targets with their options")                                                         \
   X(ops, "ops", "list the operators, their attributes, and which targets' rules name them")                            \
-  X(plugins, "plugins", "list the plugins that were found, and those that were refused")                               \
+  X(plugins, "plugins", "list the plugins, and the refused ones")                                                      \
   X(new_plugin, "new-plugin", "write a backend to start from")                                                         \
   X(opt, "opt", "run passes over a module in text form or over a model")
 

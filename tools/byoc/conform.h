@@ -29,7 +29,7 @@ typedef struct byoc_conform_options_t {
   bool symbolic; // symbolic dimensions of inputs stay symbolic
 } byoc_conform_options_t;
 
-// What a case's record holds, as JSON (also what --json prints): "outcome" (passed, failed, skipped), "stage" where it
+// The record of a case, as JSON (--json prints it too): "outcome" (passed, failed, skipped), "stage" where it
 // did not pass (read, data, compile, run, compare, crash, time), "reason", "seconds", "operators": [...] and
 // "nodes": {target: count}.
 typedef struct byoc_conform_case_t {

@@ -13,7 +13,7 @@
 #include "core/runtime/processors.h"
 #include "tools/common/json_print.h"
 
-// What a child answers; a record is a few lines. Empty: the child was out of memory.
+// The answer of a child; a record is a few lines. Empty: the child was out of memory.
 typedef struct record_t {
   char text[32768];
 } record_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What byoc conform prints: a table by operator, then each failure; or one JSON document.
+// Prints the results of byoc conform: a table by operator, then each failure; or one JSON document.
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static void print_text(const byoc_conform_t *conform, const counts_t *counts, co
   printf("\n%zu passed, %zu failed, %zu skipped, %zu in all\n", all->passed, all->failed, all->skipped,
          conform->cases.count);
   // With one target there is nothing to compare.
-  if (json_object_size(nodes) > 1) print_nodes(nodes, "nodes taken: ");
+  if (json_object_size(nodes) > 1) print_nodes(nodes, "claimed nodes: ");
 }
 
 // ---- JSON ----

@@ -15,7 +15,7 @@ byoc_status_t byoc_container_read(const byoc_port_t *port, const char *path, byo
                                   byoc_argument_t *out_value);
 void byoc_container_free(byoc_argument_t *value); // one of byoc_container_read, or all zero
 
-// Writes a value as the file `stem`.npy or the folder `stem`. What an earlier one left there is removed: further items
+// Writes a value as the file `stem`.npy or the folder `stem`. Files of an earlier value are removed: further items
 // of a longer sequence, the file of an optional that is empty now. BYOC_UNSUPPORTED for optionals in a sequence.
 byoc_status_t byoc_container_save(const byoc_argument_t *value, const char *stem, byoc_diag_t *diag);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What byoc debug consists of.
+// Declares the actions of byoc debug, which finds where a result goes wrong: diff and bisect.
 #ifndef BYOC_TOOLS_BYOC_DEBUG_H_
 #define BYOC_TOOLS_BYOC_DEBUG_H_
 

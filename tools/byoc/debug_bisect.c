@@ -306,12 +306,12 @@ int byoc_main_debug_bisect(int argc, char **argv) {
   options_t options = {.plan = "greedy", .tolerance = {.rtol = 1e-3, .atol = 1e-4}};
   byoc_session_options_t *session = &options.model.session;
   const byoc_option_row_t rows[] = {
-      {"target", 't', BYOC_OPT_LIST, &session->targets, "TARGET", "those that the model is built with"},
+      {"target", 't', BYOC_OPT_LIST, &session->targets, "TARGET", "the targets of the build"},
       {"plugin", 0, BYOC_OPT_LIST, &session->plugins, "FILE", "load this plugin too"},
       BYOC_PREFER_ROW(*session),
       {"plan", 0, BYOC_OPT_TEXT, &options.plan, "PLAN", "greedy (default), collage or a saved plan, FILE.json"},
       {"layout", 0, BYOC_OPT_TEXT, &session->layout, "HOW", "as for byoc build"},
-      {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "leave this pass out"},
+      {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "do not run this pass"},
       BYOC_DIM_ROW(*session),
       BYOC_STRICT_ROWS(*session),
       {"input", 'i', BYOC_OPT_LIST, &options.model.inputs, "[NAME=]FILE",
@@ -319,9 +319,9 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       {"seed", 0, BYOC_OPT_COUNT, &options.model.seed, "N", "seed of the random inputs (default 0)"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.tolerance.rtol, "X", "relative tolerance (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.tolerance.atol, "X", "absolute tolerance (default 1e-4)"},
-      {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "let the evaluator make the reference, not c -O=0"},
-      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "keep the plan with nothing but what is to blame"},
-      {"verbose", 'v', BYOC_OPT_FLAG, &session->verbose, "", "tell what is done"},
+      {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "use the evaluator for the reference, not c -O=0"},
+      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "save a plan with the wrong region only"},
+      {"verbose", 'v', BYOC_OPT_FLAG, &session->verbose, "", "report each step"},
   };
   static const char *const operands[] = {"a model (.onnx)", NULL};
   const byoc_usage_t usage = {
@@ -331,9 +331,11 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "The model is built again and again, with fewer regions on their targets and the others on c, until no\n"
-              "more can be left out; builds that fail or crash count as different. Each run is a process of its own.\n"
-              "Exit codes: 0 nothing differs; 1 something does.\n",
+      .more =
+          "byoc builds the model again and again, with fewer regions on their targets and the others on c, until "
+          "every\n"
+          "remaining region is needed for the difference. Builds that fail or crash count as different. Each run is a\n"
+          "process of its own. Exit codes: 0 no difference; 1 a difference.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false, found = false;

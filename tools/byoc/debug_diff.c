@@ -11,7 +11,7 @@
 
 typedef enum verdict_t { SAME, DIFFERENT, OTHER_TYPE } verdict_t;
 
-// What was found out about one tensor.
+// The result of comparing one tensor.
 typedef struct finding_t {
   const byoc_trace_record_t *a, *b;
   verdict_t verdict;
@@ -140,8 +140,7 @@ static byoc_status_t compare(const comparison_t *c, const byoc_trace_record_t *a
     return status;
   }
   byoc_diag_error(c->diag, BYOC_INVALID_ARGUMENT,
-                  "'%s' differs, and without its values nobody can tell by how much: --rtol and --atol need them",
-                  a->name);
+                  "'%s' differs, and --rtol and --atol need its values, which are missing", a->name);
   byoc_diag_hint(c->diag, "compare folders that byoc run --dump all=FOLDER has filled");
   return BYOC_INVALID_ARGUMENT;
 }
@@ -195,7 +194,7 @@ static const byoc_trace_record_t *find_operand(const byoc_trace_t *trace, const 
   return NULL;
 }
 
-// What the instruction read, and whether both had the same.
+// Prints the operands of the instruction, and whether they are equal in both traces.
 static byoc_status_t print_operands(const comparison_t *c) {
   const bool of_a = c->first.a->operand_count > 0 || c->first.b->operand_count == 0;
   const byoc_trace_t *trace = of_a ? c->a : c->b, *other = of_a ? c->b : c->a;
@@ -302,17 +301,16 @@ int byoc_main_debug_diff(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc debug diff",
       .synopsis = "A B [--rtol X] [--atol X]",
-      .summary = "find the first instruction that made something else",
+      .summary = "find the first instruction with a different result",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
           "A and B are files of byoc run --trace, folders of byoc run --dump all=FOLDER, or folders of .npy files\n"
           "from elsewhere, each named by its tensor ('/' and ':' as '_'). Tensors are matched by name, in the order\n"
-          "of the run; what only one of them has is left out, and so is what byoc itself named t or v_3, unless the "
-          "same\n"
-          "operators made it. Tolerances need values, as folders have them.\n"
-          "Exit codes: 0 nothing differs; 1 something does.\n",
+          "of the run. Tensors that only one of them has are left out. So are names that byoc made, such as t or v_3,\n"
+          "unless the same operators made the tensors. Tolerances need values, which folders have.\n"
+          "Exit codes: 0 no difference; 1 a difference.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false, differs = false;

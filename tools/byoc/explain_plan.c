@@ -102,7 +102,7 @@ const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *
     if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
   }
   bool is_greedy = strcmp(plan->strategy, "greedy") == 0; // each target in turn is offered what earlier ones left
-  if (is_greedy && home < target) return "was not asked: a target before it took the node";
+  if (is_greedy && home < target) return "was not asked: an earlier target claimed the node";
   if (!is_greedy && block->candidates.count == 0) return "was not asked: the plan was given";
   return "none of its rules claims it here";
 }

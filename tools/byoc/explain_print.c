@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a plan as tables.
+// Prints a plan as tables of regions and nodes for a terminal.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +210,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
     byoc_table_cell(&table, "%s", label);
     byoc_table_cell(&table, "%s", region->rule);
     byoc_table_cell(&table, "%s", cost);
-    byoc_table_cell(&table, "%s%s", nodes.data, region->given_back ? " (given back)" : "");
+    byoc_table_cell(&table, "%s%s", nodes.data, region->given_back ? " (fell back)" : "");
     byoc_string_deinit(&nodes);
   }
   byoc_string_append(out, "\n");

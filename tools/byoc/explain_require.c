@@ -113,7 +113,7 @@ static const byoc_plan_block_t *find_choice(const byoc_plan_t *plan) {
   return NULL;
 }
 
-// What is asked for is where the first plan places operators: not the choice, and not the plan without devices.
+// --require is about the targets of the first plan: not about the choice of a variant, nor the plan without devices.
 static bool is_of_fallback(const byoc_plan_block_t *choice, const byoc_plan_block_t *block) {
   char name[512];
   if (choice == NULL || block == choice) return choice != NULL;

@@ -53,7 +53,7 @@ byoc_status_t byoc_image_channels(const char *text, const char *option, byoc_dia
 static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, byoc_diag_t *diag) {
   size_t size = picture->channels;
   if (!byoc_size_mul(size, picture->width, &size) || !byoc_size_mul(size, picture->height, &size)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the picture is larger than any memory");
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the image is larger than any memory");
   }
   picture->bytes = byoc_allocate(allocator, size, 1);
   return picture->bytes != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
@@ -61,7 +61,7 @@ static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, b
 
 // ---- PNG ----
 
-// What libpng jumps back from: `back` is set before anything can fail.
+// libpng jumps to `back` on an error; `back` is set before any call that can fail.
 typedef struct png_source_t {
   jmp_buf back;
   const uint8_t *at;
@@ -226,7 +226,7 @@ static byoc_status_t find_layout(const byoc_port_t *port, byoc_diag_t *diag, ima
   char type[192];
   byoc_port_format(port, type, sizeof(type));
   byoc_status_t status =
-      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a picture does not fit '%s', which is %s", port->name, type);
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "an image does not fit '%s', which is %s", port->name, type);
   byoc_diag_hint(diag,
                  "pictures are for f32 and u8 of [N,C,H,W], [N,H,W,C], the same without N, or [H,W], with C 1 or 3");
   return status;

@@ -7,7 +7,7 @@
 #include "npy.h"
 #include "tensors.h"
 
-// What one file may be: "FILE.npy, .pb, .raw, .png or .jpg".
+// The accepted kinds of files: "FILE.npy, .pb, .raw, .png or .jpg".
 #define BYOC_INPUT_FORMS ".npy, .pb, .raw, .png or .jpg"
 
 // Reads a file for `port`: .npy; .pb, a TensorProto of ONNX; .raw, the elements and nothing else, for inputs of known

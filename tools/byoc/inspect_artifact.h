@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What byoc inspect says of an artifact.
+// Prints the contents of an artifact, for byoc inspect.
 #ifndef BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_
 #define BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_
 

@@ -20,7 +20,7 @@ static const char *kind_name(byoc_onnx_use_kind_t kind) {
   }
 }
 
-// What the last column says: where the operator comes from, or why it is missing.
+// The last column: the origin of the operator, or the reason why it is missing.
 static const char *remark(const byoc_onnx_use_t *use, char *buffer, size_t size) {
   if (use->plugin != NULL) {
     snprintf(buffer, size, "brought by plugin %s", use->plugin);
@@ -63,7 +63,7 @@ static byoc_status_t print_table(const byoc_onnx_coverage_t *coverage, byoc_allo
   byoc_string_init(&text, allocator);
   byoc_table_init(&table, columns, sizeof columns / sizeof *columns, allocator);
   uint64_t nodes = 0, missing_nodes = 0;
-  // What is missing comes first: it is what the reader looks for.
+  // Missing operators come first, because the reader looks for them.
   for (int known = 0; known < 2; ++known) {
     for (size_t i = 0; i < coverage->count; ++i) {
       const byoc_onnx_use_t *use = &coverage->uses[i];

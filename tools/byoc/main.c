@@ -33,10 +33,10 @@ static void print_help(FILE *stream) {
   for (size_t i = 0; i < COMMAND_COUNT; ++i) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
   fprintf(
       stream,
-      "  %-10s %s\n\nbyoc COMMAND --help says more about each; byoc --version prints the version.\n"
+      "  %-10s %s\n\nbyoc COMMAND --help describes each; byoc --version prints the version.\n"
       "Exit codes: 0 it worked; 2 the command line is wrong; 1 anything else failed: a file, the model, a build, a\n"
       "comparison.\n",
-      "help", "say more about a command");
+      "help", "describe a command");
 }
 
 static void print_man(void) {

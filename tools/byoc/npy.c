@@ -98,7 +98,7 @@ static bool parse_text_type(const char *type, size_t *out_width) {
   return *end == '\0' && *out_width > 0;
 }
 
-// What a header says besides the array's type and shape.
+// Facts in a header besides the array's type and shape.
 typedef struct {
   size_t width;    // characters of each text; of other types 0
   bool is_fortran; // the first dimension is innermost

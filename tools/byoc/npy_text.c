@@ -45,7 +45,7 @@ byoc_status_t byoc_npy_read_texts(const uint8_t *bytes, size_t count, size_t wid
       const size_t length = encode(code, to);
       if (length == 0) {
         byoc_free(allocator, texts);
-        return byoc_diag_error(diag, BYOC_INVALID_DATA, "text %zu has the number %u, which is no character", i,
+        return byoc_diag_error(diag, BYOC_INVALID_DATA, "string %zu has the number %u, which is no character", i,
                                (unsigned)code);
       }
       to += length;
@@ -75,7 +75,7 @@ byoc_status_t byoc_npy_write_texts(const char *const *texts, size_t count, byoc_
   *out_width = 1;
   for (size_t i = 0; i < count; ++i) {
     const int64_t characters = texts[i] != NULL ? count_characters(texts[i]) : 0;
-    if (characters < 0) return byoc_diag_error(diag, BYOC_INVALID_DATA, "text %zu is not UTF-8", i);
+    if (characters < 0) return byoc_diag_error(diag, BYOC_INVALID_DATA, "string %zu is not UTF-8", i);
     if ((size_t)characters > *out_width) *out_width = (size_t)characters;
   }
   size_t each = 0, size = 0;

@@ -14,8 +14,8 @@
 
 #define BYOC_PROFILE_NO_ROW SIZE_MAX
 
-// What several threads make of an instruction, of one thread's host work between calls, or of all together. With n
-// threads, many_ns = alone_ns / n + alone_loss_ns + uneven_ns + fork_ns + dearer_ns.
+// The times on several threads of an instruction, of the host's work between calls on one thread, or of both together.
+// With n threads, many_ns = alone_ns / n + alone_loss_ns + uneven_ns + fork_ns + dearer_ns.
 typedef struct byoc_profile_threads_t {
   double alone_ns;            // the time on one thread
   double many_ns;             // the time on all
@@ -97,7 +97,7 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 // NULL if out of memory.
 size_t *byoc_profile_order(const byoc_profile_t *profile);
 
-// What a rate is of a limit, as text: "42%", or `beyond` where it is more, which no percentage would explain.
+// A rate in percent of a limit, as text: "42%", or `beyond` if it is above the limit.
 typedef struct byoc_profile_share_t {
   char text[16];
 } byoc_profile_share_t;

@@ -195,7 +195,7 @@ static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
   byoc_profile_total_t *totals = byoc_profile_totals(profile, &count);
   if (totals == NULL) out->failed = true;
   byoc_string_append(out, "<h2>By operators and target</h2>\n<table><tr><th>operators<th>target<th class=\"number\">"
-                          "times<th class=\"number\">ms<th class=\"number\">share</tr>\n");
+                          "times<th class=\"number\">ms<th class=\"number\">percent</tr>\n");
   for (size_t i = 0; i < count; ++i) {
     const byoc_profile_total_t *total = &totals[i];
     byoc_string_append(out, "<tr><td>");
@@ -211,7 +211,7 @@ static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
 
 // ---- threads ----
 
-// What several threads lose, by cause; a bar of an instruction that loses nothing is empty.
+// Lost time on several threads, by cause. The bar of an instruction without losses is empty.
 static const struct {
   const char *name, *colour;
 } causes[] = {{"one thread works alone", "var(--t3)"},
@@ -225,7 +225,7 @@ static void append_losses(const byoc_profile_t *profile, const size_t *losses, b
   const byoc_profile_threads_t *all = &profile->all_threads;
   const double lost_ns = all->many_ns - all->alone_ns / n;
   byoc_string_appendf(out,
-                      "<h2>What %d threads lose</h2>\n<p>%.3f ms on one thread, %.3f ms on %d: %.2f times as fast. "
+                      "<h2>Lost time on %d threads</h2>\n<p>%.3f ms on one thread, %.3f ms on %d: %.2f times as fast. "
                       "%.3f ms are missing to %d times.</p>\n<p>",
                       n, all->alone_ns / 1e6, all->many_ns / 1e6, n,
                       all->many_ns > 0 ? all->alone_ns / all->many_ns : 1, lost_ns / 1e6, n);
@@ -334,8 +334,8 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
   roof_t roof = roof_of(profile);
   byoc_string_appendf(
       out,
-      "<h2>Against the machine's limits</h2>\n<p>Each dot is an instruction, its area its share of the "
-      "time; the line is what arithmetic and memory allow on %d thread%s. What stays in the caches may "
+      "<h2>Against the machine's limits</h2>\n<p>Each dot is an instruction, its area the percentage of the "
+      "time; the line is what arithmetic and memory allow on %d thread%s. Data in caches may "
       "lie above the slope; Winograd convolutions, counted as direct ones, may lie above the roof.</p>\n"
       "<svg viewBox=\"0 0 %d %d\">\n",
       (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), WIDTH, ROOF_HEIGHT);

@@ -20,7 +20,7 @@ typedef struct byoc_profile_pool_t byoc_profile_pool_t;
 // that use it.
 byoc_status_t byoc_profile_pool_create(int32_t thread_count, byoc_diag_t *diag, byoc_profile_pool_t **out_pool);
 void byoc_profile_pool_destroy(byoc_profile_pool_t *pool);
-// What contexts get.
+// The pool that contexts get.
 const byoc_thread_pool_t *byoc_profile_pool_table(const byoc_profile_pool_t *pool);
 // The loops since the last call, summed.
 byoc_profile_loops_t byoc_profile_pool_take(byoc_profile_pool_t *pool);

@@ -133,8 +133,8 @@ void byoc_profile_print_threads(const byoc_profile_t *profile, const size_t *los
   const int32_t n = profile->thread_count;
   char many[24];
   (void)snprintf(many, sizeof(many), "%d threads", (int)n);
-  printf("\n%-40s %9s %9s %6s %5s %6s %8s %8s %8s %8s %8s\n", "us, by what the threads lose", "1 thread", many,
-         "faster", "loops", "slower", "alone", "uneven", "forks", "dearer", "lost");
+  printf("\n%-40s %9s %9s %6s %5s %6s %8s %8s %8s %8s %8s\n", "us, by lost time", "1 thread", many, "faster", "loops",
+         "slower", "alone", "uneven", "forks", "dearer", "lost");
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[losses[i]];
     if (row->is_call) print_threads(row->name, &row->threads, n);
@@ -143,14 +143,16 @@ void byoc_profile_print_threads(const byoc_profile_t *profile, const size_t *los
   print_threads("host, between the calls", &profile->host_threads, n);
   print_threads("all", all, n);
   printf(
-      "%d threads are %.2f times as fast as one. %.3f ms are missing to %d times: one thread works while the others "
-      "wait (alone %.3f),\nshares take unequal times, or a thread that came too late got none (uneven %.3f), loops "
+      "%d threads are %.2f times as fast as one. %.3f ms are lost beyond 1/%d of one thread's time: one thread works "
+      "while the others "
+      "wait (alone %.3f),\nchunks of a loop take unequal times, or a late thread got none (uneven %.3f), loops "
       "begin and end (forks %.3f), and\nthe same work takes longer on several threads (dearer %.3f). 'slower' is the "
-      "part of the slowest thread in the work of loops.\n",
+      "slowest thread's percentage of the work of loops.\n",
       (int)n, all->many_ns > 0 ? all->alone_ns / all->many_ns : 1, lost_ns(all, n) / 1e6, (int)n,
       all->alone_loss_ns / 1e6, all->uneven_ns / 1e6, all->fork_ns / 1e6, all->dearer_ns / 1e6);
   if (!profile->has_other_plan) return;
-  printf("The artifact has another plan for one thread than for %d. What only one of them runs is in no sum above;\n"
+  printf("The artifact has another plan for one thread than for %d. Instructions of only one of the plans are in no "
+         "sum above;\n"
          "compare the whole runs by byoc bench.\n",
          (int)n);
 }

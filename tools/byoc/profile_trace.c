@@ -31,7 +31,7 @@ static json_t *event_json(const byoc_profile_t *profile, const byoc_profile_even
                    (double)event->start_ns / 1e3, "dur", (double)event->duration_ns / 1e3, "args", arguments);
 }
 
-// What the host did in front of a call.
+// The work of the host before a call.
 static json_t *host_json(const byoc_profile_t *profile, const byoc_profile_event_t *event) {
   return json_pack("{s:s, s:o, s:s, s:i, s:i, s:f, s:f, s:{}}", "ph", "X", "name",
                    byoc_json_text(profile->rows.data[event->row].name), "cat", "host", "pid", 1, "tid", HOST_THREAD,

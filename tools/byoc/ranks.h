@@ -7,7 +7,7 @@
 #include "byoc/communicator.h"
 #include "core/base/diag.h"
 
-// What one rank does.
+// Runs one rank.
 typedef byoc_status_t (*byoc_rank_body_t)(void *self, const byoc_communicator_t *communicator, byoc_diag_t *diag);
 
 // Forks a process for each rank and waits for all. The first one writes to standard output, the others only tell their

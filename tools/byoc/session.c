@@ -80,7 +80,7 @@ static bool show_step(void *self, const char *step) {
                {"simplify", "simplifying the model"},
                {"place", "placing operators among targets"},
                {"generate", "generating the targets' code"},
-               {"lower", "lowering what is left to loops"},
+               {"lower", "lowering the other operators to loops"},
                {"compose", "compiling and linking"}};
   for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
     if (strcmp(lines[i].step, step) == 0) byoc_progress_show(lines[i].line);

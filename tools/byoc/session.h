@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most subcommands set up first: plugins, targets, a model.
+// The first steps of most subcommands: plugins, targets, a model.
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
@@ -40,42 +40,44 @@ typedef struct byoc_session_options_t {
 #define BYOC_PREFER_ROW(options)                                                                                       \
   {                                                                                                                    \
     "prefer", 0, BYOC_OPT_LIST, &(options).preferred, "PATH",                                                          \
-        "where two plugins announce one target, use the one of this file or folder"                                    \
+        "if two plugins announce one target, use the one of this file or folder"                                       \
   }
 // `target_default`: what a command takes without --target.
 #define BYOC_TARGET_ROWS(options, target_default)                                                                      \
   {"target",           't',      BYOC_OPT_LIST,                                                                        \
-   &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: " target_default ")"},                \
+   &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c' (default: " target_default ")"},        \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"}, BYOC_PREFER_ROW(options),      \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
        &(options).print_after, "PASS", "print the module or host program after a pass, or after 'all'"},               \
-      {"disable-pass", 0, BYOC_OPT_LIST, &(options).disabled, "PASS", "leave this pass out"}, {                        \
-    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
+      {"disable-pass", 0, BYOC_OPT_LIST, &(options).disabled, "PASS", "do not run this pass"}, {                       \
+    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "report each step"                                          \
   }
 #define BYOC_DIM_ROW(options)                                                                                          \
   {                                                                                                                    \
     "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE",                                                            \
-        "give a symbolic dimension its value; NAME=1,128: compile variants for these sizes beside the open model"      \
+        "give a symbolic dimension its value; NAME=1,128: also compile variants for these sizes beside the dynamic "   \
+        "model"                                                                                                        \
   }
 // For commands that read models: what to do with those that break rules.
 #define BYOC_STRICT_ROWS(options)                                                                                      \
-  {"strict", 0, BYOC_OPT_FLAG, &(options).strict, "", "refuse a model that breaks a rule which is mostly overlooked"}, \
+  {"strict",          0,  BYOC_OPT_FLAG,                                                                               \
+   &(options).strict, "", "refuse a model that breaks a rule of ONNX which most engines ignore"},                      \
       {"optional-input",                                                                                               \
        0,                                                                                                              \
        BYOC_OPT_LIST,                                                                                                  \
        &(options).optional_inputs,                                                                                     \
        "NAME",                                                                                                         \
-       "let runs give this input, which has a value in the model (an initialiser), another one; '*': all such"},       \
+       "let runs override this input, which has a value in the model (an initialiser); '*': all such inputs"},         \
   {                                                                                                                    \
-    "lenient", 0, BYOC_OPT_FLAG, &(options).lenient, "", "leave out attributes that their operators do not have"       \
+    "lenient", 0, BYOC_OPT_FLAG, &(options).lenient, "", "ignore attributes that their operators do not have"          \
   }
 #define BYOC_ALIAS_ROW(options)                                                                                        \
-  { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
+  { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output overwrite the input: 'new_*=old_*'" }
 #define BYOC_SHARD_ROWS(options)                                                                                       \
   {"shard",          0,      BYOC_OPT_TEXT,                                                                            \
-   &(options).shard, "SPEC", "spread the model over ranks: megatron (cut weights), or a file that says how"},          \
+   &(options).shard, "SPEC", "shard the model over ranks: megatron, or a file with the mesh and the shards"},          \
   {                                                                                                                    \
-    "ranks", 0, BYOC_OPT_RANKS, &(options).rank_count, "N", "how many ranks there are"                                 \
+    "ranks", 0, BYOC_OPT_RANKS, &(options).rank_count, "N", "number of ranks"                                          \
   }
 #define BYOC_AXIS_ROWS(options)                                                                                        \
   {"stream-axis",                                                                                                      \
@@ -83,42 +85,44 @@ typedef struct byoc_session_options_t {
    BYOC_OPT_TEXT,                                                                                                      \
    &(options).stream_axis,                                                                                             \
    "AXIS[:PARTS]",                                                                                                     \
-   "compute part by part along a dimension, NAME or INPUT.0, where operators allow it "                                \
+   "compute in parts along a dimension, NAME or INPUT.0, where operators allow it "                                    \
    "(default: one index per part)"},                                                                                   \
   {                                                                                                                    \
     "queues", 0, BYOC_OPT_QUEUES, &(options).queue_count, "N",                                                         \
-        "let the parts of --stream-axis that a device computes take N queues in turn (default: 1)"                     \
+        "alternate the device's parts of --stream-axis among N queues (default: 1)"                                    \
   }
 #define BYOC_CHECK_ROW(options)                                                                                        \
   {                                                                                                                    \
     "check-budget", 0, BYOC_OPT_TEXT, &(options).check_budget, "SECONDS",                                              \
-        "time for checking code that is new to this machine against the evaluator; 0: none (default: "                 \
-        "$BYOC_CHECK_BUDGET, or 2)"                                                                                    \
+        "time to compare code that is new to this machine with the evaluator; 0: none (default: "                      \
+        "$BYOC_CHECK_BUDGET, else 2)"                                                                                  \
   }
 #define BYOC_FALLBACK_ROW(options)                                                                                     \
   {                                                                                                                    \
     "fallback", 0, BYOC_OPT_FLAG, &(options).fallback, "",                                                             \
-        "add a plan without devices, which runs where a device of the first one cannot start"                          \
+        "add a plan without devices, which runs if a device of the first plan cannot start"                            \
   }
 // For commands that are about speed.
-#define BYOC_INSTALLED_TARGETS "$BYOC_TARGET, or the best that are installed"
-#define BYOC_COLLAGE_PLAN      "collage where targets are named, else greedy"
+#define BYOC_INSTALLED_TARGETS "$BYOC_TARGET, else the best that are installed"
+#define BYOC_COLLAGE_PLAN      "collage if targets are named, else greedy"
 // `plan_default`: when there is no --plan.
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
   {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
    &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "where collage gets costs: measure (default) or estimate"},   \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "costs for collage: measure (default) or estimate"},          \
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
-       "SECONDS",        "time for measuring; if given, a proof may use all of it (default: 60)"},                     \
-      {"size-price",          0,         BYOC_OPT_TEXT,                                                                \
-       &(options).size_price, "PERCENT", "of a plan's time that a MiB of the artifact is worth (default: 0.05)"},      \
+       "SECONDS",        "time for measuring; if given, the proof of a plan may use all of it (default: 60)"},         \
+      {"size-price",  0,                                                                                               \
+       BYOC_OPT_TEXT, &(options).size_price,                                                                           \
+       "PERCENT",     "cost of a MiB of the artifact, in percent of the plan's time (default: 0.05)"},                 \
       {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
       {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \
-       &(options).collage_depth, "N", "and of up to N operators one behind the other (1 to 64, default: 6)"},          \
+       &(options).collage_depth, "N", "with chains of up to N operators (1 to 64, default: 6)"},                       \
   {                                                                                                                    \
-    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked where it pays (default), or plain" \
+    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW",                                                              \
+        "tensors between regions: blocked where it is faster (default), or plain"                                      \
   }
 
 typedef struct byoc_session_t {

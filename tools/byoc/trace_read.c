@@ -134,7 +134,7 @@ static void read_operands(reader_t *r, byoc_trace_record_t *record) {
   record->operand_count = names.count;
 }
 
-// What the instruction is: "instruction 12@3, kernel byoc_k4, Conv+Relu 'conv1'".
+// Reads the description of an instruction: "instruction 12@3, kernel byoc_k4, Conv+Relu 'conv1'".
 static const char *read_step(reader_t *r, const char *number, const char **out_origin) {
   const char *op = read_word(r, "what the instruction is"), *symbol = read_quoted(r, "the function called");
   const char *origin = read_quoted(r, "the origin");

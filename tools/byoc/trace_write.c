@@ -388,7 +388,7 @@ byoc_status_t byoc_trace_close(byoc_trace_writer_t *writer, bool is_whole, byoc_
     const byoc_trace_dump_t *dump = &writer->dumps.data[i];
     if (dump->count == 0) {
       note(writer, byoc_diag_error(&writer->diag, BYOC_NOT_FOUND,
-                                   "--dump: '%s' was not computed in this run: it stands in a case or a loop that did "
+                                   "--dump: '%s' was not computed in this run: it is in a branch or a loop that did "
                                    "not run",
                                    dump->name));
     }

@@ -24,7 +24,7 @@
 #define MEMORY_LIMIT (UINT64_C(32) << 30)
 // A Loop whose turns depend on made-up data may never end.
 #define MOST_TURNS 1000
-// What models that quantise may be off by: where a value lies between two steps, each of its layers may take another.
+// Allowed difference of models that quantise: each layer may round a value between two steps either way.
 #define QUANTISED_ERROR 0.05
 enum { MOST_SIZES = 3 };
 
@@ -87,7 +87,7 @@ static byoc_status_t make_reference(const verify_t *verify, byoc_diag_t *diag, r
     (void)byoc_block_walk(main_function->body, look_at, reference);
   }
   if (reference->is_random) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it draws random numbers, so nothing says what its outputs must be");
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it draws random numbers, so its outputs have no expected values");
   }
   BYOC_RETURN_IF_ERROR(byoc_session_compile(&reference->session, BYOC_BUILD_ALL, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_evaluate(build, 1, diag, &reference->evaluation));
@@ -182,7 +182,7 @@ static byoc_status_t run_both(const verify_t *verify, reference_t *reference, by
   if (status == BYOC_OK) status = byoc_ports_arguments(&run->inputs, diag, &in);
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
   if (status == BYOC_OK) {
-    // What the evaluator refuses (sizes that do not fit, an index out of range, a loop without end) is not compared.
+    // Inputs that the evaluator refuses are not compared: wrong sizes, an index out of range, a loop without end.
     if (byoc_evaluator_run_arguments(reference->evaluation.evaluator, in, out, &refusal) != BYOC_OK) {
       byoc_log(BYOC_LOG_INFO, "verifying: the evaluator refuses %s: %s", verify->stage->text, refusal.message);
       *out_outcome = LEFT_OUT;
@@ -196,7 +196,7 @@ static byoc_status_t run_both(const verify_t *verify, reference_t *reference, by
   byoc_free(byoc_allocator_system(), in);
   byoc_free(byoc_allocator_system(), out);
   byoc_ports_deinit(&outputs);
-  // What sequences hold is the arena's.
+  // The arena owns the items of sequences.
   for (size_t i = 0; i < run->inputs.count; ++i) run->inputs.items[i].read = (byoc_argument_t){0};
   return status;
 }
@@ -245,7 +245,7 @@ static byoc_status_t run_all(const verify_t *verify, reference_t *reference, byo
   }
   if (out->runs > 0) return BYOC_OK;
   const byoc_status_t status =
-      byoc_diag_error(diag, BYOC_UNSUPPORTED, "no inputs were found that the evaluator takes, so nothing was compared");
+      byoc_diag_error(diag, BYOC_UNSUPPORTED, "the evaluator accepted none of the inputs, so nothing was compared");
   byoc_diag_hint(diag, "give open dimensions sizes that fit, as in --dim NAME=8,64, or compare with byoc run --expect");
   return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command's table of options says, printed in three forms. They are what manual pages and the completion of
+// Prints a command's table of options in three forms, which are the sources of manual pages and the completion of
 // shells are made from, so that neither tells something else than --help.
 #ifndef BYOC_TOOLS_COMMON_USAGE_H_
 #define BYOC_TOOLS_COMMON_USAGE_H_

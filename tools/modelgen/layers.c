@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that several models use.
+// Adds the layers to a graph that several generated models use.
 #include <stdio.h>
 
 #include "modelgen.h"

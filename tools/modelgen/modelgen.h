@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model builders share: options, seeded weights, and the layers that models have in common.
+// Tools of the model builders: options, seeded weights, and layers that several models have.
 #ifndef BYOC_TOOLS_MODELGEN_MODELGEN_H_
 #define BYOC_TOOLS_MODELGEN_MODELGEN_H_
 

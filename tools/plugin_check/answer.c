@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules say, and the parts of them that run in processes of their own.
+// Reports of rules, and parts of rules that run in their own processes.
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
-#include "tools/plugin_check/road.h"
+#include "tools/plugin_check/pipeline.h"
 
 // The first file of which something is taken, but `preferred` if it is among them.
 static const check_case_file_t *choose_file(const check_cases_t *cases, const char *preferred) {
@@ -29,14 +29,15 @@ static char *path_in(check_t *check, const char *folder, const char *name) {
   return path;
 }
 
-static void open_road(check_t *check, const check_case_file_t *file, byoc_build_extent_t extent, check_road_t *road) {
+static void open_pipeline(check_t *check, const check_case_file_t *file, byoc_build_extent_t extent,
+                          check_pipeline_t *pipeline) {
   byoc_diag_t diag = {0};
   const check_model_t model = check_case_file_model(check, file);
   check_doing(check, "generating code for %s with '%s'", file->name, check->targets.items[0]);
-  check_ok(
-      check,
-      check_road_open(road, check->registry, &model, check->targets.items[0], extent, byoc_allocator_system(), &diag),
-      &diag, file->name);
+  check_ok(check,
+           check_pipeline_open(pipeline, check->registry, &model, check->targets.items[0], extent,
+                               byoc_allocator_system(), &diag),
+           &diag, file->name);
 }
 
 // Builds the cases in a folder of their own, with an empty cache; returns the artifact's path.
@@ -45,10 +46,10 @@ static char *build_in(check_t *check, const check_case_file_t *file, const char 
   char *folder = path_in(check, check->folder, folder_name), *path = path_in(check, folder, "cases.so");
   check_ok(check, byoc_make_private_directories(folder, &diag), &diag, "making a folder");
   (void)setenv("BYOC_CACHE_DIR", folder, 1);
-  check_road_t road;
-  open_road(check, file, BYOC_BUILD_ALL, &road);
-  check_ok(check, check_road_compose(&road, path, &diag), &diag, file->name);
-  check_road_close(&road);
+  check_pipeline_t pipeline;
+  open_pipeline(check, file, BYOC_BUILD_ALL, &pipeline);
+  check_ok(check, check_pipeline_compose(&pipeline, path, &diag), &diag, file->name);
+  check_pipeline_close(&pipeline);
   return path;
 }
 
@@ -108,7 +109,7 @@ void check_builds_reproducible(check_t *check) {
 
 typedef struct loaded_t {
   const check_case_file_t *file;
-  check_road_t road;
+  check_pipeline_t pipeline;
   byoc_loaded_artifact_t artifact;
   check_ports_t inputs, alone;
   byoc_context_t *context;
@@ -126,7 +127,7 @@ static void load_artifact(check_t *check, loaded_t *loaded, const char *path) {
 }
 
 static check_ports_t run_loaded(check_t *check, loaded_t *loaded, const char *way) {
-  const check_ports_t outputs = check_outputs(check, &loaded->road);
+  const check_ports_t outputs = check_outputs(check, &loaded->pipeline);
   check_doing(check, "running an artifact of it, %s", way);
   byoc_status_t status =
       loaded->artifact.table->run(loaded->context, (const void *const *)loaded->inputs.data, outputs.data);
@@ -157,9 +158,9 @@ void check_builds_together(check_t *check) {
     snprintf(name, sizeof(name), "%zu.so", i);
     paths[i] = path_in(check, check->folder, name);
     loaded[i] = (loaded_t){.file = &cases.files[i == 1 ? cases.file_count - 1 : 0]};
-    open_road(check, loaded[i].file, BYOC_BUILD_ALL, &loaded[i].road);
-    loaded[i].inputs = check_inputs(check, &loaded[i].road);
-    check_ok(check, check_road_compose(&loaded[i].road, paths[i], &diag), &diag, loaded[i].file->name);
+    open_pipeline(check, loaded[i].file, BYOC_BUILD_ALL, &loaded[i].pipeline);
+    loaded[i].inputs = check_inputs(check, &loaded[i].pipeline);
+    check_ok(check, check_pipeline_compose(&loaded[i].pipeline, paths[i], &diag), &diag, loaded[i].file->name);
     load_artifact(check, &loaded[i], paths[i]);
     loaded[i].alone = run_loaded(check, &loaded[i], "alone");
     unload_artifact(&loaded[i]);
@@ -188,16 +189,16 @@ void check_builds_unload(check_t *check) {
   const check_cases_t cases = check_taken_cases(check, check->targets.items[0]);
   const check_case_file_t *file = choose_file(&cases, "adversity.cases");
   byoc_diag_t diag = {0};
-  check_road_t road;
+  check_pipeline_t pipeline;
   byoc_build_evaluation_t evaluation;
-  open_road(check, file, BYOC_BUILD_ALL, &road);
-  const check_ports_t inputs = check_inputs(check, &road), before = check_outputs(check, &road);
-  const check_ports_t after = check_outputs(check, &road);
-  check_ok(check, byoc_build_evaluate(&road.build, 1, &diag, &evaluation), &diag, file->name);
+  open_pipeline(check, file, BYOC_BUILD_ALL, &pipeline);
+  const check_ports_t inputs = check_inputs(check, &pipeline), before = check_outputs(check, &pipeline);
+  const check_ports_t after = check_outputs(check, &pipeline);
+  check_ok(check, byoc_build_evaluate(&pipeline.build, 1, &diag, &evaluation), &diag, file->name);
   check_doing(check, "evaluating what it made");
   check_ok(check, byoc_evaluator_run(evaluation.evaluator, (const void *const *)inputs.data, before.data, &diag), &diag,
            file->name);
-  byoc_target_list_deinit(&road.targets);
+  byoc_target_list_deinit(&pipeline.targets);
   byoc_plugin_registry_destroy(check->registry);
   check_doing(check, "evaluating what it made after its registry is gone");
   check_ok(check, byoc_evaluator_run(evaluation.evaluator, (const void *const *)inputs.data, after.data, &diag), &diag,
@@ -205,7 +206,7 @@ void check_builds_unload(check_t *check) {
   check_compare(check, file, &after, &before, "after its registry is gone");
   check_doing(check, "the host unloads it with the last thing that it made");
   byoc_build_evaluation_end(&evaluation);
-  byoc_build_deinit(&road.build);
+  byoc_build_deinit(&pipeline.build);
   if (is_mapped(check)) check_fail(check, "it is still mapped after everything that it made is gone");
   check_doing(check, "nothing: it is unloaded");
   (void)usleep(20000); // for threads that it may have left behind
@@ -227,14 +228,14 @@ void check_builds_allocations(check_t *check) {
   int64_t total = 0;
   for (int64_t n = -1; n <= total; n += n < 40 ? 1 : 1 + total / 160) {
     byoc_diag_t diag = {0};
-    check_road_t road;
+    check_pipeline_t pipeline;
     check_doing(check, "generating code for %s while request %lld for memory fails", file->name, (long long)n);
     counter.count = 0;
     counter.fail_at = n;
-    byoc_status_t status =
-        check_road_open(&road, registry, &model, check->targets.items[0], BYOC_BUILD_GENERATED, allocator, &diag);
+    byoc_status_t status = check_pipeline_open(&pipeline, registry, &model, check->targets.items[0],
+                                               BYOC_BUILD_GENERATED, allocator, &diag);
     counter.fail_at = -1;
-    check_road_close(&road);
+    check_pipeline_close(&pipeline);
     if (n < 0) {
       check_ok(check, status, &diag, "with all the memory that it wants");
       total = counter.count;

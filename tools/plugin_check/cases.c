@@ -207,7 +207,7 @@ static void store(void *data, byoc_dtype_t dtype, int64_t index, double value) {
   if (dtype == BYOC_DTYPE_I64) ((int64_t *)data)[index] = (int64_t)value;
 }
 
-// What stands behind '=': nothing, "+" or a list that repeats.
+// The text after '=': nothing, "+" or a list that repeats.
 static void fill(writer_t *w, void *data, byoc_dtype_t dtype, int64_t count, const char *values, size_t size) {
   double list[LIST_SIZE];
   size_t listed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of byoc-plugin-check are written with. How a rule is added:
+// The tools of the rules of byoc-plugin-check. To add a rule:
 //
 //   1. Add a line to rules.def: id, function, stage, the rows that it proves, one line that says what must hold.
 //   2. Write the function in a *_rules.c of this folder. It runs in a watched child process, so that it may do
@@ -7,9 +7,10 @@
 //      it calls check_fail for each thing that is wrong, and check_doing before it lets the plugin's code run. It
 //      returns nothing: a rule without a call of check_fail has passed.
 //
+//      Example:
 //        void check_options_help(check_t *check) {
 //          for (size_t i = 0; i < check->entry->kind_count; ++i) {
-//            if (...) check_fail(check, "-%s of '%s' has no help", option, kind);
+//            if (!has_help(check, i)) check_fail(check, "kind %zu has options without help", i);
 //          }
 //        }
 //
@@ -28,7 +29,7 @@
 
 typedef struct check_t check_t;
 
-// What is there when a rule of the stage runs.
+// The objects that exist when a rule of the stage runs.
 typedef enum check_stage_t {
   CHECK_FILE,   // check->plugin. The rule reads the file only.
   CHECK_LOAD,   // the same; the rule may load the plugin itself. If it fails, no later rule runs.
@@ -53,7 +54,7 @@ typedef struct check_rule_t {
 
 enum { CHECK_TEXT_BYTES = 1 << 15 };
 
-// What a rule has to say. The parent sees it too, whatever becomes of the child.
+// The reports of a rule. The parent sees them too, even if the child crashes.
 typedef struct check_answer_t {
   int32_t failure_count;
   int32_t is_skipped;
@@ -83,7 +84,7 @@ struct check_t {
   check_answer_t *answer;           // of the running rule
 };
 
-// What picks values keeps NaN. Nobody asked that of plugins that were built with headers from before minor 5.
+// Operators that select values keep NaN. Plugins built with headers before minor 5 need not do so.
 static inline bool check_asks_for_nan(const check_t *check) {
   return check->entry == NULL || !check->entry->has_note || check->entry->note.abi_minor_built >= 5;
 }
@@ -114,7 +115,7 @@ bool check_is_waived(const check_t *check, const char *id);
 // `count` elements of `size` bytes, cleared; they live until the rule ends.
 void *check_allocate(check_t *check, size_t count, size_t size);
 
-// Runs a part of the rule in a process of its own, a copy of this one, and waits for it. What it says counts for the
+// Runs a part of the rule in a process of its own, a copy of this one, and waits for it. Its reports count for the
 // rule; if it skips the rule, the rule ends. `timeout_ms` 0: the time of the rule.
 void check_apart(check_t *check, uint32_t timeout_ms, void (*body)(check_t *check, void *self), void *self);
 

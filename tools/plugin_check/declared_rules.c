@@ -158,10 +158,10 @@ void check_declared_memory(check_t *check) {
   each_example(check, run_once);
 }
 
-// What is never written holds what was there before.
+// Bytes that are never written keep their old contents.
 static void run_twice(example_t *example) {
   uint8_t *first[MOST_VALUES] = {NULL}, *second[MOST_VALUES] = {NULL};
-  // What cannot be evaluated is for the other rule.
+  // The other rule is for functions that cannot be evaluated.
   const bool fine =
       run_example(example, 0xA5, first, NULL) == BYOC_OK && run_example(example, 0x5A, second, NULL) == BYOC_OK;
   for (size_t i = 0; fine && i < example->build.result.program->outputs.count; ++i) {

@@ -24,7 +24,7 @@ typedef struct guard_area_t {
 // From now on, a forbidden access to an area or to freed memory ends the rule. `check` outlives everything.
 void guard_begin(check_t *check);
 
-// An area of the rule's. What lies on its pages outside of it is filled with a pattern. Never returns NULL.
+// An area of the rule's. The bytes around it on its pages are filled with a pattern. Never returns NULL.
 guard_area_t *guard_create(size_t size, size_t alignment, guard_place_t place, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 // Where the pattern around it was written over, says so as a failure of `who`. Not for GUARD_LOOSE areas.
@@ -34,7 +34,7 @@ void guard_seal(const guard_area_t *area);
 void guard_kill(guard_area_t *area);
 void guard_destroy(guard_area_t *area);
 
-// What freed memory is called when it is touched: "a view of an earlier hook".
+// The name of freed memory in a report: "a view of an earlier hook".
 void guard_name_freed(const char *what);
 // Not for several threads.
 byoc_allocator_t guard_allocator(void);

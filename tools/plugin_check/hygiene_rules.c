@@ -16,7 +16,7 @@
 
 enum { MOST_SPECIMENS = 40, MOST_FILES = 1024, MOST_FAILURES = 8 };
 
-// What a process has beside its settings.
+// The resources of a process, besides its settings.
 typedef struct state_t {
   byoc_hygiene_t settings;
   bool open[MOST_FILES]; // file descriptors
@@ -119,7 +119,7 @@ void check_hygiene_hooks(check_t *check) {
   begin(&watcher, check);
   const hook_watch_t watch = {.self = &watcher, .enter = enter_hook, .leave = leave_hook};
   const byoc_target_registry_t kinds = hooks_watched(check, &watch);
-  // What the host opens in the first build it has open in the second one.
+  // Files that the host opens in the first build are open in the second one.
   watcher.ignores_files = true;
   trial_each(check, &kinds, false, run_hooks);
   watcher.ignores_files = false;

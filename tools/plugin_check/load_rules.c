@@ -53,7 +53,7 @@ void check_load_clean(check_t *check) {
 
 // ---- again and again ----
 
-// What a process has. A sanitizer's own tables may grow, and its memory is not told by mallinfo2.
+// The resources of a process. A sanitizer's own tables may grow, and mallinfo2 does not count its memory.
 typedef struct holdings_t {
   size_t files, mappings, threads, heap_bytes;
 } holdings_t;
@@ -95,7 +95,7 @@ static void compare(check_t *check, const char *what, size_t before, size_t afte
 
 void check_load_thousand(check_t *check) {
   check_needs_code(check);
-  // What is lost in each round comes to more than this slack, which is for the heaps of sanitizers.
+  // A leak in each round exceeds this slack, which is for the heaps of sanitizers.
   enum { COUNT = 1000, SETTLED = 20, SLACK_BYTES = 4096, SLACK_MAPPINGS = 100 };
   byoc_plugin_note_t note;
   holdings_t before = {0};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/ir/graph.h"
-#include "tools/plugin_check/road.h"
+#include "tools/plugin_check/pipeline.h"
 
 typedef struct tally_t {
   const char *kind;
@@ -36,21 +36,22 @@ static bool tally_node(void *self, byoc_node_t *node) {
 }
 
 // Places the cases of the file.
-static void place(check_t *check, const check_case_file_t *file, const char *targets, check_road_t *road) {
+static void place(check_t *check, const check_case_file_t *file, const char *targets, check_pipeline_t *pipeline) {
   byoc_diag_t diag = {0};
   const check_model_t model = check_case_file_model(check, file);
   check_doing(check, "its rules are asked about %s, with '%s'", file->name, targets);
   check_ok(check,
-           check_road_open(road, check->registry, &model, targets, BYOC_BUILD_PLACED, byoc_allocator_system(), &diag),
+           check_pipeline_open(pipeline, check->registry, &model, targets, BYOC_BUILD_PLACED, byoc_allocator_system(),
+                               &diag),
            &diag, file->name);
 }
 
-static tally_t tally_cases(check_t *check, const check_case_file_t *file, const check_road_t *road) {
-  tally_t tally = {.kind = road->targets.targets.data[0]->kind->name,
+static tally_t tally_cases(check_t *check, const check_case_file_t *file, const check_pipeline_t *pipeline) {
+  tally_t tally = {.kind = pipeline->targets.targets.data[0]->kind->name,
                    .taken = check_allocate(check, file->count, sizeof(int)),
                    .left = check_allocate(check, file->count, sizeof(int)),
                    .case_count = (int)file->count};
-  (void)byoc_block_walk(road->build.module->functions.data[0]->body, tally_node, &tally);
+  (void)byoc_block_walk(pipeline->build.module->functions.data[0]->body, tally_node, &tally);
   return tally;
 }
 
@@ -61,15 +62,15 @@ check_cases_t check_taken_cases(check_t *check, const char *targets) {
   for (size_t f = 0; f < cases.file_count; ++f) {
     const check_case_file_t *file = &cases.files[f];
     check_case_file_t *taken = &out.files[out.file_count];
-    check_road_t road;
-    place(check, file, targets, &road);
-    const tally_t tally = tally_cases(check, file, &road);
+    check_pipeline_t pipeline;
+    place(check, file, targets, &pipeline);
+    const tally_t tally = tally_cases(check, file, &pipeline);
     *taken = (check_case_file_t){.name = file->name, .cases = check_allocate(check, file->count, sizeof(*file->cases))};
     for (size_t i = 0; i < file->count; ++i) {
       if (tally.taken[i] > 0) taken->cases[taken->count++] = file->cases[i];
     }
     out.file_count += taken->count > 0;
-    check_road_close(&road);
+    check_pipeline_close(&pipeline);
   }
   if (out.file_count == 0) check_skip(check, "with '%s' it takes nothing of the cases", targets);
   return out;
@@ -88,8 +89,8 @@ static const char *reason_for(const byoc_placement_t *placement, int index) {
   return reason;
 }
 
-static void check_demands(check_t *check, const check_case_file_t *file, const check_road_t *road) {
-  const tally_t tally = tally_cases(check, file, road);
+static void check_demands(check_t *check, const check_case_file_t *file, const check_pipeline_t *pipeline) {
+  const tally_t tally = tally_cases(check, file, pipeline);
   int taken = 0, left = 0;
   for (size_t i = 0; i < file->count; ++i) {
     const check_demand_t demand = check_case_demand(&file->cases[i], tally.kind);
@@ -99,7 +100,7 @@ static void check_demands(check_t *check, const check_case_file_t *file, const c
         demand == CHECK_DEMAND_NONE || (tally.taken[i] > 0 && (demand == CHECK_DEMAND_SOME || tally.left[i] == 0));
     if (is_met) continue;
     check_fail(check, "%s/%s: %s has %d operators and leaves %d: %s", file->name, file->cases[i].name, tally.kind,
-               tally.taken[i], tally.left[i], reason_for(&road->build.result.placement, (int)i));
+               tally.taken[i], tally.left[i], reason_for(&pipeline->build.result.placement, (int)i));
   }
   check_fact(check, "%s: %zu cases, %d operators with %s, %d left", file->name, file->count, taken, tally.kind, left);
 }
@@ -109,10 +110,10 @@ void check_place_cases(check_t *check) {
   check_cases_read(check, &cases);
   for (size_t t = 0; t < check->targets.count; ++t) {
     for (size_t f = 0; f < cases.file_count; ++f) {
-      check_road_t road;
-      place(check, &cases.files[f], check->targets.items[t], &road);
-      check_demands(check, &cases.files[f], &road);
-      check_road_close(&road);
+      check_pipeline_t pipeline;
+      place(check, &cases.files[f], check->targets.items[t], &pipeline);
+      check_demands(check, &cases.files[f], &pipeline);
+      check_pipeline_close(&pipeline);
     }
   }
 }
@@ -122,9 +123,9 @@ void check_place_reasons(check_t *check) {
   check_cases_read(check, &cases);
   for (size_t t = 0; t < check->targets.count; ++t) {
     for (size_t f = 0; f < cases.file_count; ++f) {
-      check_road_t road;
-      place(check, &cases.files[f], check->targets.items[t], &road);
-      const byoc_placement_t *placement = &road.build.result.placement;
+      check_pipeline_t pipeline;
+      place(check, &cases.files[f], check->targets.items[t], &pipeline);
+      const byoc_placement_t *placement = &pipeline.build.result.placement;
       for (size_t i = 0; i < placement->declines.count; ++i) {
         const byoc_decline_t *decline = &placement->declines.data[i];
         const bool is_told = decline->reason != NULL && decline->reason[0] != '\0' &&
@@ -133,7 +134,7 @@ void check_place_reasons(check_t *check) {
         check_fail(check, "%s/%s: %s declines %s without a reason", cases.files[f].name,
                    check_case_name(&cases.files[f], decline->node->name), decline->rule, decline->node_text);
       }
-      check_road_close(&road);
+      check_pipeline_close(&pipeline);
     }
   }
 }
@@ -146,13 +147,13 @@ void check_place_refused(check_t *check) {
   check_cases_read(check, &cases);
   for (size_t i = 0; i < check->refused.count; ++i) {
     byoc_diag_t diag = {0};
-    check_road_t road;
+    check_pipeline_t pipeline;
     const check_model_t model = check_case_file_model(check, &cases.files[0]);
     const char *targets = check->refused.items[i];
     check_doing(check, "generating code with '%s'", targets);
-    byoc_status_t status =
-        check_road_open(&road, check->registry, &model, targets, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
-    check_road_close(&road);
+    byoc_status_t status = check_pipeline_open(&pipeline, check->registry, &model, targets, BYOC_BUILD_ALL,
+                                               byoc_allocator_system(), &diag);
+    check_pipeline_close(&pipeline);
     const bool is_refused =
         status == BYOC_INVALID_ARGUMENT || status == BYOC_INVALID_DATA || status == BYOC_UNSUPPORTED;
     if (is_refused && diag.message[0] != '\0') continue;

@@ -18,7 +18,7 @@ static const row_t rows[] = {
 #undef BYOC_RECIPE
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
-// What letters, "..." and "*" stand for.
+// The meaning of letters, "..." and "*".
 typedef struct binding_t {
   int64_t letters[26]; // -1: free
   int64_t whole[SPECIMEN_RANK], front[SPECIMEN_RANK];

@@ -70,7 +70,7 @@ static void settle_targets(check_t *check) {
   if (check->targets.count == 0) check_skip(check, "this processor can run none of the targets");
 }
 
-// Runs in the child. What the rule says is in memory that the parent sees too.
+// Runs in the child. The reports of the rule are in memory that the parent shares.
 static void run_in_child(void *self, void *answer) {
   check_t *check = self;
   *(int32_t *)answer = 1;

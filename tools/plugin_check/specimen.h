@@ -51,7 +51,7 @@ typedef struct specimens_t {
   BYOC_VECTOR(const char *) unmade; // rules of which no specimen could be made, with the operator that is to blame
 } specimens_t;
 
-// What kind of specimens to make.
+// The kind of specimens to make.
 typedef struct specimen_wish_t {
   byoc_dtype_t dtype; // of what is under test
   int64_t lead;       // the first dimension: 2, 1 or 0
@@ -73,7 +73,7 @@ byoc_status_t specimens_module(const specimens_t *set, size_t first, size_t coun
                                byoc_diag_t *diag, byoc_graph_module_t **out_module);
 // The number of the specimen that a value or node belongs to; -1 if its name is of another form.
 int64_t specimen_of_name(const char *name);
-// What is among the floats of an input: numbers only, some NaN, or infinities and negative zero, too.
+// The floats of an input: numbers only, some NaN, or infinities and negative zero, too.
 typedef enum specimen_data_t { SPECIMEN_FINITE, SPECIMEN_NAN, SPECIMEN_WILD } specimen_data_t;
 // Fills memory for an input, named as in the module, with its values.
 void specimens_fill(const specimens_t *set, const char *name, byoc_dtype_t dtype, void *data, size_t element_count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What specimen.c and specimen_make.c share.
+// Declares what the two files of specimens share: specimen.c keeps them, specimen_make.c makes them.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_SPECIMEN_INTERNAL_H_
 #define BYOC_TOOLS_PLUGIN_CHECK_SPECIMEN_INTERNAL_H_
 

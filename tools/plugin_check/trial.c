@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes specimens along the road with the plugin under test, and compares what comes out with the reference.
+// Takes specimens along the pipeline with the plugin under test, and compares what comes out with the reference.
 #include "tools/plugin_check/trial.h"
 
 #include <math.h>

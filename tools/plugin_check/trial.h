@@ -33,10 +33,10 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, v
 
 // Adds specimens of the rules, at most `limit` in all.
 void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit);
-// What nearly all trials are made of: f32, all variants, weights as constants and as inputs. `limit`: of either kind.
+// The usual parameters of trials: f32, all variants, weights as constants and as inputs. `limit`: of either kind.
 void trial_add_usual(trial_t *trial, size_t limit);
 
-// Some specimens as a module, taken along the road.
+// Some specimens as a module, taken along the pipeline.
 typedef struct trial_build_t {
   byoc_graph_module_t *module;
   byoc_build_t build;

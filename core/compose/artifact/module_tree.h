@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of runtime modules, read back from an artifact's metadata: the maker and the imports of each module.
 //
+// Example:
 //   byoc_module_tree_t tree;
 //   BYOC_RETURN_IF_ERROR(byoc_module_tree_read(table->metadata, allocator, diag, &tree));
 //   byoc_module_tree_deinit(&tree);

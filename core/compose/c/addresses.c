@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linking for this process.
+// Links a shared object for this process that exports a table of hidden functions' addresses.
 #include "core/compose/c/addresses.h"
 
 #include "core/base/string.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laying out read-only data.
+// Lays out the read-only data of an artifact: each content once, aligned, in a fixed order.
 #include "core/compose/c/data_layout.h"
 
 #include <inttypes.h>

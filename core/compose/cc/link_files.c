@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a link.
+// Writes what a link takes as files of one folder, each content once.
 #include "core/compose/cc/link_files.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of the native target.
+// Chooses the compiler's flags for the native target, by processor and level of optimisation.
 #include "core/compose/cc/native.h"
 
 #include "core/targets/cpu.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass alias-results.
+// alias-results: a result of a kernel takes the bytes of an operand that nobody reads any more.
 #include <string.h>
 
 #include "byoc/call.h"

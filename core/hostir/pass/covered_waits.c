@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass drop-covered-waits.
+// drop-covered-waits: waits for commands that have ended anyway go, and so do events that nobody waits for.
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
 #include "core/hostir/verify/happens_before.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass elide-copies.
+// elide-copies: a value that is only copied is written to the place where the copy goes.
 #include <string.h>
 
 #include "core/hostir/pass/pass.h"

@@ -2,10 +2,11 @@
 // First fit over lifetimes: the lowest offset where a buffer overlaps none of those placed before it that live at the
 // same time. Internal to core/hostir.
 //
+// Example:
 //   byoc_first_fit_t fit;
-//   if (!byoc_first_fit_init(&fit, instruction_count, buffer_count, arena)) ... out of memory
-//   byoc_first_fit_clear(&fit);
-//   if (!byoc_first_fit_place(&fit, &(byoc_lifetime_t){begin, end, size_bytes}, &offset_bytes)) ... out of memory
+//   bool ok = byoc_first_fit_init(&fit, instruction_count, buffer_count, arena); // false: out of memory
+//   if (ok) byoc_first_fit_clear(&fit);
+//   ok = ok && byoc_first_fit_place(&fit, &(byoc_lifetime_t){begin, end, size_bytes}, &offset_bytes);
 //
 // Work grows with the number of buffers that live at the same time, not with the number of all buffers.
 #ifndef BYOC_CORE_HOSTIR_PASS_FIRST_FIT_H_

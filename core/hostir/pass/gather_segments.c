@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass gather-segments.
+// gather-segments: calls of one backend move together, as far as data and symbols allow.
 #include <string.h>
 
 #include "core/base/map.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass order-queues.
+// order-queues: commands that touch the same memory wait for each other by events, across queues and the host.
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
 #include "core/hostir/verify/happens_before.h"

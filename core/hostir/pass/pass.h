@@ -13,26 +13,25 @@
 
 // X(NAME, "name", needs, gives, keeps, "summary"): each row has a function byoc_host_pass_<NAME> in core/hostir.
 #define BYOC_HOST_PASS_LIST(X)                                                                                         \
-  X(alias_results, "alias-results", 0, 0, 0,                                                                           \
-    "let results of kernels take the bytes of operands that nobody else reads")                                        \
-  X(elide_copies, "elide-copies", 0, 0, 0, "let what is only copied be written to where the copy goes")                \
+  X(alias_results, "alias-results", 0, 0, 0, "let results of kernels use the bytes of operands without other readers") \
+  X(elide_copies, "elide-copies", 0, 0, 0, "write values that are only copied directly to the copy's destination")     \
   X(place_lifetimes, "place-lifetimes", 0, BYOC_HOST_LIFETIMES, 0,                                                     \
     "allocate local buffers before their first use and free them after the last")                                      \
   X(hoist_allocations, "hoist-allocations", BYOC_HOST_LIFETIMES, 0, BYOC_HOST_LIFETIMES,                               \
-    "allocate in front of a loop what each of its turns would allocate")                                               \
+    "allocate once before a loop instead of in each iteration")                                                        \
   X(plan_memory, "plan-memory", BYOC_HOST_LIFETIMES, BYOC_HOST_PLAN, BYOC_HOST_LIFETIMES,                              \
-    "give local buffers their places in one workspace")                                                                \
+    "give local buffers their offsets in one workspace")                                                               \
   X(gather_segments, "gather-segments", 0, 0, BYOC_HOST_LIFETIMES,                                                     \
-    "put together what one backend runs, as far as data and symbols allow")                                            \
-  X(spread_loops, "spread-loops", 0, 0, 0, "let the turns of a loop take the queues of a set, one after the other")    \
+    "move instructions of one backend together, as far as data and symbols allow")                                     \
+  X(spread_loops, "spread-loops", 0, 0, 0, "alternate the iterations of a loop among the queues of a set")             \
   X(order_queues, "order-queues", 0, BYOC_HOST_ORDER, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                            \
-    "let commands signal events, and others and the host wait for them, where memory needs it")                        \
+    "add the events, and waits for them, that shared memory needs")                                                    \
   X(drop_covered_waits, "drop-covered-waits", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                              \
-    "drop waits for what has ended anyway, and events that nobody waits for")                                          \
+    "drop waits for work that has ended anyway, and events without waits")                                             \
   X(overlap_collectives, "overlap-collectives", 0, 0, BYOC_HOST_LIFETIMES,                                             \
-    "let collectives begin where they stand and end where they are needed, with work in between")                      \
+    "let collectives end where their results are needed, with work in between")                                        \
   X(drop_repeated_copies, "drop-repeated-copies", 0, 0, BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN,                          \
-    "drop copies of what is there already, and those that are written over before they are read")
+    "drop copies of values that are there already, or that are overwritten before they are read")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/verify/in_place.h) comes between the two groups.
 // Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass drop-repeated-copies.
+// drop-repeated-copies: a copy of bytes that are there already goes, and so does one that is never read.
 #include <string.h>
 
 #include "core/hostir/pass/pass.h"

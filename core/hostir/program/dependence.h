@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dependences between the instructions of a region: pairs whose order must stay.
 //
+// Example:
 //   byoc_host_dependences_t d;
-//   if (!byoc_host_find_dependences(program, &program->body, arena, &d)) ... out of memory
-//   for (size_t k = 0; k < d.count; ++k) ... d.instructions[k] comes behind those with the numbers d.before[k]
+//   if (!byoc_host_find_dependences(program, &program->body, arena, &d)) return byoc_diag_out_of_memory(diag);
+//   // d.instructions[k] comes behind those with the numbers d.before[k], for each k < d.count
 //
 // One comes before another if it writes bytes, a value or a symbol that the other reads or writes, or reads one that
 // the other writes. Bytes are those of the workspace if memory is planned, and may be named by views; a view that moves

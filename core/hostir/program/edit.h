@@ -2,6 +2,7 @@
 // Edits of host programs. All code that makes or changes instructions uses these functions, so that each buffer lists
 // its uses, regions stay linked, and counts are right.
 //
+// Example:
 //   byoc_host_instruction_t *copy = byoc_host_instruction_create(program, before, BYOC_HOST_COPY);
 //   bool ok = copy != NULL && byoc_host_add_operand(program, copy, from) && byoc_host_add_result(program, copy, to);
 //   byoc_host_instruction_erase(program, old); // with everything nested in it

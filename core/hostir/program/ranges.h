@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounds that are known before a run: of the symbols of a host program, and of the offsets of moving views.
 //
+// Example:
 //   byoc_host_ranges_t ranges;
-//   if (!byoc_host_ranges_init(&ranges, program, arena)) ... out of memory
+//   if (!byoc_host_ranges_init(&ranges, program, arena)) return byoc_diag_out_of_memory(diag);
 //   byoc_host_range_t range = byoc_host_range_of(&ranges, view->offset);
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_RANGES_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_RANGES_H_

@@ -2,10 +2,10 @@
 // Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as the commands
 // of one queue.
 //
-//   static bool same_device(void *self, const byoc_host_segment_t *a, const byoc_host_segment_t *b) { ... }
+// Example:
 //   byoc_host_segments_t segments;
 //   byoc_status_t status = byoc_host_segment(program, &options, allocator, diag, &segments);
-//   for (size_t k = 0; k < segments.count; ++k) ... segments.data[k].instructions, once those of `needs` are done
+//   for (size_t k = 0; k < segments.count; ++k) run(&segments.data[k]); // once those of its `needs` are done
 //   byoc_host_segments_deinit(&segments);
 //
 // Each region is split on its own: an instruction with regions stands in one segment of the region that it is in, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of collectives: "collective all_reduce(%x) -> (%y) sum among 2 step 1".
+// Prints and parses collectives: "collective all_reduce(%x) -> (%y) sum among 2 step 1".
 #include <string.h>
 
 #include "core/hostir/text/text_internal.h"

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instructions of a host program have ended when another one runs: the happens-before of queues and events.
 //
+// Example:
 //   static byoc_status_t meet(void *self, byoc_host_order_t *order, const byoc_host_run_t *run) {
 //     size_t at = 0;
-//     for (const byoc_host_run_t *open; (open = byoc_host_order_next(order, &at)) != NULL;) ... open may still be
-//     running
+//     for (const byoc_host_run_t *open; (open = byoc_host_order_next(order, &at)) != NULL;) {
+//       if (conflict(open, run)) return BYOC_INVALID_DATA; // `open` may still be running
+//     }
+//     return BYOC_OK;
 //   }
-//   const byoc_host_watch_t watch = {.meet = meet};
-//   BYOC_RETURN_IF_ERROR(byoc_host_walk_order(program, &watch, diag));
+//
+//   byoc_status_t find_races(const byoc_host_program_t *program, byoc_diag_t *diag) {
+//     const byoc_host_watch_t watch = {.meet = meet};
+//     return byoc_host_walk_order(program, &watch, diag);
+//   }
 //
 // The host does its own instructions one by one. Commands of one queue run one by one, in the order in which the host
 // handed them over, and begin behind all that the host has done until then. An event stands for the last command that

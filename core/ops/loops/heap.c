@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits binary heaps.
+// Emits loops that build and sort a binary heap of indices.
 #include "core/ops/loops/heap.h"
 
 static const byoc_loop_expr_t *position(const byoc_heap_t *heap, const byoc_loop_expr_t *place) {

@@ -2,6 +2,7 @@
 // Binary heaps and heapsort over lists of indices (i64) inside a buffer, for operators that choose or sort by value.
 // A second list may hold the value of each index, which spares loads from all over the operand.
 //
+// Example:
 //   byoc_heap_t heap = {b, order, NULL, base, step, stands_above, self};
 //   byoc_heap_build(&heap, count);           // the first `count` indices become a heap
 //   byoc_heap_sort(&heap, count);            // the indices that stand above others now come after them

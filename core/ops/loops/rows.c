@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits row-wise folds.
+// Emits the loops of operators that fold a tensor row by row.
 #include "core/ops/loops/rows.h"
 
 #include <string.h>

@@ -4,10 +4,11 @@
 // row. If the last dimension is kept, it does a block of neighbouring rows side by side, so that memory is still read
 // along the last dimension.
 //
-//   byoc_rows_begin(&rows, lower, type, over);                    // opens the parallel loop
-//   byoc_row_t sum = byoc_rows_fold(&rows, ADD, f32, element, self); // element(indices) folded over each row
-//   byoc_rows_each(&rows);                                        // opens loops over the elements of the rows
-//   ... rows.indices, byoc_row_value(&rows, sum) ...
+// Example:
+//   byoc_rows_begin(&rows, lower, type, over); // opens the parallel loop
+//   byoc_row_t sum = byoc_rows_fold(&rows, BYOC_LOOP_OP_ADD, BYOC_DTYPE_F32, element, self); // of element(indices)
+//   byoc_rows_each(&rows); // opens loops over the elements of the rows
+//   store_element(rows.indices, byoc_row_value(&rows, sum));
 //   byoc_rows_each_end(&rows);
 //   byoc_rows_end(&rows);
 #ifndef BYOC_CORE_OPS_LOOPS_ROWS_H_

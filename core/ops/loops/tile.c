@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits the register tile.
+// Emits the register tile of convolutions and matrix products.
 #include "core/ops/loops/tile.h"
 
 // The sums of a tile fit into the registers.

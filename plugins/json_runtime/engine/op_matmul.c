@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products.
+// Builds matrix products as oneDNN's matmul or inner_product.
 #include <string.h>
 
 #include "build.h"

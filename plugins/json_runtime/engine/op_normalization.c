@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and the normalisations.
+// Builds Softmax and the normalisations as primitives of oneDNN.
 #include <string.h>
 
 #include "build.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain loops that keep NaN.
+// Computes in plain loops what oneDNN computes without regard for NaN.
 #include "plain.h"
 
 #include <math.h>

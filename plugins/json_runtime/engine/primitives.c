@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates primitives of oneDNN.
+// Creates primitives of oneDNN, whose machine code is generated then.
 #include "primitives.h"
 
 #include <pthread.h>

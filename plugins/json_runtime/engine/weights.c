@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of repacked constants.
+// Keeps the memory of constants that primitives want in layouts of their own.
 #define _GNU_SOURCE // MADV_HUGEPAGE
 #include "weights.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands: fill, copy, launch, barrier.
+// Puts commands into queues: fill, copy, launch and barrier.
 #include "driver.h"
 
 #include <stdio.h>

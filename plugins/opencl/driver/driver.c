@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the OpenCL driver.
+// Fills the table that is the OpenCL driver with the functions of the other files.
 #include "driver.h"
 
 extern const byoc_driver_t byoc_driver_opencl;

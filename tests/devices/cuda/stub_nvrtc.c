@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libnvrtc.so.12 that compiles nothing: its cubin and its PTX hold the names of the text's kernels, which is what the
-// stub of libcuda.so.1 reads of them. With it the whole road of `cutlass -device=cuda` runs where neither a GPU nor
+// stub of libcuda.so.1 reads of them. With it the whole pipeline of `cutlass -device=cuda` runs where neither a GPU nor
 // NVIDIA's packages are.
 #include <stdbool.h>
 #include <stddef.h>

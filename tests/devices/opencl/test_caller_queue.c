@@ -59,7 +59,7 @@ static void run(const byoc_artifact_t *table, byoc_context_t *context) {
   if (table->run(context, inputs, outputs) != BYOC_OK) fail_msg("%s", table->last_error(context));
 }
 
-static void test_h10_queues_of_the_caller(void **state) {
+static void test_h10_a_run_uses_the_queue_of_the_caller(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_loaded_artifact_t artifact = {0};
@@ -125,6 +125,6 @@ int main(void) {
   cl = opened->cl;
   device = opened->id;
   byoc_opencl_close(opened);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h10_queues_of_the_caller)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h10_a_run_uses_the_queue_of_the_caller)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

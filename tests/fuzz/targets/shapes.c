@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "core/loader/loader.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 enum { PORTS_AT_MOST = 8, ELEMENTS_AT_MOST = 1 << 12, EXTREMES_FROM = 0xf8 };
 
@@ -25,7 +25,7 @@ enum { MODELS = sizeof(names) / sizeof(names[0]) };
 
 typedef struct model_t {
   const char *name;
-  road_t road;
+  pipeline_t pipeline;
   byoc_build_evaluation_t evaluation;
   byoc_loaded_artifact_t artifact;
   byoc_context_t *context;
@@ -47,9 +47,9 @@ static void build(model_t *model, const char *output) {
   byoc_diag_t diag = {0};
   const byoc_compose_options_t compose = {.output = output, .model_name = "shapes", .thread_count = 1};
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = 1};
-  fuzz_check_ok(road_open_file(&model->road, path, "c -O=1", &diag), &diag, path);
-  fuzz_check_ok(byoc_build_compose(&model->road.build, &compose, &diag), &diag, path);
-  fuzz_check_ok(byoc_build_evaluate(&model->road.build, 1, &diag, &model->evaluation), &diag, path);
+  fuzz_check_ok(pipeline_open_file(&model->pipeline, path, "c -O=1", &diag), &diag, path);
+  fuzz_check_ok(byoc_build_compose(&model->pipeline.build, &compose, &diag), &diag, path);
+  fuzz_check_ok(byoc_build_evaluate(&model->pipeline.build, 1, &diag, &model->evaluation), &diag, path);
   fuzz_check_ok(byoc_artifact_load(output, &diag, &model->artifact), &diag, path);
   const byoc_artifact_t *table = model->artifact.table;
   if (table->input_count > PORTS_AT_MOST || table->output_count > PORTS_AT_MOST) fuzz_fail("%s has more ports", path);

@@ -8,7 +8,7 @@
 #include "core/hostir/pass/pass.h"
 #include "core/kernel/work.h"
 #include "tests/random/host/host.h"
-#include "tests/random/road.h"
+#include "tests/random/pipeline.h"
 
 enum { TEXT_AT_MOST = 32 << 10, WORK_AT_MOST = 1 << 28, BYTES_AT_MOST = 64 << 10 };
 
@@ -64,11 +64,11 @@ static void add_module(seeds_t *seeds, const char *path, const char *text) {
   byoc_diag_t diag = {0};
   char *folder = byoc_test_folder();
   char *copy = byoc_path_join(byoc_allocator_system(), folder, "seed.byoc");
-  road_t road = {0};
+  pipeline_t pipeline = {0};
   byoc_status_t status = byoc_file_write(copy, text, strlen(text), &diag);
-  if (status == BYOC_OK) status = road_open_file(&road, copy, "c", &diag);
-  if (status == BYOC_OK) (void)push(seeds, path, road.build.result.program);
-  road_close(&road);
+  if (status == BYOC_OK) status = pipeline_open_file(&pipeline, copy, "c", &diag);
+  if (status == BYOC_OK) (void)push(seeds, path, pipeline.build.result.program);
+  pipeline_close(&pipeline);
   byoc_free(byoc_allocator_system(), copy);
   free(folder);
 }

@@ -19,7 +19,7 @@ static long resident_kib(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void test_18_7_forgotten_pages_come_back(void **state) {
+static void test_forgotten_pages_come_back(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_file_memory_t *memory = NULL;
@@ -53,7 +53,7 @@ static void test_18_7_forgotten_pages_come_back(void **state) {
   byoc_test_printed("0\n");
 }
 
-static void test_18_7_a_file_of_the_callers(void **state) {
+static void test_memory_lies_in_a_file_of_the_caller(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_file_memory_t *memory = NULL;
@@ -69,7 +69,7 @@ static void test_18_7_a_file_of_the_callers(void **state) {
   byoc_test_printed("firstsecond");
 }
 
-static void test_18_7_no_place(void **state) {
+static void test_a_missing_temporary_folder_is_named(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_file_memory_t *memory = NULL;
@@ -93,9 +93,9 @@ static void test_18_7_no_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_forgotten_pages_come_back),
-      cmocka_unit_test(test_18_7_a_file_of_the_callers),
-      cmocka_unit_test(test_18_7_no_place),
+      cmocka_unit_test(test_forgotten_pages_come_back),
+      cmocka_unit_test(test_memory_lies_in_a_file_of_the_caller),
+      cmocka_unit_test(test_a_missing_temporary_folder_is_named),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

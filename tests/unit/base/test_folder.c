@@ -46,7 +46,7 @@ static void install(const char *file) {
   free(folder);
 }
 
-static void test_18_5_folders_appear_whole(void **state) {
+static void test_folders_appear_whole(void **state) {
   (void)state;
   install("one");
   assert_true(byoc_file_exists(in_root("there/one")));
@@ -56,7 +56,7 @@ static void test_18_5_folders_appear_whole(void **state) {
   assert_int_equal(byoc_test_count_entries(root), 1);
 }
 
-static void test_18_5_folders_obey_the_umask(void **state) {
+static void test_folders_obey_the_umask(void **state) {
   (void)state;
   const mode_t before = umask(027);
   install("one");
@@ -67,7 +67,7 @@ static void test_18_5_folders_obey_the_umask(void **state) {
 }
 
 // Two at once have names of their own.
-static void test_18_5_folders_at_once(void **state) {
+static void test_two_folders_at_once_have_names_of_their_own(void **state) {
   (void)state;
   char *first = NULL, *second = NULL;
   byoc_test_ok(byoc_folder_begin(in_root("there"), byoc_allocator_system(), NULL, &first), NULL);
@@ -80,7 +80,7 @@ static void test_18_5_folders_at_once(void **state) {
   free(first);
 }
 
-static void test_18_5_folders_that_cannot_be(void **state) {
+static void test_folders_that_cannot_be_made_are_refused(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   char *folder = NULL;
@@ -100,7 +100,7 @@ static byoc_status_t begin_and_remove(void *argument, byoc_allocator_t allocator
   return status;
 }
 
-static void test_18_5_folders_without_memory(void **state) {
+static void test_failed_allocations_leave_no_folder(void **state) {
   (void)state;
   byoc_test_each_allocation_fails(begin_and_remove, NULL, false);
   assert_int_equal(byoc_test_count_entries(root), 0);
@@ -110,9 +110,11 @@ static void test_18_5_folders_without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      in_a_folder(test_18_5_folders_appear_whole),   in_a_folder(test_18_5_folders_obey_the_umask),
-      in_a_folder(test_18_5_folders_at_once),        in_a_folder(test_18_5_folders_that_cannot_be),
-      in_a_folder(test_18_5_folders_without_memory),
+      in_a_folder(test_folders_appear_whole),
+      in_a_folder(test_folders_obey_the_umask),
+      in_a_folder(test_two_folders_at_once_have_names_of_their_own),
+      in_a_folder(test_folders_that_cannot_be_made_are_refused),
+      in_a_folder(test_failed_allocations_leave_no_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

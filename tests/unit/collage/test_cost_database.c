@@ -86,7 +86,7 @@ static size_t count(byoc_cost_database_t *database) {
   return result;
 }
 
-static void test_c5_keeps(void **state) {
+static void test_c5_records_are_kept(void **state) {
   fixture_t *fixture = *state;
   byoc_cost_database_t *database = open_database(fixture->path);
   byoc_cost_record_t found;
@@ -276,7 +276,7 @@ static void test_damaged(void **state) {
 }
 
 // A process that is killed while it writes loses nothing that it had written, and the file is sound.
-static void test_c5_killed(void **state) {
+static void test_c5_a_killed_writer_loses_nothing(void **state) {
   fixture_t *fixture = *state;
   unsigned least = 0;
   for (unsigned round = 0; round < 12; ++round) {
@@ -310,7 +310,7 @@ static void test_c5_killed(void **state) {
 }
 
 // Many processes open, make and fill one file at the same time.
-static void test_c5_shared(void **state) {
+static void test_c5_processes_share_a_file(void **state) {
   fixture_t *fixture = *state;
   enum { PROCESSES = 6, RECORDS = 40 };
   pid_t pids[PROCESSES];
@@ -413,15 +413,15 @@ static void test_memory(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_c5_keeps, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_c5_records_are_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_prune, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_upgrade_given_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exchange, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_c5_killed, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_c5_shared, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_c5_a_killed_writer_loses_nothing, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_c5_processes_share_a_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_disk_full, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cannot_be_used, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),

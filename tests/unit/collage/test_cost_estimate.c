@@ -64,7 +64,7 @@ typedef struct case_t {
   double product_flops, other_flops, bytes;
 } case_t;
 
-static void test_c4_work(void **state) {
+static void test_c4_work_is_counted(void **state) {
   (void)state;
   static const case_t cases[] = {
       {"conv", 2.0 * 16 * 64 * 8 * 9, 16 * 64, 4.0 * (800 + 1024 + 1152)},
@@ -91,7 +91,7 @@ static void test_c4_work(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-static void test_c4_model(void **state) {
+static void test_c4_estimates_follow_the_machine(void **state) {
   (void)state;
   static const byoc_backend_t row;
   byoc_target_kind_t backend = {.name = "b", .backend = &row}, plain = {.name = "c"};
@@ -134,7 +134,7 @@ static void test_model_bytes(void **state) {
 }
 
 // Measured once per machine.
-static void test_c4_calibration(void **state) {
+static void test_c4_a_machine_is_calibrated_once(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   char *folder = byoc_test_folder();
@@ -156,9 +156,9 @@ static void test_c4_calibration(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c4_work),
-      cmocka_unit_test(test_c4_model),
-      cmocka_unit_test(test_c4_calibration),
+      cmocka_unit_test(test_c4_work_is_counted),
+      cmocka_unit_test(test_c4_estimates_follow_the_machine),
+      cmocka_unit_test(test_c4_a_machine_is_calibrated_once),
       cmocka_unit_test(test_model_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static const byoc_cost_key_inputs_t inputs_of_all = {
     .target = &native, .native = &native, .compiler_version = "cc 1", .machine = "here", .thread_count = 1};
 
 // C5, B32: element types, shapes, attributes, small constants count; names and weights do not.
-static void test_c5_b32_function(void **state) {
+static void test_c5_b32_types_shapes_and_attributes_count(void **state) {
   (void)state;
   static const case_t base = {"constant @w : f32[8,8] = splat 1.0", "%x : f32[4,8]", "MatMul@13(%x, @w)", "f32[4,8]",
                               true};
@@ -70,7 +70,7 @@ static void test_c5_b32_function(void **state) {
 }
 
 // A backend may choose its code by a clip bound or an axis.
-static void test_c5_b32_small_constants(void **state) {
+static void test_c5_b32_small_constants_count(void **state) {
   (void)state;
   static const char *const constants[] = {"constant @a : f32[] = [0.0] constant @b : f32[] = [6.0]",
                                           "constant @a : f32[] = [0.0] constant @b : f32[] = [5.0]",
@@ -89,14 +89,14 @@ static void test_c5_b32_small_constants(void **state) {
 }
 
 // Everything around the function that a cost depends on.
-static void test_c5_b32_surroundings(void **state) {
+static void test_c5_b32_surroundings_count(void **state) {
   (void)state;
   byoc_target_kind_t plugin = {.name = "c", .plugin_name = "p", .plugin_version = "1.0"};
   static const byoc_backend_t backend;
   plugin.backend = &backend;
   byoc_target_kind_t newer = plugin;
   newer.plugin_version = "1.1";
-  byoc_target_kind_t rebuilt = plugin; // issue 12, 6
+  byoc_target_kind_t rebuilt = plugin; // its name and version stay, its bytes do not
   rebuilt.plugin_content = "0123";
   byoc_target_t of_plugin = {.kind = &plugin, .text = "c -O=3"}, of_newer = {.kind = &newer, .text = "c -O=3"};
   byoc_target_t of_rebuilt = {.kind = &rebuilt, .text = "c -O=3"};
@@ -187,8 +187,10 @@ static void test_collage_keys(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c5_b32_function),     cmocka_unit_test(test_c5_b32_small_constants),
-      cmocka_unit_test(test_c5_b32_surroundings), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_c5_b32_types_shapes_and_attributes_count),
+      cmocka_unit_test(test_c5_b32_small_constants_count),
+      cmocka_unit_test(test_c5_b32_surroundings_count),
+      cmocka_unit_test(test_memory),
       cmocka_unit_test(test_collage_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,7 +239,7 @@ static void test_c7_a_budget_leaves_a_bound(void **state) {
   }
 }
 
-static void test_c9_transitions(void **state) {
+static void test_c9_transitions_have_a_price(void **state) {
   (void)state;
   setting_t s;
   open_setting(&s, 4, 1);
@@ -258,7 +258,7 @@ static void test_c9_transitions(void **state) {
 enum { DEVICE = 12 };
 
 // What copies cost between the host and a device, by direction and bytes; and who reads what from around the block.
-static void test_c9_copies(void **state) {
+static void test_c9_copies_have_a_price(void **state) {
   (void)state;
   setting_t s;
   const byoc_device_costs_t device = {.base_ns = {10, 20}, .ns_per_byte = {1, 2}};
@@ -503,7 +503,7 @@ static uint32_t used_backends(const byoc_plan_t *plan) {
 }
 
 // The plan costs least with what its backends bring, and the table of rivals has the fastest one if that is another.
-static void test_18_9_size_is_part_of_the_cost(void **state) {
+static void test_size_is_part_of_the_cost(void **state) {
   (void)state;
   static const made_sizes_t rows[] = {{{0, 0}, 1},       {{40, 5}, 0},       {{40, 5}, 0.0005}, {{40, 5}, 0.002},
                                       {{5, 40}, 0.01},   {{12, 11}, 0.01},   {{0, 30}, 0.005},  {{1000, 1000}, 0.01},
@@ -645,7 +645,7 @@ price_three(void *self, size_t count,
 }
 
 // If the plan that was found for its size is as good as the fastest one, it stays.
-static void test_18_9_the_fastest_comes_behind_the_smallest(void **state) {
+static void test_the_fastest_comes_behind_the_smallest(void **state) {
   (void)state;
   sizes = (made_sizes_t){{1000}, 0.01};
   size_t contests = 0;
@@ -670,7 +670,7 @@ static void test_18_9_the_fastest_comes_behind_the_smallest(void **state) {
 }
 
 // A contest whose sizes are not known is held again as soon as there is more time.
-static void test_18_9_a_contest_without_sizes_is_not_known(void **state) {
+static void test_a_contest_without_sizes_is_not_known(void **state) {
   (void)state;
   static const struct {
     double mib, budget_s;
@@ -836,15 +836,15 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c3_c7_lazy_search_keeps_the_optimum),
       cmocka_unit_test(test_c7_a_budget_leaves_a_bound),
-      cmocka_unit_test(test_c9_transitions),
-      cmocka_unit_test(test_c9_copies),
+      cmocka_unit_test(test_c9_transitions_have_a_price),
+      cmocka_unit_test(test_c9_copies_have_a_price),
       cmocka_unit_test(test_c9_dear_copies_pull_regions_home),
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
-      cmocka_unit_test(test_18_9_size_is_part_of_the_cost),
+      cmocka_unit_test(test_size_is_part_of_the_cost),
       cmocka_unit_test(test_c8_the_contest_has_a_margin),
-      cmocka_unit_test(test_18_9_the_fastest_comes_behind_the_smallest),
-      cmocka_unit_test(test_18_9_a_contest_without_sizes_is_not_known),
+      cmocka_unit_test(test_the_fastest_comes_behind_the_smallest),
+      cmocka_unit_test(test_a_contest_without_sizes_is_not_known),
       cmocka_unit_test(test_c5_whole_plans_are_timed_on_each_device),
       cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
   };

@@ -82,7 +82,7 @@ static void put(const char *name, const char *text) {
   byoc_test_ok(byoc_file_write(path_of(name), text, strlen(text), &diag), &diag);
 }
 
-static void test_c10_round_trip(void **state) {
+static void test_c10_written_plans_are_read_again(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan, again;
@@ -96,7 +96,7 @@ static void test_c10_round_trip(void **state) {
   byoc_plan_deinit(&plan);
 }
 
-static void test_c10_what_is_read(void **state) {
+static void test_c10_every_field_is_read(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -134,7 +134,7 @@ static char *edited(const char *from, const char *to) {
   return text;
 }
 
-static void test_c10_damaged_fields(void **state) {
+static void test_c10_damaged_fields_are_named(void **state) {
   (void)state;
   static const struct {
     const char *from, *to, *message;
@@ -190,7 +190,7 @@ static void test_c10_damaged_fields(void **state) {
 }
 
 // Every cut is an error and none a crash.
-static void test_c10_truncated(void **state) {
+static void test_c10_truncated_plans_are_refused(void **state) {
   (void)state;
   for (size_t size = 0; size < sizeof(good) - 3; size += 5) {
     byoc_diag_t diag = {0};
@@ -263,9 +263,12 @@ static void test_c10_allocations_fail(void **state) {
 int main(void) {
   folder = byoc_test_folder();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_round_trip),       cmocka_unit_test(test_c10_what_is_read),
-      cmocka_unit_test(test_c10_damaged_fields),   cmocka_unit_test(test_c10_truncated),
-      cmocka_unit_test(test_c10_allocations_fail), cmocka_unit_test(test_printing_without_memory),
+      cmocka_unit_test(test_c10_written_plans_are_read_again),
+      cmocka_unit_test(test_c10_every_field_is_read),
+      cmocka_unit_test(test_c10_damaged_fields_are_named),
+      cmocka_unit_test(test_c10_truncated_plans_are_refused),
+      cmocka_unit_test(test_c10_allocations_fail),
+      cmocka_unit_test(test_printing_without_memory),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   free(folder);

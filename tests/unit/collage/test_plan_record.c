@@ -34,7 +34,7 @@ static uint32_t record(byoc_plan_recorder_t *recorder, uint32_t target, uint32_t
   return region;
 }
 
-static void test_c10_nodes_and_edges(void **state) {
+static void test_c10_nodes_and_edges_are_recorded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -62,7 +62,7 @@ static bool keeps_none(void *self, const byoc_function_t *function) {
 }
 
 // A function that its module no longer lists is recorded as any other.
-static void test_c10_a_function_outside_of_a_model(void **state) {
+static void test_c10_a_function_outside_of_a_model_is_recorded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -80,7 +80,7 @@ static void test_c10_a_function_outside_of_a_model(void **state) {
 }
 
 // What a nested block reads is an edge to the node that owns it.
-static void test_c10_nested_blocks_read(void **state) {
+static void test_c10_values_that_nested_blocks_read_are_recorded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -110,7 +110,7 @@ static void test_c10_nested_blocks_read(void **state) {
 }
 
 // The second round sees the first region as a call, and the nodes that came back in their place.
-static void test_c10_given_back(void **state) {
+static void test_c10_regions_given_back_are_recorded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -164,7 +164,7 @@ static uint64_t hash_of(const char *from, const char *to) {
   return hash;
 }
 
-static void test_c10_hash(void **state) {
+static void test_c10_the_hash_follows_the_structure(void **state) {
   (void)state;
   uint64_t hash = hash_of("Neg", "Neg");
   assert_int_equal(hash_of("\"first\"", "\"renamed\""), hash);
@@ -204,11 +204,11 @@ static void test_c10_allocations_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_nodes_and_edges),
-      cmocka_unit_test(test_c10_a_function_outside_of_a_model),
-      cmocka_unit_test(test_c10_nested_blocks_read),
-      cmocka_unit_test(test_c10_given_back),
-      cmocka_unit_test(test_c10_hash),
+      cmocka_unit_test(test_c10_nodes_and_edges_are_recorded),
+      cmocka_unit_test(test_c10_a_function_outside_of_a_model_is_recorded),
+      cmocka_unit_test(test_c10_values_that_nested_blocks_read_are_recorded),
+      cmocka_unit_test(test_c10_regions_given_back_are_recorded),
+      cmocka_unit_test(test_c10_the_hash_follows_the_structure),
       cmocka_unit_test(test_c10_allocations_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

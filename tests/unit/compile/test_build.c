@@ -75,7 +75,7 @@ static void assert_expected(const float *output) {
   for (size_t i = 0; i < 6; ++i) assert_true(output[i] == expected[i]);
 }
 
-static void test_whole_road(void **state) {
+static void test_whole_pipeline(void **state) {
   (void)state;
   fixture_t fixture;
   watch_t seen = {0};
@@ -203,8 +203,8 @@ static void test_dimensions_are_for_onnx(void **state) {
   close_build(&fixture);
 }
 
-// Issue 12: where a backend and the native target ask for the same extensions, the metadata lists each once.
-static void test_12_features_are_listed_once(void **state) {
+// Where a backend and the native target ask for the same extensions, the metadata lists each once.
+static void test_features_are_listed_once(void **state) {
   (void)state;
   fixture_t fixture;
   byoc_diag_t diag = {0};
@@ -323,13 +323,13 @@ int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(numbers_of_threads_rise),
-      cmocka_unit_test(test_whole_road),
+      cmocka_unit_test(test_whole_pipeline),
       cmocka_unit_test(test_forms_of_files),
       cmocka_unit_test(test_cancelled),
       cmocka_unit_test(test_extents),
       cmocka_unit_test(test_lent),
       cmocka_unit_test(test_dimensions_are_for_onnx),
-      cmocka_unit_test(test_12_features_are_listed_once),
+      cmocka_unit_test(test_features_are_listed_once),
       cmocka_unit_test(test_features_of_the_program),
       cmocka_unit_test(test_layout_changes_do_not_count),
       cmocka_unit_test(indices_are_clamped_on_request),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host program from its text, ready to run in both executors.
 //
+// Example:
 //   host_model_t m;
 //   host_model_open(&m, text, "place-lifetimes,plan-memory");
 //   host_model_run(&m, inputs, results); // both agree; the results are the evaluator's, alive until its next run

@@ -52,7 +52,7 @@ static float at(const byoc_argument_t *result, int64_t index) {
 }
 
 // %d is a part of %c, that of %b, and that of %a.
-static void test_h6_chains_of_views(void **state) {
+static void test_h6_chains_of_views_share(void **state) {
   (void)state;
   static const char text[] = "host program \"chain\" {\n  input %x : f32[4]\n  output %y : f32[2]\n"
                              "  local %d : f32[2]\n  local %c : f32[3]\n  local %b : f32[2,2]\n  local %a : f32[8]\n"
@@ -79,7 +79,7 @@ static void test_h6_chains_of_views(void **state) {
 }
 
 // Outputs that are parts of each other: the caller's memory is filled once, at the end.
-static void test_h6_outputs_of_outputs(void **state) {
+static void test_h6_outputs_may_be_parts_of_outputs(void **state) {
   (void)state;
   static const char text[] = "host program \"outputs\" {\n  input %x : f32[4]\n  output %p : f32[2]\n"
                              "  output %q : f32[4]\n  output %r : f32[6]\n  local %a : f32[8]\n"
@@ -99,7 +99,7 @@ static void test_h6_outputs_of_outputs(void **state) {
 }
 
 // The same for cells, which share.
-static void test_h6_values(void **state) {
+static void test_h6_cells_share(void **state) {
   (void)state;
   static const char text[] = "host program \"values\" dynamic {\n  symbol N of inputs\n  input %x : value f32[N]\n"
                              "  output %y : value f32[N]\n  output %z : value f32[1,N]\n  local %d : value f32[N]\n"
@@ -132,7 +132,7 @@ static void test_h6_values(void **state) {
 }
 
 // Views are declared in any order, too.
-static void test_h6_text_in_any_order(void **state) {
+static void test_h6_views_are_declared_in_any_order(void **state) {
   (void)state;
   host_model_t m;
   byoc_argument_t y;
@@ -151,7 +151,7 @@ static void test_h6_text_in_any_order(void **state) {
                   BYOC_INVALID_DATA, &diag, "%a is a view of itself");
 }
 
-static void test_h6_refusals(void **state) {
+static void test_h6_aliases_of_read_only_memory_are_refused(void **state) {
   (void)state;
   static const struct {
     mark_t mark;
@@ -390,11 +390,11 @@ static void test_h12_failed_allocations_are_reported(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h6_chains_of_views),
-      cmocka_unit_test(test_h6_outputs_of_outputs),
-      cmocka_unit_test(test_h6_values),
-      cmocka_unit_test(test_h6_text_in_any_order),
-      cmocka_unit_test(test_h6_refusals),
+      cmocka_unit_test(test_h6_chains_of_views_share),
+      cmocka_unit_test(test_h6_outputs_may_be_parts_of_outputs),
+      cmocka_unit_test(test_h6_cells_share),
+      cmocka_unit_test(test_h6_views_are_declared_in_any_order),
+      cmocka_unit_test(test_h6_aliases_of_read_only_memory_are_refused),
       cmocka_unit_test(test_h6_select_and_view_share),
       cmocka_unit_test(test_h12_alias_results_changes_no_result),
       cmocka_unit_test(test_h12_failed_allocations_are_reported),

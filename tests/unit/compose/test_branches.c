@@ -12,7 +12,7 @@
 #define CONSTANTS "module {\n  constant @one : i64[] = [1]\n  constant @axis : i64[1] = [1]\n"
 
 // What depends on the rank runs in either branch: results of any rank, and of one rank.
-static void test_17_ranks_that_differ(void **state) {
+static void test_branches_may_have_results_of_different_ranks(void **state) {
   (void)state;
   model_t m;
   open_model(CONSTANTS MAIN_OF("(%x : f32[B,N,2]) -> (%y : f32[*], %s : f32[])",
@@ -35,7 +35,7 @@ static void test_17_ranks_that_differ(void **state) {
 }
 
 // The second If reads what the first one leaves open, and stands in its branches.
-static void test_17_ranks_that_differ_twice(void **state) {
+static void test_an_if_may_read_results_of_different_ranks(void **state) {
   (void)state;
   model_t m;
   open_model(CONSTANTS MAIN_OF(
@@ -64,7 +64,7 @@ static void test_17_ranks_that_differ_twice(void **state) {
 }
 
 // A node that one of the ranks does not fit: the run that gets there fails, the others do not.
-static void test_17_rank_that_does_not_fit(void **state) {
+static void test_a_rank_that_does_not_fit_is_an_error(void **state) {
   (void)state;
   model_t m;
   open_model(CONSTANTS MAIN_OF("(%x : f32[B,N,2]) -> (%y : f32[B,2,N])",
@@ -84,7 +84,7 @@ static void test_17_rank_that_does_not_fit(void **state) {
 }
 
 // The branch that cannot run gives whatever the other one gives.
-static void test_17_branch_that_cannot_run(void **state) {
+static void test_a_branch_that_cannot_run_is_left_out(void **state) {
   (void)state;
   model_t m;
   open_model(MAIN("(%x : f32[N,2], %c : bool[], %t : string[2]) -> (%y : f32[N,2], %n : i64[], %q : seq<f32[N,2]>, "
@@ -116,10 +116,10 @@ static void test_17_branch_that_cannot_run(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_17_ranks_that_differ),
-      cmocka_unit_test(test_17_ranks_that_differ_twice),
-      cmocka_unit_test(test_17_rank_that_does_not_fit),
-      cmocka_unit_test(test_17_branch_that_cannot_run),
+      cmocka_unit_test(test_branches_may_have_results_of_different_ranks),
+      cmocka_unit_test(test_an_if_may_read_results_of_different_ranks),
+      cmocka_unit_test(test_a_rank_that_does_not_fit_is_an_error),
+      cmocka_unit_test(test_a_branch_that_cannot_run_is_left_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void rotate(void *data) {
   "    %c = Concat@13(%a, %b) {axis = 0} : f32[" dim "]\n    %f = Slice@13(%x, @zero, @one) : f32[1]\n"                \
   "    %h = Mul@14(%f, @half) : f32[1]\n    %y = Add@14(%c, %h) : f32[" dim "]\n    return %y\n  }\n}\n"
 
-// Issue 14, item 6: values were wrong, with status 0, because a run wrote its results over those of the last one.
+// Values were wrong, with status 0, because a run wrote its results over those of the last one.
 static void test_h5_outputs_are_inputs_of_the_next_run(void **state) {
   (void)state;
   static const char *const texts[] = {ROTATE("N"), ROTATE("512")};
@@ -237,7 +237,7 @@ static uint32_t below(uint32_t *seed, uint32_t limit) {
 }
 
 // Random graphs over states, with random pairs: a run in place equals one that is not.
-static void test_h5_random_states(void **state) {
+static void test_h5_random_states_in_place_change_no_result(void **state) {
   (void)state;
   static const char *const ops[] = {
       "Add@14(%%v%u, %%v%u)",
@@ -292,7 +292,7 @@ static void test_h5_random_states(void **state) {
 }
 
 // A decoder with a cache of 16 rows, of which each step writes one, in place; the evaluator feeds its outputs back.
-static void test_h5_a_thousand_steps(void **state) {
+static void test_h5_a_cache_grows_for_a_thousand_steps(void **state) {
   (void)state;
   static const byoc_host_pair_t pairs[] = {{"new_*", "old_*"}};
   static const char text[] =
@@ -372,8 +372,8 @@ int main(void) {
       cmocka_unit_test(test_h5_a_failed_run_keeps_the_last_results),
       cmocka_unit_test(test_h5_texts_are_inputs_of_the_next_run),
       cmocka_unit_test(test_h5_states_change_in_place),
-      cmocka_unit_test(test_h5_random_states),
-      cmocka_unit_test(test_h5_a_thousand_steps),
+      cmocka_unit_test(test_h5_random_states_in_place_change_no_result),
+      cmocka_unit_test(test_h5_a_cache_grows_for_a_thousand_steps),
       cmocka_unit_test(test_h5_other_overlaps_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

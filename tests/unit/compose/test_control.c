@@ -111,7 +111,7 @@ static void note_step(void *self, const char *name, uint64_t duration_ns) {
   "{\n" no "\n    }] : f32[4], f32[4]\n    return " results "\n  }\n}\n"
 
 // What each case makes is written to the result directly; values from outside, and one that is given twice, are copied.
-static void test_h7_static_branches(void **state) {
+static void test_h7_branches_write_results_directly(void **state) {
   (void)state;
   model_t m;
   open_graph(IF_MODEL("%p = Add@14(%a, %a) : f32[4]\n%q = Exp@13(%p) : f32[4]\nreturn %p, %p",
@@ -141,7 +141,7 @@ static void test_h7_static_branches(void **state) {
 }
 
 // A branch in a branch; what the cases hold shares its place in the workspace.
-static void test_h7_nested_branches(void **state) {
+static void test_h7_branches_share_the_workspace(void **state) {
   (void)state;
   model_t m;
   open_graph("module {\n  constant @axis : i32[] = [0]\n"
@@ -183,7 +183,7 @@ static void test_h7_nested_branches(void **state) {
   "  serial i in 0 .. 2 { c[i] = cast(f32, dim(\"S\") * 100 + dim(\"T\")) } }\n"
 
 // The sum of a buffer that each turn updates where it is: nvFuser's InplaceUpdateInLoop.
-static void test_h7_inplace_update_in_loop(void **state) {
+static void test_h7_a_turn_updates_a_buffer_in_place(void **state) {
   (void)state;
   model_t m;
   open_text(HOST("input %x : f32[4]\n input %b : f32[4]\n output %y : f32[4]\n local %t : f32[4]\n",
@@ -209,7 +209,7 @@ static void test_h7_inplace_update_in_loop(void **state) {
 }
 
 // Each turn adds a slice of its own, in place: nvFuser's AddInLoop.
-static void test_h7_add_in_loop(void **state) {
+static void test_h7_each_turn_adds_a_slice(void **state) {
   (void)state;
   model_t m;
   open_text(
@@ -229,7 +229,7 @@ static void test_h7_add_in_loop(void **state) {
 }
 
 // The index is a scalar that kernels take: nvFuser's inHostForLoop adds 1, 3 and 5.
-static void test_h7_in_host_for_loop(void **state) {
+static void test_h7_the_index_is_a_scalar_of_kernels(void **state) {
   (void)state;
   model_t m;
   open_text(HOST("input %x : f32[4]\n output %y : f32[4]\n",
@@ -243,7 +243,7 @@ static void test_h7_in_host_for_loop(void **state) {
 }
 
 // From last to first, with a step, and with turns whose scalars are computed anew.
-static void test_h7_steps_and_scalars(void **state) {
+static void test_h7_loops_count_by_steps_and_backwards(void **state) {
   (void)state;
   model_t m;
   open_text(HOST("input %x : f32[4]\n output %y : f32[8]\n output %k : i64[4,2]\n output %n : f32[4]\n"
@@ -268,7 +268,7 @@ static void test_h7_steps_and_scalars(void **state) {
 }
 
 // Rows and columns of a matrix by two loops; a branch in a loop, whose cases write the same slice.
-static void test_h7_nested_loops(void **state) {
+static void test_h7_nested_loops_write_slices(void **state) {
   (void)state;
   model_t m;
   open_text(HOST("input %c : bool[3]\n input %x : f32[4]\n output %y : f32[3,4,2]\n output %z : f32[3,4]\n"
@@ -297,7 +297,7 @@ static void test_h7_nested_loops(void **state) {
 }
 
 // Both executors refuse what only a run can find, with the same words.
-static void test_h7_found_by_runs(void **state) {
+static void test_h7_runs_refuse_with_the_same_words(void **state) {
   (void)state;
   model_t m;
   open_text(HOST("input %n : i64[1]\n input %x : f32[4]\n input %z : f32[4,4]\n output %y : f32[4,4]\n"
@@ -335,7 +335,7 @@ static void test_h7_found_by_runs(void **state) {
 }
 
 // In a dynamic program a loop that counts carries values; its ends and its scalars depend on shapes.
-static void test_h7_values_carried(void **state) {
+static void test_h7_counted_loops_carry_values(void **state) {
   (void)state;
   model_t m;
   open_text("host program \"p\" dynamic {\n symbol N of inputs\n symbol I\n symbol K\n input %x : value f32[N]\n"
@@ -417,7 +417,7 @@ static void check_loop(const char *results, const char *body, size_t copies) {
 #define BODY "[body (%i : i64[], %go : bool[], "
 
 // A state is updated where it is, and its slices are written and read where they are.
-static void test_h7_loop_in_place(void **state) {
+static void test_h7_loop_states_are_updated_in_place(void **state) {
   (void)state;
   check_loop("%y : f32[16], %all : f32[6,16]",
              "%y, %all = Loop@16(@six, _, %s) " BODY "%v : f32[16]) -> (bool[], f32[16], f32[16]) {\n"
@@ -456,7 +456,7 @@ static void test_h7_loop_passes_states(void **state) {
 }
 
 // The iteration as a tensor; slices from the end; one of a few elements; no turns.
-static void test_h7_loop_iterations(void **state) {
+static void test_h7_loop_iterations_are_tensors(void **state) {
   (void)state;
   check_loop("%y : f32[16], %k : f32[6], %z : f32[6,1,16]",
              "%y, %k, %z = Loop@16(@six, _, %s) " BODY "%v : f32[16]) -> (bool[], f32[16], f32[], f32[1,16]) {\n"
@@ -472,7 +472,7 @@ static void test_h7_loop_iterations(void **state) {
 }
 
 // A loop in a loop goes on in the same place; branches inside and around.
-static void test_h7_loop_nested(void **state) {
+static void test_h7_loop_in_a_loop_goes_on_in_place(void **state) {
   (void)state;
   check_loop("%y : f32[16]",
              "%y = Loop@16(@six, _, %s) " BODY "%v : f32[16]) -> (bool[], f32[16]) {\n"
@@ -492,7 +492,7 @@ static void test_h7_loop_nested(void **state) {
              1);
 }
 
-static void test_h7_scan(void **state) {
+static void test_h7_scans_go_along_any_axis(void **state) {
   (void)state;
   check_loop("%y : f32[16], %all : f32[16,6]",
              "%y, %all = Scan@16(%s, %x) {num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [1], "
@@ -504,20 +504,20 @@ static void test_h7_scan(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h7_static_branches),
-      cmocka_unit_test(test_h7_nested_branches),
-      cmocka_unit_test(test_h7_inplace_update_in_loop),
-      cmocka_unit_test(test_h7_add_in_loop),
-      cmocka_unit_test(test_h7_in_host_for_loop),
-      cmocka_unit_test(test_h7_steps_and_scalars),
-      cmocka_unit_test(test_h7_nested_loops),
-      cmocka_unit_test(test_h7_found_by_runs),
-      cmocka_unit_test(test_h7_values_carried),
-      cmocka_unit_test(test_h7_loop_in_place),
+      cmocka_unit_test(test_h7_branches_write_results_directly),
+      cmocka_unit_test(test_h7_branches_share_the_workspace),
+      cmocka_unit_test(test_h7_a_turn_updates_a_buffer_in_place),
+      cmocka_unit_test(test_h7_each_turn_adds_a_slice),
+      cmocka_unit_test(test_h7_the_index_is_a_scalar_of_kernels),
+      cmocka_unit_test(test_h7_loops_count_by_steps_and_backwards),
+      cmocka_unit_test(test_h7_nested_loops_write_slices),
+      cmocka_unit_test(test_h7_runs_refuse_with_the_same_words),
+      cmocka_unit_test(test_h7_counted_loops_carry_values),
+      cmocka_unit_test(test_h7_loop_states_are_updated_in_place),
       cmocka_unit_test(test_h7_loop_passes_states),
-      cmocka_unit_test(test_h7_loop_iterations),
-      cmocka_unit_test(test_h7_loop_nested),
-      cmocka_unit_test(test_h7_scan),
+      cmocka_unit_test(test_h7_loop_iterations_are_tensors),
+      cmocka_unit_test(test_h7_loop_in_a_loop_goes_on_in_place),
+      cmocka_unit_test(test_h7_scans_go_along_any_axis),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void expect_run(host_model_t *m, const float *x, const double *expected, 
   }
 }
 
-static void test_h3_single_fusion(void **state) {
+static void test_h3_one_fusion_matches_the_reference(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(
@@ -69,7 +69,7 @@ static void test_h3_single_fusion(void **state) {
   host_model_close(&m);
 }
 
-static void test_h3_two_fusions(void **state) {
+static void test_h3_two_fusions_match_the_reference(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m,
@@ -105,7 +105,7 @@ static void reference_of_three(const float *x, double *y) {
   for (int k = 0; k < COUNT; ++k) y[k % PLANE] += 2.0 * (double)x[k] + 4.0 * (double)x[k] * (double)x[k];
 }
 
-static void test_h3_three_fusions(void **state) {
+static void test_h3_three_fusions_match_the_reference(void **state) {
   (void)state;
   static const char *const passes[] = {BYOC_HOST_STANDARD_PASSES, "gather-segments," BYOC_HOST_STANDARD_PASSES};
   for (int k = 0; k < 2; ++k) {
@@ -121,7 +121,7 @@ static void test_h3_three_fusions(void **state) {
 }
 
 // One evaluator and one context under other buffers and other contents each time: nothing of an earlier run is left.
-static void test_h5_second_run_under_other_buffers(void **state) {
+static void test_h5_a_second_run_takes_other_buffers(void **state) {
   (void)state;
   enum { SETS = 3 };
   host_model_t m;
@@ -150,7 +150,7 @@ static void test_h5_second_run_under_other_buffers(void **state) {
        "    %d = ReduceMin@13(%n) {axes = [2, 3], keepdims = 0} : f32[" n ",1]\n    return %a, %b, %c, %d")
 
 // The identity of MAX is -inf, not 0, and that of MIN +inf; so it is for windows with padded borders.
-static void test_h3_max_over_negatives(void **state) {
+static void test_h3_extremes_begin_at_infinity(void **state) {
   (void)state;
   static const char *const texts[] = {REDUCTIONS("2"), REDUCTIONS("N")};
   float x[12];
@@ -184,11 +184,11 @@ static void test_h3_max_over_negatives(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h3_single_fusion),
-      cmocka_unit_test(test_h3_two_fusions),
-      cmocka_unit_test(test_h3_three_fusions),
-      cmocka_unit_test(test_h3_max_over_negatives),
-      cmocka_unit_test(test_h5_second_run_under_other_buffers),
+      cmocka_unit_test(test_h3_one_fusion_matches_the_reference),
+      cmocka_unit_test(test_h3_two_fusions_match_the_reference),
+      cmocka_unit_test(test_h3_three_fusions_match_the_reference),
+      cmocka_unit_test(test_h3_extremes_begin_at_infinity),
+      cmocka_unit_test(test_h5_a_second_run_takes_other_buffers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static int64_t bound_at(const host_model_t *m, const char *symbol, int64_t value
   return bound.constant;
 }
 
-static void test_h9_bound_and_peak_of_a_dynamic_program(void **state) {
+static void test_h9_a_dynamic_program_has_a_bound_and_a_peak(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m, looping, PASSES);
@@ -81,7 +81,7 @@ static uint64_t plan(const char *text) {
   "  local %a : f32[16]\n  local %b : f32[32]\n  local %c : f32[64]\n  local %d : f32[128]\n"
 
 // The largest sum over all cases: 64 + 128 + 256 in the first one's inner else, or 64 + 512 in the second.
-static void test_h9_exact_peak_in_nested_scopes(void **state) {
+static void test_h9_the_peak_in_nested_scopes_is_exact(void **state) {
   (void)state;
   assert_int_equal(plan(NESTED_HEAD "  packed f(%x) -> (%a)\n  branch (%go) -> ()\n  then {\n"
                                     "    packed g(%a) -> (%b)\n    branch (%go) -> ()\n    then {\n"
@@ -98,7 +98,7 @@ static void test_h9_exact_peak_in_nested_scopes(void **state) {
 }
 
 // A buffer may live more often than there are buffers; both cases may end a life.
-static void test_h9_many_lives_of_one_buffer(void **state) {
+static void test_h9_a_buffer_may_live_often(void **state) {
   (void)state;
   assert_int_equal(plan("host program \"lives\" {\n  input %x : f32[4]\n  input %go : bool[]\n  output %y : f32[4]\n"
                         "  local %t : f32[4]\n"
@@ -110,7 +110,7 @@ static void test_h9_many_lives_of_one_buffer(void **state) {
 }
 
 // Nothing but the results is left behind a run, and not even those if there are none.
-static void test_h9_down_to_zero_bytes(void **state) {
+static void test_h9_a_run_leaves_zero_bytes(void **state) {
   (void)state;
   host_model_t m;
   const char *end = strstr(looping, "  share %o -> %y\n"), *output = strstr(looping, "  output %y : value f32[N]\n");
@@ -175,7 +175,7 @@ static float run_four(host_model_t *m, float x) {
 }
 
 // %t is zero whenever it is asked for, and dirty when it is given back.
-static void test_h8_zeroed(void **state) {
+static void test_h8_zeroed_memory_is_zero_each_time(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m,
@@ -192,7 +192,7 @@ static void test_h8_zeroed(void **state) {
 }
 
 // %t keeps a sum from run to run, while %u and %v, before and after it, share bytes with each other only.
-static void test_h8_cached(void **state) {
+static void test_h8_cached_memory_is_kept_from_run_to_run(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m,
@@ -243,7 +243,7 @@ static const char turns[] = "host program \"turns\" dynamic {\n"
                             "  share %all_a -> %zeros\n  share %all_b -> %sums\n"
                             "}\n" ADDS;
 
-static void test_h8_turns_of_loops(void **state) {
+static void test_h8_turns_of_loops_keep_their_memory(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m, turns, PASSES);
@@ -283,7 +283,7 @@ static void refused(const char *body, const char *reason) {
   byoc_string_deinit(&text);
 }
 
-static void test_h8_refusals(void **state) {
+static void test_h8_wrong_allocations_are_refused(void **state) {
   (void)state;
   refused("  allocate %t\n  kernel add(%x, %t) [N] -> (%y)\n  free %t\n", "'t' is read before it is written");
   refused("  allocate %t cached\n  share %t -> %y\n  free %t\n", "buffer 't' is cached, but a share passes it on");
@@ -295,15 +295,15 @@ static void test_h8_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h9_bound_and_peak_of_a_dynamic_program),
-      cmocka_unit_test(test_h9_exact_peak_in_nested_scopes),
-      cmocka_unit_test(test_h9_many_lives_of_one_buffer),
-      cmocka_unit_test(test_h9_down_to_zero_bytes),
+      cmocka_unit_test(test_h9_a_dynamic_program_has_a_bound_and_a_peak),
+      cmocka_unit_test(test_h9_the_peak_in_nested_scopes_is_exact),
+      cmocka_unit_test(test_h9_a_buffer_may_live_often),
+      cmocka_unit_test(test_h9_a_run_leaves_zero_bytes),
       cmocka_unit_test(test_h9_failed_allocations_are_reported),
-      cmocka_unit_test(test_h8_zeroed),
-      cmocka_unit_test(test_h8_cached),
-      cmocka_unit_test(test_h8_turns_of_loops),
-      cmocka_unit_test(test_h8_refusals),
+      cmocka_unit_test(test_h8_zeroed_memory_is_zero_each_time),
+      cmocka_unit_test(test_h8_cached_memory_is_kept_from_run_to_run),
+      cmocka_unit_test(test_h8_turns_of_loops_keep_their_memory),
+      cmocka_unit_test(test_h8_wrong_allocations_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

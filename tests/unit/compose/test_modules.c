@@ -56,7 +56,7 @@ static void expect_properties(const json_t *modules, const char *name, const cha
   fail_msg("no module '%s'", name);
 }
 
-static void test_b27_mask_in_metadata(void **state) {
+static void test_b27_metadata_tell_the_properties(void **state) {
   (void)state;
   built_t built;
   begin(&built);
@@ -72,7 +72,7 @@ static void test_b27_mask_in_metadata(void **state) {
 }
 
 // A module without objects cannot be what the program calls into.
-static void test_b27_not_linkable(void **state) {
+static void test_b27_a_module_without_objects_cannot_be_called(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   built_t built;
@@ -108,7 +108,7 @@ static void test_listed_symbols_are_checked(void **state) {
 
 // ---- the import tree ----
 
-static void test_b28_round_trip(void **state) {
+static void test_b28_the_import_tree_comes_back(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   built_t built;
@@ -133,7 +133,7 @@ static void test_b28_round_trip(void **state) {
   end(&built);
 }
 
-static void test_b28_refusals(void **state) {
+static void test_b28_cycles_and_damage_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *metadata, *part;
@@ -214,7 +214,7 @@ static void expect_run(const built_t *built, byoc_context_t *context, float inst
 }
 
 // Constants reach the engine with the instance, in the order of the backend, and never with a call.
-static void test_b29_constants_once(void **state) {
+static void test_b29_constants_arrive_once_in_order(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   built_t built;
@@ -241,7 +241,7 @@ static void test_b29_constants_once(void **state) {
 }
 
 // A library that an engine needs and that is not there when the artifact is loaded.
-static void test_b30_missing_at_load(void **state) {
+static void test_b30_a_missing_engine_is_named_at_load(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   built_t built;
@@ -312,12 +312,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_listed_symbols_are_checked),
       cmocka_unit_test(test_two_engines_of_one_symbol),
-      cmocka_unit_test(test_b27_mask_in_metadata),
-      cmocka_unit_test(test_b27_not_linkable),
-      cmocka_unit_test(test_b28_round_trip),
-      cmocka_unit_test(test_b28_refusals),
-      cmocka_unit_test(test_b29_constants_once),
-      cmocka_unit_test(test_b30_missing_at_load),
+      cmocka_unit_test(test_b27_metadata_tell_the_properties),
+      cmocka_unit_test(test_b27_a_module_without_objects_cannot_be_called),
+      cmocka_unit_test(test_b28_the_import_tree_comes_back),
+      cmocka_unit_test(test_b28_cycles_and_damage_are_refused),
+      cmocka_unit_test(test_b29_constants_arrive_once_in_order),
+      cmocka_unit_test(test_b30_a_missing_engine_is_named_at_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,7 @@ static void shapes_found_at_run_time(void **state) {
   }
 }
 
-static void test_17_negative_sizes_are_errors(void **state) {
+static void test_negative_sizes_are_errors(void **state) {
   (void)state;
   static const char *const nodes[][2] = {
       {"ConvTranspose@11(%x, @w) {pads = [3, 3]}", "ConvTranspose (ai.onnx 11): dimension 2"},
@@ -217,7 +217,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(declared_shapes),
       cmocka_unit_test(shapes_found_at_run_time),
-      cmocka_unit_test(test_17_negative_sizes_are_errors),
+      cmocka_unit_test(test_negative_sizes_are_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

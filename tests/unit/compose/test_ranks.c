@@ -77,7 +77,7 @@ static int run_both(void *self, const byoc_communicator_t *c) {
   return 0;
 }
 
-static void test_h15_every_collective(void **state) {
+static void test_h15_every_collective_gives_the_same_compiled_and_evaluated(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m, every_kind, "place-lifetimes,plan-memory");
@@ -113,7 +113,7 @@ static int run_mesh(void *self, const byoc_communicator_t *c) {
   return 0;
 }
 
-static void test_h15_mesh(void **state) {
+static void test_h15_groups_of_a_mesh_are_apart(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m, mesh, "");
@@ -182,7 +182,7 @@ static int run_failing(void *self, const byoc_communicator_t *c) {
   return 0;
 }
 
-static void test_h15_killed_rank(void **state) {
+static void test_h15_a_killed_rank_fails_the_others(void **state) {
   (void)state;
   host_model_t m;
   host_model_open(&m, every_kind, "place-lifetimes,plan-memory");
@@ -271,7 +271,7 @@ static int32_t never(void *self, const byoc_collective_t *collective) {
 }
 
 // What create says of communicators that do not fit.
-static void test_h15_communicators_that_do_not_fit(void **state) {
+static void test_h15_communicators_that_do_not_fit_are_refused(void **state) {
   (void)state;
   static const char text[] = "host program \"one\" rank 1 of 2 workspace 0 bound 0 {\n"
                              "  input    %x : f32[4]\n"
@@ -324,12 +324,12 @@ static void test_h15_communicators_that_do_not_fit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h15_every_collective),
-      cmocka_unit_test(test_h15_mesh),
+      cmocka_unit_test(test_h15_every_collective_gives_the_same_compiled_and_evaluated),
+      cmocka_unit_test(test_h15_groups_of_a_mesh_are_apart),
       cmocka_unit_test(test_a_run_that_is_ended),
-      cmocka_unit_test(test_h15_killed_rank),
+      cmocka_unit_test(test_h15_a_killed_rank_fails_the_others),
       cmocka_unit_test(test_h15_a_failed_run_ends_what_has_begun),
-      cmocka_unit_test(test_h15_communicators_that_do_not_fit),
+      cmocka_unit_test(test_h15_communicators_that_do_not_fit_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void expect_lines(const byoc_string_t *trace, const char *const *beginnin
 }
 
 // Kernels that compute several operators: what is inside them is not reported.
-static void test_h16_static_program(void **state) {
+static void test_h16_a_static_program_reports_its_results(void **state) {
   (void)state;
   model_t m;
   open_model(MAIN("(%x : f32[2,3]) -> (%y : f32[2,2])",
@@ -46,7 +46,7 @@ static void test_h16_static_program(void **state) {
 }
 
 // Lines of a loop inside a loop say in which turn of each they are; what follows has no turn.
-static void test_h16_loops(void **state) {
+static void test_h16_lines_of_loops_name_their_turns(void **state) {
   (void)state;
   model_t m;
   open_model("module {\n  constant @two : i64[] = [2]\n"
@@ -80,7 +80,7 @@ static void test_h16_loops(void **state) {
 }
 
 // Loops of a static program, whose values have places in the workspace: a Scan inside of a Loop.
-static void test_h16_static_loops(void **state) {
+static void test_h16_loops_of_static_programs_report_turns(void **state) {
   (void)state;
   model_t m;
   open_model("module {\n  constant @two : i64[] = [2]\n  constant @yes : bool[] = [true]\n"
@@ -112,7 +112,7 @@ static void test_h16_static_loops(void **state) {
 }
 
 // Values that are no tensors: sequences are reported with their items.
-static void test_h16_sequences(void **state) {
+static void test_h16_sequences_are_reported_with_their_items(void **state) {
   (void)state;
   model_t m;
   open_model(MAIN("(%x : f32[N]) -> (%y : f32[M])",
@@ -137,7 +137,7 @@ static void note_time(void *self, const char *name, uint64_t duration_ns) {
 }
 
 // Times of a program whose shapes are known only when it runs: each turn of a loop reports its calls.
-static void test_h16_times_of_a_dynamic_program(void **state) {
+static void test_h16_each_turn_reports_its_times(void **state) {
   (void)state;
   model_t m;
   open_model("module {\n  func @main(%n : i64[], %x : f32[N]) -> (%y : f32[N]) {\n"
@@ -184,11 +184,11 @@ static void test_refusal_leaves_nobody_watching(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_static_program),
-                                     cmocka_unit_test(test_h16_loops),
-                                     cmocka_unit_test(test_h16_static_loops),
-                                     cmocka_unit_test(test_h16_sequences),
-                                     cmocka_unit_test(test_h16_times_of_a_dynamic_program),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_a_static_program_reports_its_results),
+                                     cmocka_unit_test(test_h16_lines_of_loops_name_their_turns),
+                                     cmocka_unit_test(test_h16_loops_of_static_programs_report_turns),
+                                     cmocka_unit_test(test_h16_sequences_are_reported_with_their_items),
+                                     cmocka_unit_test(test_h16_each_turn_reports_its_times),
                                      cmocka_unit_test(test_refusal_leaves_nobody_watching)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

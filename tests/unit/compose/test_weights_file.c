@@ -51,7 +51,7 @@ static void check_holds(const byoc_weights_view_t *view, const void *data, size_
   assert_memory_equal(byoc_weights_name(view, entry), name, strlen(name));
 }
 
-static void test_18_7_what_is_written_is_found(void **state) {
+static void test_written_weights_are_found(void **state) {
   (void)state;
   fixture_t fixture;
   byoc_diag_t diag = {0};
@@ -92,7 +92,7 @@ static void test_18_7_what_is_written_is_found(void **state) {
 }
 
 // Every byte of the header and of the table matters, and so does the length.
-static void test_18_7_damage_is_found(void **state) {
+static void test_damage_is_found(void **state) {
   (void)state;
   fixture_t fixture;
   byoc_diag_t diag = {0};
@@ -130,7 +130,7 @@ static void test_18_7_damage_is_found(void **state) {
 }
 
 // A file that claims other bytes for a hash is damaged, and so is nothing but said.
-static void test_18_7_other_bytes_under_a_hash(void **state) {
+static void test_other_bytes_under_a_hash_are_damage(void **state) {
   (void)state;
   fixture_t fixture;
   byoc_diag_t diag = {0};
@@ -143,9 +143,9 @@ static void test_18_7_other_bytes_under_a_hash(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_7_what_is_written_is_found),
-      cmocka_unit_test(test_18_7_damage_is_found),
-      cmocka_unit_test(test_18_7_other_bytes_under_a_hash),
+      cmocka_unit_test(test_written_weights_are_found),
+      cmocka_unit_test(test_damage_is_found),
+      cmocka_unit_test(test_other_bytes_under_a_hash_are_damage),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -375,7 +375,7 @@ static char *random_module(byoc_test_random_t *random) {
   return text.data;
 }
 
-static void test_p3_p7_random_modules(void **state) {
+static void test_p3_p7_random_modules_are_planned_or_refused(void **state) {
   (void)state;
   enum { MODULES = 600 };
   byoc_test_random_t random = {.state = 7};
@@ -478,7 +478,7 @@ static void test_each_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_p3_p7_planned_twice_and_in_any_order),
-      cmocka_unit_test(test_p3_p7_random_modules),
+      cmocka_unit_test(test_p3_p7_random_modules_are_planned_or_refused),
       cmocka_unit_test(test_p6_a_chain_of_100000_nodes),
       cmocka_unit_test(test_p7_a_long_chain_is_told_in_short),
       cmocka_unit_test(test_modules_without_devices_stay_as_they_are),

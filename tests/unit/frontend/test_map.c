@@ -33,7 +33,7 @@ static byoc_onnx_model_t *make_map(int key, int value, const char *domain, const
 
 enum { FLOAT = 1, INT64 = 7, STRING = 8, NO_TYPE = 99 };
 
-static void test_17_maps_become_two_vectors(void **state) {
+static void test_maps_become_two_vectors(void **state) {
   (void)state;
   byoc_diag_t diag;
   byoc_graph_module_t *module;
@@ -56,7 +56,7 @@ static void test_17_maps_become_two_vectors(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-static void test_17_maps_that_nothing_takes(void **state) {
+static void test_maps_that_no_operator_takes_are_refused(void **state) {
   (void)state;
   expect_error(make_map(INT64, FLOAT, "", "Identity"), NULL, BYOC_UNSUPPORTED,
                "reads the map 'x', which only DictVectorizer and CastMap do");
@@ -66,8 +66,8 @@ static void test_17_maps_that_nothing_takes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_17_maps_become_two_vectors),
-      cmocka_unit_test(test_17_maps_that_nothing_takes),
+      cmocka_unit_test(test_maps_become_two_vectors),
+      cmocka_unit_test(test_maps_that_no_operator_takes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

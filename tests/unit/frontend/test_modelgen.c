@@ -167,7 +167,7 @@ static void writes_the_same_bytes(void **state) {
 }
 
 // Weights in a file of their own are those that stand in the model otherwise.
-static void test_18_7_writes_weights_apart(void **state) {
+static void test_weights_apart_are_those_of_the_model(void **state) {
   (void)state;
   assert_int_equal(RUN(NULL, "mlp", "-o", "inside.onnx"), 0);
   assert_int_equal(RUN(NULL, "mlp", "-o", "apart.onnx", "--external"), 0);
@@ -229,7 +229,7 @@ int main(void) {
       cmocka_unit_test(writes_the_same_bytes),
       cmocka_unit_test(says_how_it_is_used),
       cmocka_unit_test(leaves_nothing_on_a_full_disk),
-      cmocka_unit_test(test_18_7_writes_weights_apart),
+      cmocka_unit_test(test_weights_apart_are_those_of_the_model),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -429,7 +429,7 @@ static byoc_status_t read_branches(bool fits, const char *attribute, byoc_diag_t
   return read_model(model, NULL, diag, module);
 }
 
-static void test_17_branches_that_cannot_run(void **state) {
+static void test_a_branch_that_cannot_run_keeps_its_reason(void **state) {
   (void)state;
   byoc_diag_t diag;
   byoc_graph_module_t *module;
@@ -489,7 +489,7 @@ static void types_loops(void **state) {
 }
 
 // Exporters declare the shape of the first iteration.
-static void test_17_a_loop_outgrows_its_declaration(void **state) {
+static void test_a_loop_outgrows_its_declaration(void **state) {
   (void)state;
   expect_longer(read_loop("1,2", "1,2"));
   expect_longer(read_loop("0,2", "0,2"));
@@ -652,9 +652,9 @@ int main(void) {
       cmocka_unit_test(instantiates_functions),
       cmocka_unit_test(functions_have_defaults),
       cmocka_unit_test(reads_branches),
-      cmocka_unit_test(test_17_branches_that_cannot_run),
+      cmocka_unit_test(test_a_branch_that_cannot_run_keeps_its_reason),
       cmocka_unit_test(types_loops),
-      cmocka_unit_test(test_17_a_loop_outgrows_its_declaration),
+      cmocka_unit_test(test_a_loop_outgrows_its_declaration),
       cmocka_unit_test(checks_declarations),
       cmocka_unit_test(declared_shapes_are_hints),
       cmocka_unit_test(anonymous_dimensions_get_names_of_their_own),

@@ -50,7 +50,7 @@ static void test_h10_queues_run_what_their_device_reaches(void **state) {
 }
 
 // Values whose sizes the run knows.
-static void test_15_values_stay_where_they_are(void **state) {
+static void test_values_stay_where_they_are(void **state) {
   (void)state;
 #define VALUES(body)                                                                                                   \
   "host program \"p\" dynamic workspace 0 bound 0 live 0 {\n symbol N of inputs\n device %d = \"sim\" 0 type 4\n"      \
@@ -216,7 +216,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h10_queues_run_what_their_device_reaches),
       cmocka_unit_test(test_h10_launches_have_what_they_name),
-      cmocka_unit_test(test_15_values_stay_where_they_are),
+      cmocka_unit_test(test_values_stay_where_they_are),
       cmocka_unit_test(test_commands_stand_where_devices_have_started),
       cmocka_unit_test(test_h10_buffers_have_places_on_devices),
       cmocka_unit_test(test_h10_text_says_what_is_missing),

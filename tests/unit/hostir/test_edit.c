@@ -64,7 +64,7 @@ static byoc_host_instruction_t *branch(fixture_t *f, byoc_host_buffer_t *x, byoc
   return i;
 }
 
-static void test_h1_append_and_insert(void **state) {
+static void test_h1_instructions_are_appended_and_inserted(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f);
@@ -171,7 +171,7 @@ static void test_h1_wrong_use_lists_are_found(void **state) {
 }
 
 // Any sequence of edits leaves links, counts and use lists right.
-static void test_h1_random_edits(void **state) {
+static void test_h1_random_edits_keep_lists_right(void **state) {
   (void)state;
   byoc_test_random_t random = {.state = 5};
   enum { ROUNDS = 200, EDITS = 60, BUFFERS = 5 };
@@ -214,12 +214,12 @@ static void test_h1_random_edits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h1_append_and_insert),
+      cmocka_unit_test(test_h1_instructions_are_appended_and_inserted),
       cmocka_unit_test(test_h1_erase_takes_what_is_nested),
       cmocka_unit_test(test_h1_replace_range),
       cmocka_unit_test(test_h1_uses_are_replaced),
       cmocka_unit_test(test_h1_wrong_use_lists_are_found),
-      cmocka_unit_test(test_h1_random_edits),
+      cmocka_unit_test(test_h1_random_edits_keep_lists_right),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static const char dynamic[] =
     " match %r is N at 0\n store [S, N] -> (%m)\n share %m -> %n\n share %r -> %y\n share %qq -> %z\n}\n" KERNELS
     "kernel { name \"zero\" symbols \"L\" output y : f32[L] serial i in 0 .. dim(\"L\") { y[i] = 0.0 } }\n";
 
-static void test_h11_dynamic_programs(void **state) {
+static void test_h11_dynamic_programs_are_gathered(void **state) {
   (void)state;
   const float x[4] = {1, 2, 3, 4}, w[3] = {5, 6, 7};
   const int64_t four = 4, three = 3;
@@ -280,7 +280,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h11_any_order_of_dependences),
       cmocka_unit_test(test_h11_gathering_changes_no_result),
-      cmocka_unit_test(test_h11_dynamic_programs),
+      cmocka_unit_test(test_h11_dynamic_programs_are_gathered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static size_t run(fixture_t *f, const char *name, const byoc_host_pass_options_t
   return changes;
 }
 
-static void test_h12_the_table(void **state) {
+static void test_h12_each_pass_has_one_name(void **state) {
   (void)state;
   size_t count = 0;
   for (const byoc_host_pass_t *pass = NULL; (pass = byoc_host_pass_at(count)) != NULL; ++count) {
@@ -76,7 +76,7 @@ static void test_passes_count_their_changes(void **state) {
 }
 
 // What a pass needs must be there; what it does not keep is made anew.
-static void test_h12_needs_and_keeps(void **state) {
+static void test_h12_lost_facts_are_made_anew(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, chain);
@@ -152,7 +152,7 @@ static void test_h12_graph_passes_have_switches(void **state) {
   assert_non_null(strstr(diag.hint, "elide-copies"));
 }
 
-static void test_h12_dumps(void **state) {
+static void test_h12_passes_are_dumped(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, chain);
@@ -179,12 +179,9 @@ static void test_h12_dumps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h12_the_table),
-      cmocka_unit_test(test_passes_count_their_changes),
-      cmocka_unit_test(test_h12_needs_and_keeps),
-      cmocka_unit_test(test_h12_switches_and_guards),
-      cmocka_unit_test(test_h12_graph_passes_have_switches),
-      cmocka_unit_test(test_h12_dumps),
+      cmocka_unit_test(test_h12_each_pass_has_one_name),     cmocka_unit_test(test_passes_count_their_changes),
+      cmocka_unit_test(test_h12_lost_facts_are_made_anew),   cmocka_unit_test(test_h12_switches_and_guards),
+      cmocka_unit_test(test_h12_graph_passes_have_switches), cmocka_unit_test(test_h12_passes_are_dumped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

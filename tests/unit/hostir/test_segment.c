@@ -63,7 +63,7 @@ static void expect_dependences(const char *body, const char *expected) {
   tear_down(&f);
 }
 
-static void test_h11_dependences(void **state) {
+static void test_h11_dependences_are_found(void **state) {
   (void)state;
   // Read after write; two readers.
   expect_dependences("packed f(%x) -> (%a) packed f(%a) -> (%b) packed f(%a) -> (%y)", "1:0 2:0");
@@ -99,7 +99,7 @@ static void test_h11_dependences(void **state) {
                      "1:0");
 }
 
-static void test_h11_values(void **state) {
+static void test_h11_values_depend_on_their_shapes(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, "host program \"p\" dynamic {\n symbol N of inputs\n input %x : value f32[N]\n output %y : value f32[N]\n"
@@ -289,7 +289,7 @@ static void fill(byoc_host_program_t *program, byoc_test_random_t *seed) {
   }
 }
 
-static void test_h11_random_programs(void **state) {
+static void test_h11_segments_of_random_programs_are_sound(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, buffers_of_all_kinds);
@@ -383,7 +383,7 @@ static void random_reads(byoc_host_program_t *p, byoc_host_buffer_t **b, size_t 
   }
 }
 
-static void test_h11_large_programs(void **state) {
+static void test_h11_large_programs_take_linear_work(void **state) {
   (void)state;
   static const struct {
     const char *what;
@@ -421,8 +421,10 @@ static void test_h11_each_allocation_fails(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h11_dependences),           cmocka_unit_test(test_h11_values),
-      cmocka_unit_test(test_h11_random_programs),       cmocka_unit_test(test_h11_large_programs),
+      cmocka_unit_test(test_h11_dependences_are_found),
+      cmocka_unit_test(test_h11_values_depend_on_their_shapes),
+      cmocka_unit_test(test_h11_segments_of_random_programs_are_sound),
+      cmocka_unit_test(test_h11_large_programs_take_linear_work),
       cmocka_unit_test(test_h11_each_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

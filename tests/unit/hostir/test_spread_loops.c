@@ -67,14 +67,14 @@ static void test_h13_as_many_places_as_turns(void **state) {
   assert_false(is_spread(4, 1, TURN "copy %b -> %yi on %q[0]\n", ""));
 }
 
-static void test_h13_views_of_what_a_turn_keeps(void **state) {
+static void test_h13_views_follow_the_place_of_their_turn(void **state) {
   (void)state;
   assert_true(is_spread(2, 8, TURN "copy %b0 -> %yi on %q[0]\n", "view     %b0_"));
   // A part of it is written first: the rest might be of the turn before.
   assert_false(is_spread(2, 8, "copy %b0 -> %yi on %q[0]\ncopy %xi -> %b on %q[0]\n", ""));
 }
 
-static void test_h13_loops_that_stay(void **state) {
+static void test_h13_loops_that_depend_on_turns_stay(void **state) {
   (void)state;
   assert_false(is_spread(2, 8, TURN "copy %b -> %z on %q[0]\n", ""));    // one place for all
   assert_false(is_spread(2, 8, TURN "copy %b -> %half on %q[0]\n", "")); // they overlap
@@ -98,8 +98,8 @@ static void test_h13_each_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h13_as_many_places_as_turns),
-      cmocka_unit_test(test_h13_views_of_what_a_turn_keeps),
-      cmocka_unit_test(test_h13_loops_that_stay),
+      cmocka_unit_test(test_h13_views_follow_the_place_of_their_turn),
+      cmocka_unit_test(test_h13_loops_that_depend_on_turns_stay),
       cmocka_unit_test(test_h13_each_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

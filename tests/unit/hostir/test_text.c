@@ -179,7 +179,7 @@ static void make_big(byoc_host_program_t **out_program, byoc_graph_module_t **ou
 }
 
 // Large data goes into the data file, each content once, and comes back; a changed file is noticed.
-static void test_h2_data_files(void **state) {
+static void test_h2_large_data_goes_into_a_file(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL, *again_module = NULL;
@@ -221,7 +221,7 @@ static void test_h2_data_files(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-static void test_h2_elided_data(void **state) {
+static void test_h2_elided_data_cannot_be_read(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL, *again_module = NULL;
@@ -332,12 +332,9 @@ static void test_h2_each_allocation_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h2_everything_comes_back),
-      cmocka_unit_test(test_h2_data_files),
-      cmocka_unit_test(test_h2_elided_data),
-      cmocka_unit_test(test_h2_mistakes_are_refused),
-      cmocka_unit_test(test_h1_a_duplicate_kernel_is_refused),
-      cmocka_unit_test(test_h2_each_allocation_may_fail),
+      cmocka_unit_test(test_h2_everything_comes_back),         cmocka_unit_test(test_h2_large_data_goes_into_a_file),
+      cmocka_unit_test(test_h2_elided_data_cannot_be_read),    cmocka_unit_test(test_h2_mistakes_are_refused),
+      cmocka_unit_test(test_h1_a_duplicate_kernel_is_refused), cmocka_unit_test(test_h2_each_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

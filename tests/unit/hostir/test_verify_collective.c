@@ -5,7 +5,7 @@
 #define PROGRAM(ranks, in, out, line)                                                                                  \
   "host program \"p\"" ranks " workspace 0 bound 0 {\n  input %x : " in "\n  output %y : " out "\n\n  " line "\n}\n"
 
-static void test_h15_collectives(void **state) {
+static void test_h15_collectives_fit_their_ranks(void **state) {
   (void)state;
   static const case_t cases[] = {
       {"right", PROGRAM("", "f32[4]", "f32[4]", "collective all_reduce(%x) -> (%y) sum among 2 step 1"), NULL},
@@ -44,7 +44,7 @@ static void test_h15_collectives(void **state) {
 #define COPY(a) "  copy " a " -> %z\n"
 
 // A collective in two steps: what comes in between leaves its tensors alone.
-static void test_h15_steps(void **state) {
+static void test_h15_steps_leave_tensors_alone(void **state) {
   (void)state;
   static const case_t cases[] = {
       {"right", STEPS(BEGINS COPY("%x") ENDS), NULL},
@@ -61,6 +61,7 @@ static void test_h15_steps(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h15_collectives), cmocka_unit_test(test_h15_steps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h15_collectives_fit_their_ranks),
+                                     cmocka_unit_test(test_h15_steps_leave_tensors_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static byoc_constant_t *make(byoc_graph_module_t *module, int64_t bytes, uint8_t
   return constant;
 }
 
-static void test_18_7_large_constants_of_large_models(void **state) {
+static void test_large_constants_of_large_models_lie_in_a_file(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
@@ -50,6 +50,6 @@ static void test_18_7_large_constants_of_large_models(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_18_7_large_constants_of_large_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_constants_of_large_models_lie_in_a_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ static void attributes_replace_and_compare(void **state) {
 }
 
 // Each code of the formats of 2024 and later, to a number and back.
-static void test_17_every_code_of_narrow_formats(void **state) {
+static void test_every_code_of_narrow_formats_comes_back(void **state) {
   (void)state;
   static const double f4[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
   static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_F4E2M1, BYOC_DTYPE_F8E8M0, BYOC_DTYPE_U2, BYOC_DTYPE_I2};
@@ -211,7 +211,7 @@ int main(void) {
       cmocka_unit_test(base64_is_strict),
       cmocka_unit_test(types_know_their_size),
       cmocka_unit_test(attributes_replace_and_compare),
-      cmocka_unit_test(test_17_every_code_of_narrow_formats),
+      cmocka_unit_test(test_every_code_of_narrow_formats_comes_back),
   };
   return cmocka_run_group_tests_name("ir element", tests, NULL, NULL);
 }

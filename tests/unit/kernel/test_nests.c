@@ -291,7 +291,7 @@ static void open_dimensions_are_one_loop(void **state) {
 }
 
 // Some microseconds of rows are; as much work in one vector loop takes a quarter of the time.
-static void test_19_2_small_nests_are_shared(void **state) {
+static void test_small_nests_are_shared(void **state) {
   (void)state;
   expect_emitted("module {opset_import. = 17} { func @main(%x : f32[1,4,17,392]) -> (%y : ?) {"
                  " %y = Transpose@13(%x) {perm = [0, 2, 1, 3]} : ? return %y } }",
@@ -338,7 +338,7 @@ int main(void) {
       cmocka_unit_test(sums_are_vectors),
       cmocka_unit_test(large_loops_are_shared),
       cmocka_unit_test(open_dimensions_are_one_loop),
-      cmocka_unit_test(test_19_2_small_nests_are_shared),
+      cmocka_unit_test(test_small_nests_are_shared),
       cmocka_unit_test(products_of_bytes_are_dots),
       cmocka_unit_test(squares_are_found_behind_a_flat_axis),
       cmocka_unit_test(folds_are_named),

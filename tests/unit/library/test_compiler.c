@@ -184,7 +184,7 @@ static void test_memory_to_memory(void **state) {
   free(made);
 }
 
-static void test_18_7_weights(void **state) {
+static void test_weights_go_where_the_caller_says(void **state) {
   (void)state;
   static const char text[] = "module {opset_import. = 17} {\n"
                              "  constant @w : f32[2,3] = [0.0, 4.0, 0.0, 8.0, 0.0, 12.0]\n"
@@ -371,8 +371,8 @@ static void test_decimal_commas(void **state) {
   free(leaky);
 }
 
-// Issue 18, part 6: for another machine. Without a compiler for it, the diagnostic says what to install.
-static void test_18_6_another_machine(void **state) {
+// Without a compiler for another machine, the diagnostic says what to install.
+static void test_a_build_for_another_machine_needs_its_compiler(void **state) {
   (void)state;
   byoc_compiler_build_t build = {
       .struct_size = sizeof(build), .model_path = model, .output = output, .triple = "sparc-linux-gnu"};
@@ -635,12 +635,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_file_to_file),
       cmocka_unit_test(test_memory_to_memory),
-      cmocka_unit_test(test_18_7_weights),
+      cmocka_unit_test(test_weights_go_where_the_caller_says),
       cmocka_unit_test(test_dimensions),
       cmocka_unit_test(test_entries),
       cmocka_unit_test(test_plans_for_threads),
       cmocka_unit_test(test_decimal_commas),
-      cmocka_unit_test(test_18_6_another_machine),
+      cmocka_unit_test(test_a_build_for_another_machine_needs_its_compiler),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_older_caller),
       cmocka_unit_test(test_what_is_said),

@@ -10,6 +10,7 @@
 #include "byoc/verify.h"
 #include "core/base/process.h"
 #include "core/compose/artifact/seal.h"
+#include "core/compose/cc/compiler.h"
 #include "core/loader/artifact_file.h"
 
 // Enough of an artifact for its file to be read; nothing could run it.

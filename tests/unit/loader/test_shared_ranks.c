@@ -169,7 +169,7 @@ static int ends_early(void *self, const byoc_communicator_t *c) {
   return 0;
 }
 
-static void test_h15_goes_on_meanwhile(void **state) {
+static void test_h15_a_rank_goes_on_between_two_steps(void **state) {
   (void)state;
   int pipe_of[2];
   assert_int_equal(pipe(pipe_of), 0);
@@ -396,7 +396,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_kind),
       cmocka_unit_test(test_permutes),
-      cmocka_unit_test(test_h15_goes_on_meanwhile),
+      cmocka_unit_test(test_h15_a_rank_goes_on_between_two_steps),
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_reductions),
       cmocka_unit_test(test_killed_rank),

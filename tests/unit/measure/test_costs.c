@@ -134,7 +134,7 @@ static void assert_measured(double ns) {
   assert_true(ns < 1e8);
 }
 
-static void test_c4_c5_sound_candidates(void **state) {
+static void test_c4_c5_sound_candidates_are_measured_once(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty; cutlass; c -O=2");
@@ -173,7 +173,7 @@ static double size_of(const fixture_t *fixture, size_t target) {
 
 // A library that travels along counts as soon as one part was measured, and in later builds; weights and kernels do
 // not.
-static void test_18_9_sizes_of_libraries(void **state) {
+static void test_a_library_that_travels_along_counts_once(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "cutlass; dnnl; c");
@@ -214,7 +214,7 @@ typedef struct expectation_t {
 // C4: a crash, a hang, a wrong number, a lie about memory, at run time or while generating, cost infinity with the
 // reason; the native target goes on as if nothing had happened, and the answer is remembered where the candidate itself
 // is the reason.
-static void test_c4_faults(void **state) {
+static void test_c4_faults_cost_infinity(void **state) {
   (void)state;
   static const expectation_t expectations[] = {
       {"wrong", "wrong result: element"},
@@ -259,7 +259,7 @@ static void test_c4_faults(void **state) {
 }
 
 // One that goes wrong among several affects only itself, with the reason that it has when it is alone.
-static void test_c4_one_of_several(void **state) {
+static void test_c4_one_fault_of_several_stays_alone(void **state) {
   (void)state;
   static const char *const functions[] = {"relu", "negate", "long"};
   static const expectation_t expectations[] = {
@@ -306,7 +306,7 @@ static void renew_measurer(fixture_t *fixture) {
 
 // A compiler that is killed, as by the system when memory runs out, says nothing about candidates. The
 // native target is never without a cost, and the next build measures everything.
-static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
+static void test_a_killed_compiler_is_forgotten(void **state) {
   (void)state;
   static const char script[] =
       "#!/bin/sh\ncase \" $* \" in *\" -c \"*) echo 'fatal error: Killed signal terminated program cc1' >&2; exit 1;; "
@@ -386,7 +386,7 @@ static void test_candidates_are_compared_on_nan_and_infinities(void **state) {
 }
 
 // What was seen only once is not remembered; nor is a failure in a process with limits of its own.
-static void test_13_3_seen_once_is_forgotten(void **state) {
+static void test_a_failure_seen_once_is_forgotten(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=once; c -O=1");
@@ -402,7 +402,7 @@ static void test_13_3_seen_once_is_forgotten(void **state) {
 }
 
 // What crashed once among several must work alone twice before it is used.
-static void test_13_3_works_alone_twice_or_is_not_used(void **state) {
+static void test_code_that_fails_alone_twice_is_not_used(void **state) {
   (void)state;
   static const char *const functions[] = {"relu", "negate", "long"}, *const faults[] = {"once", "odd"};
   for (size_t i = 0; i < 2; ++i) {
@@ -477,8 +477,8 @@ static void test_the_fastest_artifacts_are_kept(void **state) {
   close_measurer(&fixture);
 }
 
-// Issue 12, 6: a plugin that was rebuilt is another one, although its name and version are the same.
-static void test_12_6_a_rebuilt_plugin_is_measured_again(void **state) {
+// A plugin that was rebuilt is another one, although its name and version are the same.
+static void test_a_rebuilt_plugin_is_measured_again(void **state) {
   (void)state;
   static const char plugin[] = BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_faulty.so";
   static const char *const targets[] = {"faulty; c -O=1", "faulty -fault=crash; c -O=1"};
@@ -507,7 +507,7 @@ static void test_12_6_a_rebuilt_plugin_is_measured_again(void **state) {
   }
 }
 
-static void test_13_3_nothing_bad_is_remembered_under_limits(void **state) {
+static void test_nothing_bad_is_remembered_under_limits(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=crash; c -O=1");
@@ -527,7 +527,7 @@ static void test_13_3_nothing_bad_is_remembered_under_limits(void **state) {
 }
 
 // Several inputs, several outputs, constants, kernels of one and of two steps: each is checked against its own results.
-static void test_c4_several_shapes(void **state) {
+static void test_c4_candidates_of_all_shapes_are_checked(void **state) {
   (void)state;
   static const char *const functions[] = {"two", "product", "relu", "large", "long", "symbolic", "negate"};
   fixture_t fixture;
@@ -545,7 +545,7 @@ static void test_c4_several_shapes(void **state) {
 }
 
 // A price belongs to a model of a size: what the caches keep from call to call depends on it.
-static void test_c5_model_sizes(void **state) {
+static void test_c5_a_price_belongs_to_a_size(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "cutlass; c -O=1");
@@ -565,7 +565,7 @@ static void test_c5_model_sizes(void **state) {
   close_measurer(&fixture);
 }
 
-static void test_c4_hook_hangs(void **state) {
+static void test_c4_a_hook_that_hangs_is_ended(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=generate_hang; c");
@@ -641,23 +641,23 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparison),
-      cmocka_unit_test(test_c4_c5_sound_candidates),
-      cmocka_unit_test(test_18_9_sizes_of_libraries),
-      cmocka_unit_test(test_c4_faults),
-      cmocka_unit_test(test_c4_hook_hangs),
+      cmocka_unit_test(test_c4_c5_sound_candidates_are_measured_once),
+      cmocka_unit_test(test_a_library_that_travels_along_counts_once),
+      cmocka_unit_test(test_c4_faults_cost_infinity),
+      cmocka_unit_test(test_c4_a_hook_that_hangs_is_ended),
       cmocka_unit_test(test_c4_slow_costs_more),
-      cmocka_unit_test(test_c4_one_of_several),
-      cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
+      cmocka_unit_test(test_c4_one_fault_of_several_stays_alone),
+      cmocka_unit_test(test_a_killed_compiler_is_forgotten),
       cmocka_unit_test(test_a_wrong_native_candidate_has_no_price),
       cmocka_unit_test(test_candidates_are_compared_on_nan_and_infinities),
-      cmocka_unit_test(test_13_3_seen_once_is_forgotten),
-      cmocka_unit_test(test_13_3_works_alone_twice_or_is_not_used),
+      cmocka_unit_test(test_a_failure_seen_once_is_forgotten),
+      cmocka_unit_test(test_code_that_fails_alone_twice_is_not_used),
       cmocka_unit_test(test_seen_twice_is_remembered),
       cmocka_unit_test(test_the_fastest_artifacts_are_kept),
-      cmocka_unit_test(test_12_6_a_rebuilt_plugin_is_measured_again),
-      cmocka_unit_test(test_13_3_nothing_bad_is_remembered_under_limits),
-      cmocka_unit_test(test_c4_several_shapes),
-      cmocka_unit_test(test_c5_model_sizes),
+      cmocka_unit_test(test_a_rebuilt_plugin_is_measured_again),
+      cmocka_unit_test(test_nothing_bad_is_remembered_under_limits),
+      cmocka_unit_test(test_c4_candidates_of_all_shapes_are_checked),
+      cmocka_unit_test(test_c5_a_price_belongs_to_a_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

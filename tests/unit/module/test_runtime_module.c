@@ -103,7 +103,7 @@ static void test_symbols_and_constants(void **state) {
 }
 
 // A large constant that is added for a large model lies in the model's file, which stays as long as it is needed.
-static void test_18_7_large_constants(void **state) {
+static void test_large_constants_lie_in_the_file_of_the_model(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_graph_module_t *graph = NULL;
@@ -173,7 +173,7 @@ int main(void) {
       cmocka_unit_test(test_files),
       cmocka_unit_test(test_symbols_and_constants),
       cmocka_unit_test(test_graph_module),
-      cmocka_unit_test(test_18_7_large_constants),
+      cmocka_unit_test(test_large_constants_lie_in_the_file_of_the_model),
       cmocka_unit_test(test_allocations_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

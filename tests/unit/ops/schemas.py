@@ -11,7 +11,7 @@ import sys
 import onnx
 from onnx import defs
 
-DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training")
+DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 # The names of onnx.proto, in TensorProto.DataType's words, and byoc's.
 TYPES = {
     "float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool", "string": "string",

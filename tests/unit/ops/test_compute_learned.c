@@ -362,7 +362,7 @@ static void test_a_probit_of_two_classes_takes_probabilities(void **state) {
          (const float[]){0.3f, 0.5f}, (const float[]){0.524400f, -0.524400f, 0, 0}, 4);
 }
 
-static void test_17_sets_may_have_negative_infinity(void **state) {
+static void test_sets_may_have_negative_infinity(void **state) {
   (void)state;
   expect("module {\n  constant @one : f32[1] = [0.0]\n  constant @two : f32[2] = [1.0, 2.0]\n"
          "  constant @set : f32[4] = [3.0, -inf, 1.0, nan]\n  constant @mode : u8[1] = [6]\n"
@@ -388,7 +388,7 @@ int main(void) {
       cmocka_unit_test(test_one_support_vector),
       cmocka_unit_test(test_damaged_vector_machines),
       cmocka_unit_test(test_damaged_ensembles),
-      cmocka_unit_test(test_17_sets_may_have_negative_infinity),
+      cmocka_unit_test(test_sets_may_have_negative_infinity),
       cmocka_unit_test(test_rows_that_walk_together_find_the_same_leaves),
       cmocka_unit_test(test_a_probit_of_two_classes_takes_probabilities),
   };

@@ -217,7 +217,7 @@ static void test_tiles_and_pads(void **state) {
   }
 }
 
-static void test_17_division_of_open_sizes_truncates(void **state) {
+static void test_division_of_open_sizes_truncates(void **state) {
   (void)state;
   ops_run_t run;
   ops_run_symbolic("module {\n  constant @four : i64[1] = [4]\n  func @main(%x : f32[N]) -> (%y : ?) {\n"
@@ -237,7 +237,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_batch),          cmocka_unit_test(test_inner_dimension),
       cmocka_unit_test(test_repeats),        cmocka_unit_test(test_transposes),
-      cmocka_unit_test(test_tiles_and_pads), cmocka_unit_test(test_17_division_of_open_sizes_truncates),
+      cmocka_unit_test(test_tiles_and_pads), cmocka_unit_test(test_division_of_open_sizes_truncates),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -439,7 +439,7 @@ static void test_conflicts_name_both(void **state) {
 }
 
 // --prefer would not help: the user is told what does.
-static void test_16_clashes_with_operators_of_byoc_say_what_to_do(void **state) {
+static void test_clashes_with_operators_of_byoc_say_what_to_do(void **state) {
   (void)state;
   static const byoc_op_declaration_t clash[] = {
       {.domain = "ai.onnx.ml", .name = "Scaler", .signature = "(x: f32[S...]) -> (y: f32[S...])", .element = "y = x"}};
@@ -465,7 +465,7 @@ int main(void) {
       cmocka_unit_test(test_inference_says_where_memory_is_out),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_conflicts_name_both),
-      cmocka_unit_test(test_16_clashes_with_operators_of_byoc_say_what_to_do),
+      cmocka_unit_test(test_clashes_with_operators_of_byoc_say_what_to_do),
       cmocka_unit_test(test_wrong_declarations_are_refused),
   };
   return cmocka_run_group_tests(tests, declare_samples, drop_samples);

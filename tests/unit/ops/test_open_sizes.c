@@ -250,7 +250,7 @@ static void try_row(case_t *c) {
   if (all) program_close(&open);
 }
 
-static void test_17_open_sizes_are_refused_as_known_ones(void **state) {
+static void test_open_sizes_are_refused_as_known_ones(void **state) {
   (void)state;
   const char *only = getenv("BYOC_TEST_OPERATOR");
   tally_t tally = {0};
@@ -271,7 +271,7 @@ static void test_17_open_sizes_are_refused_as_known_ones(void **state) {
 }
 
 // How many elements a TopK takes may be data: there must be so many.
-static void test_17_k_is_compared_with_what_there_is(void **state) {
+static void test_k_is_compared_with_the_size_of_the_axis(void **state) {
   (void)state;
   static const char text[] = "module {\n  func @main(%x : f32[N], %k : i64[1]) -> (%v : ?) {\n"
                              "    %v, %i = TopK@11(%x, %k) : ?, ?\n    return %v\n  }\n}\n";
@@ -298,7 +298,7 @@ static void test_17_k_is_compared_with_what_there_is(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_17_open_sizes_are_refused_as_known_ones),
-                                     cmocka_unit_test(test_17_k_is_compared_with_what_there_is)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_open_sizes_are_refused_as_known_ones),
+                                     cmocka_unit_test(test_k_is_compared_with_the_size_of_the_axis)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,7 @@ static const char partial[] = "  func @main(%%x : f32[4,8], %%w : f32[8,6]) -> (
                               "  }\n"
                               "}\n";
 
-static void test_h15_sums(void **state) {
+static void test_h15_partial_sums_become_every_spread(void **state) {
   (void)state;
   static const char *const spreads[] = {"whole", "tp: 0", "tp: 1", "tp: 1 * 3", "tp: at 1", "tp: partial"};
   for (size_t to = 0; to < sizeof(spreads) / sizeof(spreads[0]); ++to) {
@@ -170,7 +170,7 @@ static void test_h15_sums(void **state) {
 }
 
 // A mesh of two axes: from each spread to each.
-static void test_h15_two_axes(void **state) {
+static void test_h15_meshes_of_two_axes_reshard(void **state) {
   (void)state;
   static const char *const spreads[] = {"dp: 0",        "tp: 0",          "dp: 0, tp: 1", "dp: 1, tp: 0",
                                         "dp: 0, tp: 0", "dp: 1, tp: 1",   "dp: at 1",     "dp: at 0, tp: 1",
@@ -195,7 +195,7 @@ static void test_h15_two_axes(void **state) {
 }
 
 // What each family of operators does with operands that are cut.
-static void test_h15_operators(void **state) {
+static void test_h15_operators_take_cut_operands(void **state) {
   (void)state;
   static const struct {
     const char *input, *output, *nodes; // nodes make %y of %0, which is cut along %s
@@ -256,7 +256,7 @@ static void test_h15_operators(void **state) {
 }
 
 // Inputs and outputs that stay as they are spread; a nested block, which takes whole values.
-static void test_h15_ports_and_blocks(void **state) {
+static void test_h15_inputs_and_outputs_stay_spread(void **state) {
   (void)state;
   check(TP "  func @main(%x : f32[4,8]) -> (%y : f32[4,8]) {\n"
            "    %y = Exp@13(%x) : f32[4,8] on {ranks = \"tp: 0\"}\n"
@@ -283,7 +283,7 @@ static void test_h15_ports_and_blocks(void **state) {
 }
 
 // Weights are found: columns, rows, a look-up, three matrices in one; the batch is known only when it runs.
-static void test_h15_weights(void **state) {
+static void test_h15_weights_to_cut_are_found(void **state) {
   (void)state;
   check(
       "module {mesh = \"tp=2\", cut_weights = \"tp\"} {\n"
@@ -308,7 +308,7 @@ static void test_h15_weights(void **state) {
 }
 
 // A Gemm whose sum is over the ranks, which says how it is spread: readers that take it whole see its bias, too.
-static void test_h15_bias_of_a_gemm_that_is_cut(void **state) {
+static void test_h15_a_cut_gemm_adds_its_bias_once(void **state) {
   (void)state;
   check(TP
         "  constant @w : f32[4,4] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"
@@ -400,7 +400,7 @@ static void check_pipeline(const char *text, int32_t ranks, const char *order) {
   "9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, "     \
   "8.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"
 
-static void test_h15_pipelines(void **state) {
+static void test_h15_products_run_while_parts_move(void **state) {
   (void)state;
   // Of two ranks: a permutation begins, a product runs, the permutation ends, the other product runs.
   check_pipeline("module {mesh = \"tp=2\"} {\n" PIPELINE_WEIGHTS
@@ -423,7 +423,7 @@ static void test_h15_pipelines(void **state) {
                  2, "kkkbkek");
 }
 
-static void test_h15_refusals(void **state) {
+static void test_h15_wrong_meshes_and_spreads_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *mesh, *ranks, *message;
@@ -456,14 +456,14 @@ static void test_h15_refusals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h15_every_resharding),
-      cmocka_unit_test(test_h15_sums),
-      cmocka_unit_test(test_h15_two_axes),
-      cmocka_unit_test(test_h15_operators),
-      cmocka_unit_test(test_h15_ports_and_blocks),
-      cmocka_unit_test(test_h15_weights),
-      cmocka_unit_test(test_h15_bias_of_a_gemm_that_is_cut),
-      cmocka_unit_test(test_h15_refusals),
-      cmocka_unit_test(test_h15_pipelines),
+      cmocka_unit_test(test_h15_partial_sums_become_every_spread),
+      cmocka_unit_test(test_h15_meshes_of_two_axes_reshard),
+      cmocka_unit_test(test_h15_operators_take_cut_operands),
+      cmocka_unit_test(test_h15_inputs_and_outputs_stay_spread),
+      cmocka_unit_test(test_h15_weights_to_cut_are_found),
+      cmocka_unit_test(test_h15_a_cut_gemm_adds_its_bias_once),
+      cmocka_unit_test(test_h15_wrong_meshes_and_spreads_are_refused),
+      cmocka_unit_test(test_h15_products_run_while_parts_move),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,7 +151,7 @@ static void check_sequences(const sequence_t *cases, size_t count) {
 #define CHECK_SEQUENCES(cases) check_sequences(cases, sizeof cases / sizeof *cases)
 
 // Inputs and outputs are read and written in place: there is no copy and no allocation.
-static void test_h13_one_operator(void **state) {
+static void test_h13_one_operator_works_in_place(void **state) {
   (void)state;
   static const sequence_t cases[] = {
       {MODULE("(%x : f32[4,16]) -> (%y : f32[4,16])", "%y = Relu@14(%x) : f32[4,16]\nreturn %y"), "x.0",
@@ -174,7 +174,7 @@ static void test_h13_one_operator(void **state) {
 #define SOFTMAX(y, x, axis) "%" y " = Softmax@13(%" x ") {axis = " axis "} : f32[4,16]\n"
 #define SQUARE              "(%x : f32[4,16]) -> (%y : f32[4,16])"
 
-static void test_h13_two_operators(void **state) {
+static void test_h13_two_operators_share_a_loop(void **state) {
   (void)state;
   static const sequence_t cases[] = {
       // Neighbours share a loop; what is between them has the size of a part.
@@ -198,7 +198,7 @@ static void test_h13_two_operators(void **state) {
   CHECK_SEQUENCES(cases);
 }
 
-static void test_h13_three_operators(void **state) {
+static void test_h13_three_operators_share_what_they_can(void **state) {
   (void)state;
   static const sequence_t cases[] = {
       {MODULE(SQUARE, SOFTMAX("a", "x", "1") SOFTMAX("b", "a", "1") SOFTMAX("y", "b", "1") "return %y"), "x.0",
@@ -218,7 +218,7 @@ static void test_h13_three_operators(void **state) {
   CHECK_SEQUENCES(reading);
 }
 
-static void test_h13_reductions(void **state) {
+static void test_h13_reductions_keep_the_axis(void **state) {
   (void)state;
 #define REDUCE(signature, axis)                                                                                        \
   "module {\n  constant @axes : i64[1] = [" axis "]\n  func @main" signature                                           \
@@ -239,7 +239,7 @@ static void test_h13_reductions(void **state) {
   CHECK_SEQUENCES(cases);
 }
 
-static void test_h13_products(void **state) {
+static void test_h13_products_are_cut_by_rows_and_columns(void **state) {
   (void)state;
 #define PRODUCT(a, b, y) MODULE("(%a : " a ", %b : " b ") -> (%y : " y ")", "%y = MatMul@13(%a, %b) : " y "\nreturn %y")
   static const sequence_t cases[] = {
@@ -267,7 +267,7 @@ static void refused(const char *text, const char *axis, byoc_status_t status, co
   close_model(&m);
 }
 
-static void test_h13_refusals(void **state) {
+static void test_h13_wrong_axes_are_refused(void **state) {
   (void)state;
   static const char relu[] = MODULE("(%x : f32[6,16]) -> (%y : f32[6,16])", "%y = Relu@14(%x) : f32[6,16]\nreturn %y");
   refused(relu, "z.0", BYOC_INVALID_ARGUMENT, "no dimension of the inputs is called 'z.0'", "'x.0'");
@@ -310,7 +310,7 @@ static void test_h13_refusals(void **state) {
 }
 
 // A view may merge the axis with what stands behind it, and split it into whole parts.
-static void test_h13_views(void **state) {
+static void test_h13_views_merge_and_split_the_axis(void **state) {
   (void)state;
   static const sequence_t cases[] = {
       {"module {\n  constant @to : i64[2] = [24, 2]\n  func @main(%x : f32[4,6,2]) -> (%y : f32[24,2]) {\n"
@@ -524,13 +524,13 @@ static void test_h13_each_operator_is_the_same_in_parts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h13_one_operator),
-      cmocka_unit_test(test_h13_two_operators),
-      cmocka_unit_test(test_h13_three_operators),
-      cmocka_unit_test(test_h13_reductions),
-      cmocka_unit_test(test_h13_products),
-      cmocka_unit_test(test_h13_refusals),
-      cmocka_unit_test(test_h13_views),
+      cmocka_unit_test(test_h13_one_operator_works_in_place),
+      cmocka_unit_test(test_h13_two_operators_share_a_loop),
+      cmocka_unit_test(test_h13_three_operators_share_what_they_can),
+      cmocka_unit_test(test_h13_reductions_keep_the_axis),
+      cmocka_unit_test(test_h13_products_are_cut_by_rows_and_columns),
+      cmocka_unit_test(test_h13_wrong_axes_are_refused),
+      cmocka_unit_test(test_h13_views_merge_and_split_the_axis),
       cmocka_unit_test(test_h13_each_allocation_fails),
       cmocka_unit_test(test_h13_each_operator_is_the_same_in_parts),
   };

@@ -9,7 +9,7 @@ const char *clash_helper(void) {
   return "helper 0";
 }
 
-static void test_a3_three_functions(void **state) {
+static void test_a3_functions_of_one_name_stay_three(void **state) {
   (void)state;
   const char *const paths[] = {BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_clash.so",
                                BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_clash_too.so"};
@@ -29,6 +29,6 @@ static void test_a3_three_functions(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a3_three_functions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a3_functions_of_one_name_stay_three)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

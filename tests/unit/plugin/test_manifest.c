@@ -35,7 +35,7 @@ static const byoc_abi_struct_t *find_struct(const char *type) {
 
 // ---- the rows ----
 
-static void test_a8_no_holes(void **state) {
+static void test_a8_structs_have_no_holes(void **state) {
   (void)state;
   STRUCTS(shape) {
     uint32_t end = 0, since = shape->since;
@@ -66,7 +66,7 @@ static bool has_word(const char *type, const char *word) {
 
 // Fixed-width integers; no enums, bools or long; no struct that grows as a part of another, but for the last part of
 // one that is as long as its own size says.
-static void test_a8_types(void **state) {
+static void test_a8_fields_have_fixed_widths(void **state) {
   (void)state;
   static const char *const forbidden[] = {"bool", "_Bool", "enum", "long", "short", "unsigned", "size_t", "int"};
   STRUCTS(shape) {
@@ -87,7 +87,7 @@ static void test_a8_types(void **state) {
 
 // Sizes come first. What a filler must give it has had to give from the beginning: a field that is required later would
 // refuse what older plugins fill.
-static void test_a7_needs(void **state) {
+static void test_a7_required_fields_were_there_from_the_beginning(void **state) {
   (void)state;
   STRUCTS(shape) {
     const byoc_abi_field_t *first = &byoc_abi_fields[shape->first];
@@ -128,7 +128,7 @@ static void fill(const byoc_abi_struct_t *shape, uint32_t size_bytes, void *at) 
   memcpy(at, &header, sizeof(header));
 }
 
-static void test_a10_required_fields(void **state) {
+static void test_a10_a_missing_required_field_is_named(void **state) {
   (void)state;
   size_t count = 0;
   STRUCTS(shape) {
@@ -152,7 +152,7 @@ static void test_a10_required_fields(void **state) {
   assert_true(count > 100); // most of them in the tables of the host
 }
 
-static void test_a10_alternatives(void **state) {
+static void test_a10_one_of_the_alternatives_is_required(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_backend_t out;
@@ -162,7 +162,7 @@ static void test_a10_alternatives(void **state) {
                                     "byoc_backend_t requires");
 }
 
-static void test_a10_tables(void **state) {
+static void test_a10_missing_fields_of_tables_are_named(void **state) {
   (void)state;
   static const byoc_abi_struct_t *const tables[] = {byoc_abi_of(byoc_engine_t), byoc_abi_of(byoc_driver_t)};
   for (size_t t = 0; t < 2; ++t) {
@@ -192,7 +192,7 @@ static void test_a10_tables(void **state) {
 
 // Structs of every size, each before a page that nobody may read: as many bytes are read as both sides know, the rest
 // is zero, and larger ones are not refused.
-static void test_a7_sizes(void **state) {
+static void test_a7_every_smaller_size_is_read(void **state) {
   (void)state;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -231,10 +231,13 @@ static void test_a7_sizes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a8_no_holes),      cmocka_unit_test(test_a8_types),
-      cmocka_unit_test(test_a7_needs),         cmocka_unit_test(test_a10_required_fields),
-      cmocka_unit_test(test_a10_alternatives), cmocka_unit_test(test_a10_tables),
-      cmocka_unit_test(test_a7_sizes),
+      cmocka_unit_test(test_a8_structs_have_no_holes),
+      cmocka_unit_test(test_a8_fields_have_fixed_widths),
+      cmocka_unit_test(test_a7_required_fields_were_there_from_the_beginning),
+      cmocka_unit_test(test_a10_a_missing_required_field_is_named),
+      cmocka_unit_test(test_a10_one_of_the_alternatives_is_required),
+      cmocka_unit_test(test_a10_missing_fields_of_tables_are_named),
+      cmocka_unit_test(test_a7_every_smaller_size_is_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void expect_function(const run_t *run, const char *name, const char *part
 
 // ---- prepare ----
 
-static void test_b12_prepare(void **state) {
+static void test_b12_a_backend_prepares_its_regions(void **state) {
   (void)state;
   run_t run;
   begin(&run);
@@ -122,7 +122,7 @@ static int32_t run_no_pass(void *self, byoc_codegen_t *codegen) {
   return byoc_host_edit_api()->run_passes(codegen, "fold-constant");
 }
 
-static void test_b12_refusals(void **state) {
+static void test_b12_wrong_preparations_are_refused(void **state) {
   (void)state;
   static const struct {
     hook_t prepare;
@@ -150,7 +150,7 @@ static int32_t outline(void *self, byoc_codegen_t *codegen) {
   return byoc_host_edit_api()->run_passes(codegen, "outline-compiler-functions{compiler=inner}");
 }
 
-static void test_b14_outlining_in_a_hook(void **state) {
+static void test_b14_a_hook_outlines_functions(void **state) {
   (void)state;
   run_t run;
   begin(&run);
@@ -203,7 +203,7 @@ static int32_t add_last(void *self, byoc_codegen_t *codegen) {
   return status == BYOC_OK ? hand_back(self, codegen) : status;
 }
 
-static void test_b22_order(void **state) {
+static void test_b22_earlier_modules_keep_their_order(void **state) {
   (void)state;
   run_t run;
   begin(&run);
@@ -226,10 +226,10 @@ static void test_b22_order(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_b12_prepare),
-      cmocka_unit_test(test_b12_refusals),
-      cmocka_unit_test(test_b14_outlining_in_a_hook),
-      cmocka_unit_test(test_b22_order),
+      cmocka_unit_test(test_b12_a_backend_prepares_its_regions),
+      cmocka_unit_test(test_b12_wrong_preparations_are_refused),
+      cmocka_unit_test(test_b14_a_hook_outlines_functions),
+      cmocka_unit_test(test_b22_earlier_modules_keep_their_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,7 +318,7 @@ static void test_order(void **state) {
 }
 
 // What a C++ plugin exports of the standard library's templates is no reason to refuse it.
-static void test_a2_standard_templates(void **state) {
+static void test_a2_standard_templates_may_be_exported(void **state) {
   (void)state;
   place(BAD "bad_good_standard_template.so", "plugin.so");
   byoc_plugin_registry_t *registry = open_folder(fixture.folder);
@@ -354,7 +354,7 @@ static void test_explicit_paths(void **state) {
 // ---- plugins that announce the same target ----
 
 // Row A21: of two plugins with one target neither is used; whoever asks for it reads the paths of both.
-static void test_a21_two_plugins_for_one_target(void **state) {
+static void test_a21_two_plugins_for_one_target_are_an_error(void **state) {
   (void)state;
   place(BAD "bad_good_larger_structs.so", "one.so");
   place(BAD "bad_good_larger_note.so", "two.so");
@@ -616,7 +616,7 @@ static void test_cycles_are_flat(void **state) {
 #else
   if (resident_pages() > pages && grown > 64) fail_msg("%zu pages more after %d cycles", grown, CYCLES);
 #endif
-  // The whole road with its child process, a few times.
+  // The whole pipeline with its child process, a few times.
   for (int i = 0; i < 20; ++i) {
     registry = open_folder(fixture.folder);
     (void)byoc_plugin_registry_load_all(registry);
@@ -658,9 +658,9 @@ int main(void) {
       TEST(test_parent_permissions),
       TEST(test_odd_files),
       TEST(test_order),
-      TEST(test_a2_standard_templates),
+      TEST(test_a2_standard_templates_may_be_exported),
       TEST(test_explicit_paths),
-      TEST(test_a21_two_plugins_for_one_target),
+      TEST(test_a21_two_plugins_for_one_target_are_an_error),
       TEST(test_a21_the_user_chooses),
       TEST(test_a21_c_is_the_hosts_own),
       TEST(test_refusal_of_a_target),

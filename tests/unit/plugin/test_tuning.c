@@ -170,7 +170,7 @@ static void end(fake_clock_t *clock) {
 // ---- tests ----
 
 // A candidate that crashes or takes longer is not chosen; the next build measures nothing.
-static void test_b32_broken_and_slow(void **state) {
+static void test_b32_broken_and_slow_candidates_are_skipped(void **state) {
   (void)state;
   byoc_string_t rule, third, other;
   byoc_string_init(&rule, byoc_allocator_system());
@@ -207,7 +207,7 @@ static void test_b32_broken_and_slow(void **state) {
 }
 
 // Everything on which a choice depends leads to another entry.
-static void test_b32_cache_key(void **state) {
+static void test_b32_the_cache_key_is_complete(void **state) {
   (void)state;
   static const struct {
     const char *target, *rows;
@@ -241,7 +241,7 @@ static void test_b32_cache_key(void **state) {
 }
 
 // A function whose shape is known only at run time is not measured, because there is no size to measure it with.
-static void test_b32_dynamic_shapes(void **state) {
+static void test_b32_dynamic_shapes_get_a_default(void **state) {
   (void)state;
   fake_clock_t clock = make_clock(0, NOBODY);
   assert_int_equal(generate_matmul(&clock, "cutlass -O=0 -mcpu=avx2 -tune_trials=6", "N", 32, "MatMul@13(%x, @w)"), 0);
@@ -295,8 +295,10 @@ static void test_long_compiler(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_b32_broken_and_slow), cmocka_unit_test(test_b32_cache_key),
-      cmocka_unit_test(test_b32_dynamic_shapes),  cmocka_unit_test(test_constant_operands),
+      cmocka_unit_test(test_b32_broken_and_slow_candidates_are_skipped),
+      cmocka_unit_test(test_b32_the_cache_key_is_complete),
+      cmocka_unit_test(test_b32_dynamic_shapes_get_a_default),
+      cmocka_unit_test(test_constant_operands),
       cmocka_unit_test(test_long_compiler),
   };
   return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -90,7 +90,7 @@ static void expect_run(uint8_t *a, uint8_t *b, uint8_t *y, uint8_t *z, const cha
   if (refusal != NULL) assert_string_equal(byoc_model_last_error(context), refusal);
 }
 
-// Issue 14, item 6: such runs gave wrong values with status 0.
+// Such runs gave wrong values with status 0.
 static void test_h4_overlaps_are_refused_by_name(void **state) {
   (void)state;
   uint8_t m[64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads loops use beside other programs, on a machine that is arithmetic. Issue 19, item 3.
+// How many threads loops use beside other programs, on a machine that is arithmetic.
 #include "tests/support/support.h"
 
 #include "core/runtime/crowd.h"
@@ -46,7 +46,7 @@ static int64_t run_loops(machine_t *m, int count) {
   return m->now_ns - start_ns;
 }
 
-static void test_19_3_a_quiet_machine_keeps_its_threads(void **state) {
+static void test_a_quiet_machine_keeps_its_threads(void **state) {
   (void)state;
   for (int32_t threads = 2; threads <= 16; threads++) {
     machine_t m = {.threads = threads};
@@ -56,7 +56,7 @@ static void test_19_3_a_quiet_machine_keeps_its_threads(void **state) {
 }
 
 // Two threads are not slower than one by more than a twentieth, though they would be twice as slow.
-static void test_19_3_a_lost_processor_costs_its_share(void **state) {
+static void test_a_lost_processor_costs_its_share(void **state) {
   (void)state;
   machine_t m = {.threads = 2, .busy_ns = 5500000};
   const int64_t taken_ns = run_loops(&m, 50000);
@@ -66,7 +66,7 @@ static void test_19_3_a_lost_processor_costs_its_share(void **state) {
 }
 
 // Nor does a program that runs now and then try its threads again in each run: pauses hardly count.
-static void test_19_3_pauses_are_no_tries(void **state) {
+static void test_pauses_are_no_tries(void **state) {
   (void)state;
   machine_t m = {.threads = 2, .busy_ns = 5500000};
   int64_t taken_ns = 0;
@@ -78,7 +78,7 @@ static void test_19_3_pauses_are_no_tries(void **state) {
 }
 
 // When the other program ends, all threads are used again, soon.
-static void test_19_3_threads_come_back(void **state) {
+static void test_threads_come_back(void **state) {
   (void)state;
   machine_t m = {.threads = 2, .busy_ns = 5500000};
   (void)run_loops(&m, 50000);
@@ -90,7 +90,7 @@ static void test_19_3_threads_come_back(void **state) {
 }
 
 // Of many threads, one is left out, not all.
-static void test_19_3_one_of_sixteen(void **state) {
+static void test_one_of_sixteen_threads_is_left_out(void **state) {
   (void)state;
   machine_t m = {.threads = 16, .busy_ns = 5500000};
   (void)run_loops(&m, 10000);
@@ -98,7 +98,7 @@ static void test_19_3_one_of_sixteen(void **state) {
 }
 
 // Something that happens once, and iterations that differ, cost no thread.
-static void test_19_3_what_happens_once(void **state) {
+static void test_a_single_delay_costs_no_thread(void **state) {
   (void)state;
   byoc_crowd_t crowd = {0};
   byoc_crowd_loop_t loop = {.count = 2, .shares = 2, .quickest_ns = 50000, .taken_ns = 900000};
@@ -115,12 +115,12 @@ static void test_19_3_what_happens_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_19_3_a_quiet_machine_keeps_its_threads),
-      cmocka_unit_test(test_19_3_a_lost_processor_costs_its_share),
-      cmocka_unit_test(test_19_3_pauses_are_no_tries),
-      cmocka_unit_test(test_19_3_threads_come_back),
-      cmocka_unit_test(test_19_3_one_of_sixteen),
-      cmocka_unit_test(test_19_3_what_happens_once),
+      cmocka_unit_test(test_a_quiet_machine_keeps_its_threads),
+      cmocka_unit_test(test_a_lost_processor_costs_its_share),
+      cmocka_unit_test(test_pauses_are_no_tries),
+      cmocka_unit_test(test_threads_come_back),
+      cmocka_unit_test(test_one_of_sixteen_threads_is_left_out),
+      cmocka_unit_test(test_a_single_delay_costs_no_thread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

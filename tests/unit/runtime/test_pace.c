@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether short runs use one thread or all, by what each way takes. Issue 19, item 3.
+// Whether short runs use one thread or all, by what each way takes.
 #include "tests/support/support.h"
 
 #include "core/runtime/pace.h"
@@ -29,7 +29,7 @@ static int settle(uint64_t shared_ns, uint64_t alone_ns) {
   return model.alone_runs;
 }
 
-static void test_19_3_short_runs_take_the_faster_way(void **state) {
+static void test_short_runs_take_the_faster_way(void **state) {
   (void)state;
   assert_int_equal(settle(20000, 16000), 100);
   assert_int_equal(settle(28000, 50000), 0);
@@ -37,7 +37,7 @@ static void test_19_3_short_runs_take_the_faster_way(void **state) {
 }
 
 // A run of milliseconds is never tried on one thread.
-static void test_19_3_long_runs_keep_their_threads(void **state) {
+static void test_long_runs_keep_their_threads(void **state) {
   (void)state;
   model_t model = {.shared_ns = 2000000, .alone_ns = 1000};
   run(&model, 10000);
@@ -48,7 +48,7 @@ static void test_19_3_long_runs_keep_their_threads(void **state) {
 }
 
 // One run that was interrupted changes the next one only; later the question is asked anew.
-static void test_19_3_the_choice_follows_the_machine(void **state) {
+static void test_the_choice_follows_the_machine(void **state) {
   (void)state;
   model_t model = {.shared_ns = 20000, .alone_ns = 16000};
   run(&model, 100);
@@ -68,9 +68,9 @@ static void test_19_3_the_choice_follows_the_machine(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_19_3_short_runs_take_the_faster_way),
-      cmocka_unit_test(test_19_3_long_runs_keep_their_threads),
-      cmocka_unit_test(test_19_3_the_choice_follows_the_machine),
+      cmocka_unit_test(test_short_runs_take_the_faster_way),
+      cmocka_unit_test(test_long_runs_keep_their_threads),
+      cmocka_unit_test(test_the_choice_follows_the_machine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

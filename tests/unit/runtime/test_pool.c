@@ -81,7 +81,7 @@ static void test_sleeping_workers_wake(void **state) {
 }
 
 // Workers that would poll for hours sleep when they are told that others need the processors, and wake for a loop.
-static void test_19_5_waiting_workers_rest(void **state) {
+static void test_waiting_workers_rest(void **state) {
   (void)state;
   byoc_model_pool_set_spin(UINT32_MAX - 1);
   assert_int_equal(byoc_model_pool_acquire(2), 2);
@@ -99,7 +99,7 @@ static void test_19_5_waiting_workers_rest(void **state) {
 }
 
 // A worker that sleeps looks for work again when a run begins, and goes back to sleep when none comes.
-static void test_19_2_a_run_wakes_those_that_sleep(void **state) {
+static void test_a_run_wakes_those_that_sleep(void **state) {
   (void)state;
   assert_int_equal(byoc_model_pool_acquire(2), 2);
   worker_t *worker = &pool.workers[0];
@@ -159,7 +159,7 @@ static void count_share(void *argument, int64_t begin, int64_t end, int32_t work
 }
 
 // The caller ran the share that the worker had seen. Then the pool ends: the worker does, too, and runs nothing.
-static void test_19_a_share_is_not_run_after_its_loop(void **state) {
+static void test_a_share_is_not_run_after_its_loop(void **state) {
   (void)state;
   atomic_store(&held, 0);
   atomic_store(&holders[TO_TAKE], hold_until_the_end);
@@ -202,7 +202,7 @@ static void await_second(void *argument, int64_t begin, int64_t end, int32_t wor
 }
 
 // A caller that wakes the worker too late, when it is about to sleep once more: the next share finds it all the same.
-static void test_19_a_late_wake_up_is_not_lost(void **state) {
+static void test_a_late_wake_up_is_not_lost(void **state) {
   (void)state;
   atomic_store(&held, 0);
   atomic_store(&woken, 0);
@@ -322,7 +322,7 @@ static void test_nesting_does_not_hang(void **state) {
 }
 
 // A thread that never gets a processor: the others run its share, under its number.
-static void test_19_3_shares_of_absent_threads_are_run(void **state) {
+static void test_shares_of_absent_threads_are_run(void **state) {
   (void)state;
   assert_int_equal(byoc_model_pool_acquire(3), 3);
   for (int i = 2; i < 4; i++) atomic_store(&pool.workers[i].ticket, 0); // two more that are never started
@@ -339,7 +339,7 @@ static void test_19_3_shares_of_absent_threads_are_run(void **state) {
 }
 
 // Loops beside other programs use the threads that repay themselves, and say what they took.
-static void test_19_3_loops_in_a_crowd(void **state) {
+static void test_loops_beside_other_programs_use_fewer_threads(void **state) {
   (void)state;
   assert_int_equal(byoc_model_pool_acquire(3), 3);
   byoc_crowd_t crowd = {0};
@@ -363,16 +363,16 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_covers_every_iteration),
       cmocka_unit_test(test_sleeping_workers_wake),
-      cmocka_unit_test(test_19_5_waiting_workers_rest),
-      cmocka_unit_test(test_19_2_a_run_wakes_those_that_sleep),
-      cmocka_unit_test(test_19_a_share_is_not_run_after_its_loop),
-      cmocka_unit_test(test_19_a_late_wake_up_is_not_lost),
+      cmocka_unit_test(test_waiting_workers_rest),
+      cmocka_unit_test(test_a_run_wakes_those_that_sleep),
+      cmocka_unit_test(test_a_share_is_not_run_after_its_loop),
+      cmocka_unit_test(test_a_late_wake_up_is_not_lost),
       cmocka_unit_test(test_callers_at_once),
       cmocka_unit_test(test_threads_end_with_the_last_user),
       cmocka_unit_test(test_children_set_up),
       cmocka_unit_test(test_nesting_does_not_hang),
-      cmocka_unit_test(test_19_3_shares_of_absent_threads_are_run),
-      cmocka_unit_test(test_19_3_loops_in_a_crowd),
+      cmocka_unit_test(test_shares_of_absent_threads_are_run),
+      cmocka_unit_test(test_loops_beside_other_programs_use_fewer_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,14 +46,14 @@ static void check_pair(int64_t a, int64_t b) {
   check(overflows, result, expected_overflows, expected);
 }
 
-static void test_18_5_arithmetic_without_the_compiler(void **state) {
+static void test_portable_arithmetic_is_that_of_the_compiler(void **state) {
   (void)state;
   for (size_t i = 0; i < EDGES; i++) {
     for (size_t k = 0; k < EDGES; k++) check_pair(edges[i], edges[k]);
   }
 }
 
-static void test_18_5_highest_bit(void **state) {
+static void test_the_highest_bit_is_found(void **state) {
   (void)state;
   for (uint32_t bit = 0; bit < 64; bit++) {
     assert_int_equal(byoc_highest_bit(UINT64_C(1) << bit), bit);
@@ -63,8 +63,8 @@ static void test_18_5_highest_bit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_18_5_arithmetic_without_the_compiler),
-      cmocka_unit_test(test_18_5_highest_bit),
+      cmocka_unit_test(test_portable_arithmetic_is_that_of_the_compiler),
+      cmocka_unit_test(test_the_highest_bit_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

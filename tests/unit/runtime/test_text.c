@@ -198,7 +198,7 @@ static void *separate(void *out_count) {
   return NULL;
 }
 
-static void test_17_many_separators_need_little_stack(void **state) {
+static void test_many_separators_need_little_stack(void **state) {
   (void)state;
   pthread_t thread;
   pthread_attr_t attributes;
@@ -351,7 +351,7 @@ int main(void) {
       cmocka_unit_test(patterns_leave_no_memory),
       cmocka_unit_test(tokens),
       cmocka_unit_test(tokens_need_memory),
-      cmocka_unit_test(test_17_many_separators_need_little_stack),
+      cmocka_unit_test(test_many_separators_need_little_stack),
       cmocka_unit_test(prints_numbers),
       cmocka_unit_test(reads_numbers),
       cmocka_unit_test(memory_may_be_out),

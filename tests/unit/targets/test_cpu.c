@@ -54,8 +54,8 @@ static void test_instruction_sets(void **state) {
   assert_int_equal(features, BIT(AVX2) | BIT(AVX512VNNI));
 }
 
-// Issue 18, part 6: each machine has words of its own; an instruction set without features is of any.
-static void test_18_6_words_of_other_machines(void **state) {
+// Each machine has words of its own; an instruction set without features is of any.
+static void test_each_machine_has_words_of_its_own(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   uint64_t features = 0;
@@ -194,7 +194,7 @@ static uint64_t features_with(uint64_t xcr0) {
   return byoc_cpu_features_in(&said) & byoc_cpu_features_of(BYOC_MACHINE_X86_64);
 }
 
-// Mutant of issue 12, number 17: a mask of AVX-512 that forgets one of its three kinds of registers. Numbers are those
+// A mask of AVX-512 must not forget one of its three kinds of registers. Numbers are those
 // of the manual (vol. 1, 13.1), not of byoc/isa.def.
 static void test_saved_registers(void **state) {
   (void)state;
@@ -287,7 +287,7 @@ int main(void) {
       cmocka_unit_test(test_levels),
       cmocka_unit_test(test_implied),
       cmocka_unit_test(test_instruction_sets),
-      cmocka_unit_test(test_18_6_words_of_other_machines),
+      cmocka_unit_test(test_each_machine_has_words_of_its_own),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_lists),
       cmocka_unit_test(test_print),

@@ -115,7 +115,7 @@ static void test_lists(void **state) {
 }
 
 // A "c" that nobody named is for the processor of the last target before it that was given one.
-static void test_18_2_processor_of_the_native_target(void **state) {
+static void test_the_native_target_takes_the_processor_of_those_before_it(void **state) {
   (void)state;
   expect_targets("processor -mcpu=x86-64-v2",
                  "processor -mcpu=x86-64-v2\nc -O=3 -mcpu=x86-64-v2 -cc=\"\" -fuse=1 -indices=check\n");
@@ -281,9 +281,9 @@ static void test_random_texts(void **state) {
   }
 }
 
-// Issue 18, part 6: for another machine, targets of this one only are left out, and a processor that is not given is
+// For another machine, targets of this one only are left out, and a processor that is not given is
 // any of that machine.
-static void test_18_6_targets_of_another_machine(void **state) {
+static void test_targets_of_this_machine_only_are_left_out_for_another(void **state) {
   (void)state;
   byoc_target_registry_t other = registry;
   const char *text = "plain; every; demo";
@@ -353,13 +353,13 @@ static void test_no_error_is_stated(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_18_2_processor_of_the_native_target),
+      cmocka_unit_test(test_the_native_target_takes_the_processor_of_those_before_it),
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_schemas),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_texts),
-      cmocka_unit_test(test_18_6_targets_of_another_machine),
+      cmocka_unit_test(test_targets_of_this_machine_only_are_left_out_for_another),
       cmocka_unit_test(test_levels_that_this_machine_lacks),
       cmocka_unit_test(test_no_error_is_stated),
   };

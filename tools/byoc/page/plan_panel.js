@@ -14,7 +14,7 @@ function absencesOf(entry) {
   const isGreedy = plan.strategy === "greedy";
   return labels.map((label, t) => {
     if (t === native || t === entry.group.target || heard.has(t)) return null;
-    if (isGreedy && entry.group.target < t) return `${label}: was not asked: a target before it took the node`;
+    if (isGreedy && entry.group.target < t) return `${label}: was not asked: an earlier target claimed the node`;
     if (!isGreedy && !entry.block.candidates.length) return `${label}: was not asked: the plan was given`;
     return `${label}: none of its rules claims it here`;
   }).filter((text) => text);

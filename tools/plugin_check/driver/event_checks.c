@@ -276,6 +276,7 @@ static void check_queues_at_once(suite_t *s) {
     for (int i = 0; i < 2; ++i) CHECK_OK(s->driver->event_wait(s->device, events[i]));
     for (int i = 0; i < 2; ++i) times_of(s, events[i], &begin[i], &end[i]);
     is_at_once = begin[0] < end[1] && begin[1] < end[0];
+    if (turn < 5) rounds *= 2; // a busy machine may start the second one late
   }
   CHECK(is_at_once);
   for (int i = 0; i < 2; ++i) {
@@ -310,6 +311,7 @@ static void check_copy_at_once(suite_t *s) {
     for (int i = 0; i < 2; ++i) CHECK_OK(s->driver->event_wait(s->device, events[i]));
     for (int i = 0; i < 2; ++i) times_of(s, events[i], &begin[i], &end[i]);
     is_at_once = begin[0] < end[1] && begin[1] < end[0];
+    if (turn < 5) rounds *= 2; // a busy machine may start the second one late
   }
   CHECK(is_at_once);
   free(host);

@@ -99,7 +99,7 @@ static void check_queues_fork_and_join(suite_t *s) {
   suite_close(s);
 }
 
-// What was put into a queue runs without anyone waiting, once it is flushed.
+// Commands in a queue run after a flush, even if nobody waits for them.
 static void check_flush(suite_t *s) {
   suite_open(s, 0);
   byoc_device_entry_t *count = suite_entry(s, s->kernels.count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of drivers share: how they fail, the device, commands.
+// Functions that the checks of drivers share: failures, the device, commands.
 #include "tools/plugin_check/driver/suite.h"
 
 #include <stdarg.h>

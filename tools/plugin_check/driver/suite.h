@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of drivers are written with. Each check runs in a process of its own, so that one that crashes or
+// The tools of the checks of drivers. Each check runs in a process of its own, so that one that crashes or
 // hangs fails alone; a rule is a family of them (rules.c). How a check is added: a function in the file of its family,
 // and a row of the list at that file's end.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_DRIVER_SUITE_H_
@@ -28,7 +28,7 @@ struct suite_t {
   byoc_device_queue_t *queue;
 };
 
-// What follows is about this suite; before the first check of a process.
+// Selects the suite; call it before the first check of a process.
 void suite_begin(suite_t *s);
 
 // Ends the check's process: as failed, and as one that does not concern this driver.

@@ -3,11 +3,12 @@
 // one pass for each factor (Stockham's order: no bit reversal). Other lengths become a convolution with a chirp, over a
 // power of two (Bluestein). The length may be open: the kernel then finds the factors.
 //
+// Example:
 //   byoc_fourier_t f = {.b = b, .length = length, .room = room, .tables = tables};
-//   byoc_fourier_begin(&f);                     // before the parallel loop: roots of unity and the chirp
-//   ... for each chunk of lines: base = byoc_fourier_base(&f, chunk); for each line of it:
-//   ... store point k's real part at byoc_fourier_part(&f, base, 0) + k, its imaginary part at part 1, for k < points
-//   result = byoc_fourier_transform(&f, base);  // and read the spectrum there in the same way
+//   byoc_fourier_begin(&f); // before the parallel loop: roots of unity and the chirp
+//   const byoc_loop_expr_t *base = byoc_fourier_base(&f, chunk); // for each chunk of lines; for each line of it:
+//   store_points(byoc_fourier_part(&f, base, 0), byoc_fourier_part(&f, base, 1)); // real and imaginary, k < points
+//   const byoc_loop_expr_t *spectrum = byoc_fourier_transform(&f, base); // has parts in the same way
 #ifndef BYOC_CORE_OPS_ONNX_MATH_FOURIER_H_
 #define BYOC_CORE_OPS_ONNX_MATH_FOURIER_H_
 

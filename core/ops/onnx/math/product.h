@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products over strided operands, shared by MatMul and Gemm (core/ops/onnx/math/linear.c).
 //
+// Example:
 //   byoc_product_t product = byoc_product_of(lower, node);
-//   ... its rows, columns, depth, strides and dimensions ...
+//   product.rows = rows, product.columns = columns, product.depth = depth; // and strides and dimensions
 //   return byoc_product_lower(&product);
 #ifndef BYOC_CORE_OPS_ONNX_MATH_PRODUCT_H_
 #define BYOC_CORE_OPS_ONNX_MATH_PRODUCT_H_

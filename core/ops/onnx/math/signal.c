@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal processing: window functions, MelWeightMatrix.
+// Signal processing: window functions, and MelWeightMatrix, which maps frequencies to mel bands.
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+// Quantisation of tensors: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
 #include "core/ops/onnx/quantization/quantize.h"
 
 #include "core/ir/loop_fold.h"

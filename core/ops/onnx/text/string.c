@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on texts.
+// Operators on texts: their types, and the calls of runtime functions that they become.
 #include "core/ops/onnx/text/string.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the CUDA driver.
+// Fills the table that is the CUDA driver with the functions of the other files.
 #include "driver.h"
 
 extern BYOC_PACKED const byoc_driver_t byoc_cuda_driver;

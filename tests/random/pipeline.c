@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a model in memory along the whole road, and runs the result with both executors.
-#include "tests/random/road.h"
+// Takes a model in memory along the whole pipeline, and runs the result with both executors.
+#include "tests/random/pipeline.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,22 +10,23 @@
 #include "core/base/process.h"
 #include "core/loader/loader.h"
 
-static byoc_status_t begin(road_t *road, const char *targets, byoc_diag_t *diag) {
+static byoc_status_t begin(pipeline_t *pipeline, const char *targets, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
-  *road = (road_t){0};
+  *pipeline = (pipeline_t){0};
   const byoc_plugin_options_t plugins = {.environment = BYOC_TEST_PLUGIN_DIR};
-  BYOC_RETURN_IF_ERROR(byoc_plugin_registry_create(&plugins, allocator, diag, &road->registry));
-  const byoc_target_registry_t kinds = byoc_plugin_registry_targets(road->registry);
-  BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
-  const byoc_build_options_t options = {.targets = &road->targets};
-  byoc_build_init(&road->build, &options, allocator);
+  BYOC_RETURN_IF_ERROR(byoc_plugin_registry_create(&plugins, allocator, diag, &pipeline->registry));
+  const byoc_target_registry_t kinds = byoc_plugin_registry_targets(pipeline->registry);
+  BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &pipeline->targets));
+  const byoc_build_options_t options = {.targets = &pipeline->targets};
+  byoc_build_init(&pipeline->build, &options, allocator);
   return BYOC_OK;
 }
 
-byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
-  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
-  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
+byoc_status_t pipeline_open(pipeline_t *pipeline, const void *model, size_t size_bytes, const char *targets,
+                            byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(pipeline, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&pipeline->build, model, size_bytes, "random.onnx", NULL, diag));
+  return byoc_build_compile(&pipeline->build, BYOC_BUILD_ALL, diag);
 }
 
 // "x.1:2"; false if the input has no dimension to cut.
@@ -41,34 +42,35 @@ static bool draw_axis(const byoc_value_t *input, byoc_test_random_t *random, cha
   return parts > 1;
 }
 
-byoc_status_t road_open_cut(road_t *road, const void *model, size_t size_bytes, const char *targets,
-                            byoc_test_random_t *random, byoc_diag_t *diag, size_t *out_cuts) {
+byoc_status_t pipeline_open_cut(pipeline_t *pipeline, const void *model, size_t size_bytes, const char *targets,
+                                byoc_test_random_t *random, byoc_diag_t *diag, size_t *out_cuts) {
   char axis[128];
   *out_cuts = 0;
-  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
-  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
-  const byoc_block_t *body = byoc_graph_module_main(road->build.module)->body;
+  BYOC_RETURN_IF_ERROR(begin(pipeline, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&pipeline->build, model, size_bytes, "random.onnx", NULL, diag));
+  const byoc_block_t *body = byoc_graph_module_main(pipeline->build.module)->body;
   for (size_t i = 0; i < body->parameters.count; ++i) {
     if (!draw_axis(body->parameters.data[i], random, axis, sizeof(axis))) continue;
     const byoc_pass_options_t options = {.stream_axis = axis};
     byoc_diag_t refusal = {0};
-    byoc_status_t status = byoc_pass_run(byoc_pass_find("stream-axis"), road->build.module, &options, &refusal, NULL);
+    byoc_status_t status =
+        byoc_pass_run(byoc_pass_find("stream-axis"), pipeline->build.module, &options, &refusal, NULL);
     *out_cuts += status == BYOC_OK;
     if (status != BYOC_OK && status != BYOC_UNSUPPORTED) return byoc_diag_adopt(diag, &refusal);
   }
-  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
+  return byoc_build_compile(&pipeline->build, BYOC_BUILD_ALL, diag);
 }
 
-byoc_status_t road_open_file(road_t *road, const char *path, const char *targets, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
-  BYOC_RETURN_IF_ERROR(byoc_build_read(&road->build, path, NULL, diag));
-  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
+byoc_status_t pipeline_open_file(pipeline_t *pipeline, const char *path, const char *targets, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(pipeline, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read(&pipeline->build, path, NULL, diag));
+  return byoc_build_compile(&pipeline->build, BYOC_BUILD_ALL, diag);
 }
 
-void road_close(road_t *road) {
-  byoc_build_deinit(&road->build);
-  byoc_target_list_deinit(&road->targets);
-  byoc_plugin_registry_destroy(road->registry);
+void pipeline_close(pipeline_t *pipeline) {
+  byoc_build_deinit(&pipeline->build);
+  byoc_target_list_deinit(&pipeline->targets);
+  byoc_plugin_registry_destroy(pipeline->registry);
 }
 
 // ---- memory ----
@@ -90,28 +92,28 @@ static void **allocate_all(byoc_host_buffer_t *const *buffers, size_t count) {
   return memory;
 }
 
-byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = road->build.result.program;
+byoc_status_t pipeline_buffers_init(const pipeline_t *pipeline, pipeline_buffers_t *buffers, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = pipeline->build.result.program;
   buffers->inputs = allocate_all(program->inputs.data, program->inputs.count);
   buffers->outputs = allocate_all(program->outputs.data, program->outputs.count);
   if (buffers->inputs != NULL && buffers->outputs != NULL) return BYOC_OK;
-  road_buffers_deinit(road, buffers);
+  pipeline_buffers_deinit(pipeline, buffers);
   return byoc_diag_out_of_memory(diag);
 }
 
-void road_buffers_deinit(const road_t *road, road_buffers_t *buffers) {
-  if (road->build.result.program == NULL) return;
-  free_all(buffers->inputs, road->build.result.program->inputs.count);
-  free_all(buffers->outputs, road->build.result.program->outputs.count);
-  *buffers = (road_buffers_t){0};
+void pipeline_buffers_deinit(const pipeline_t *pipeline, pipeline_buffers_t *buffers) {
+  if (pipeline->build.result.program == NULL) return;
+  free_all(buffers->inputs, pipeline->build.result.program->inputs.count);
+  free_all(buffers->outputs, pipeline->build.result.program->outputs.count);
+  *buffers = (pipeline_buffers_t){0};
 }
 
 // ---- the two executors ----
 
-byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t thread_count,
-                                const road_buffers_t *buffers, byoc_diag_t *diag) {
+byoc_status_t pipeline_run_compiled(const pipeline_t *pipeline, const char *path, int32_t thread_count,
+                                    const pipeline_buffers_t *buffers, byoc_diag_t *diag) {
   const byoc_compose_options_t compose = {.output = path, .model_name = "random"};
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&road->build, &compose, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&pipeline->build, &compose, diag));
   byoc_loaded_artifact_t artifact;
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &artifact));
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
@@ -127,9 +129,9 @@ byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t th
   return status;
 }
 
-byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag) {
+byoc_status_t pipeline_run_evaluated(const pipeline_t *pipeline, const pipeline_buffers_t *buffers, byoc_diag_t *diag) {
   byoc_build_evaluation_t evaluation;
-  byoc_status_t status = byoc_build_evaluate(&road->build, 1, diag, &evaluation);
+  byoc_status_t status = byoc_build_evaluate(&pipeline->build, 1, diag, &evaluation);
   for (int i = 0; i < 2 && status == BYOC_OK; ++i) {
     status = byoc_evaluator_run(evaluation.evaluator, (const void *const *)buffers->inputs, buffers->outputs, diag);
   }
@@ -141,11 +143,11 @@ byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffe
 
 enum { ROUNDS = 2 }; // the second one must not see what the first one left behind
 
-static byoc_argument_t *new_outputs(const road_call_t *call) {
+static byoc_argument_t *new_outputs(const pipeline_call_t *call) {
   return calloc(call->output_count + 1, sizeof(byoc_argument_t));
 }
 
-static byoc_status_t call_table(const byoc_artifact_t *table, int32_t thread_count, const road_call_t *calls,
+static byoc_status_t call_table(const byoc_artifact_t *table, int32_t thread_count, const pipeline_call_t *calls,
                                 size_t call_count, byoc_diag_t *diag) {
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
   byoc_context_t *context = NULL;
@@ -153,7 +155,7 @@ static byoc_status_t call_table(const byoc_artifact_t *table, int32_t thread_cou
   if (outputs == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = table->create(&options, &context);
   for (size_t i = 0; i < ROUNDS * call_count && status == BYOC_OK; ++i) {
-    const road_call_t *call = &calls[i % call_count];
+    const pipeline_call_t *call = &calls[i % call_count];
     status = table->run_arguments(context, call->inputs, outputs);
     if (status == BYOC_OK && i >= (ROUNDS - 1) * call_count) call->look(call->self, outputs);
   }
@@ -163,10 +165,10 @@ static byoc_status_t call_table(const byoc_artifact_t *table, int32_t thread_cou
   return status;
 }
 
-byoc_status_t road_call_compiled(const road_t *road, const char *path, int32_t thread_count, const road_call_t *calls,
-                                 size_t call_count, byoc_diag_t *diag) {
+byoc_status_t pipeline_call_compiled(const pipeline_t *pipeline, const char *path, int32_t thread_count,
+                                     const pipeline_call_t *calls, size_t call_count, byoc_diag_t *diag) {
   const byoc_compose_options_t compose = {.output = path, .model_name = "random"};
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&road->build, &compose, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&pipeline->build, &compose, diag));
   byoc_loaded_artifact_t artifact;
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &artifact));
   byoc_status_t status = call_table(artifact.table, thread_count, calls, call_count, diag);
@@ -174,11 +176,12 @@ byoc_status_t road_call_compiled(const road_t *road, const char *path, int32_t t
   return status;
 }
 
-byoc_status_t road_call_evaluated(const road_t *road, const road_call_t *calls, size_t call_count, byoc_diag_t *diag) {
+byoc_status_t pipeline_call_evaluated(const pipeline_t *pipeline, const pipeline_call_t *calls, size_t call_count,
+                                      byoc_diag_t *diag) {
   byoc_build_evaluation_t evaluation;
   byoc_argument_t *outputs = new_outputs(&calls[0]);
   if (outputs == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = byoc_build_evaluate(&road->build, 1, diag, &evaluation);
+  byoc_status_t status = byoc_build_evaluate(&pipeline->build, 1, diag, &evaluation);
   for (size_t i = 0; i < call_count && status == BYOC_OK; ++i) {
     status = byoc_evaluator_run_arguments(evaluation.evaluator, calls[i].inputs, outputs, diag);
     if (status == BYOC_OK) calls[i].look(calls[i].self, outputs);
@@ -207,10 +210,10 @@ static byoc_status_t make_library(const char *folder, byoc_diag_t *diag) {
   return status;
 }
 
-byoc_status_t road_call_source(const road_t *road, const char *path, const road_call_t *calls, size_t call_count,
-                               byoc_diag_t *diag) {
+byoc_status_t pipeline_call_source(const pipeline_t *pipeline, const char *path, const pipeline_call_t *calls,
+                                   size_t call_count, byoc_diag_t *diag) {
   const byoc_compose_options_t compose = {.output = path, .model_name = "random", .keep_header = true};
-  BYOC_RETURN_IF_ERROR(byoc_build_compose(&road->build, &compose, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&pipeline->build, &compose, diag));
   BYOC_RETURN_IF_ERROR(make_library(path, diag));
   char file[600];
   snprintf(file, sizeof(file), "%s/random.so", path);

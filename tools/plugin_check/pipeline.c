@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a build that rules take one by one, tensors for their ports, and how results are compared.
-#include "tools/plugin_check/road.h"
+#include "tools/plugin_check/pipeline.h"
 
 #include <math.h>
 #include <string.h>
 
-byoc_status_t check_road_open(check_road_t *road, byoc_plugin_registry_t *registry, const check_model_t *model,
-                              const char *targets, byoc_build_extent_t extent, byoc_allocator_t allocator,
-                              byoc_diag_t *diag) {
-  *road = (check_road_t){0};
+byoc_status_t check_pipeline_open(check_pipeline_t *pipeline, byoc_plugin_registry_t *registry,
+                                  const check_model_t *model, const char *targets, byoc_build_extent_t extent,
+                                  byoc_allocator_t allocator, byoc_diag_t *diag) {
+  *pipeline = (check_pipeline_t){0};
   const byoc_target_registry_t kinds = byoc_plugin_registry_targets(registry);
-  BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
-  const byoc_build_options_t options = {.targets = &road->targets};
-  byoc_build_init(&road->build, &options, allocator);
-  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model->data, model->size_bytes, "cases.onnx", NULL, diag));
-  return byoc_build_compile(&road->build, extent, diag);
+  BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &pipeline->targets));
+  const byoc_build_options_t options = {.targets = &pipeline->targets};
+  byoc_build_init(&pipeline->build, &options, allocator);
+  BYOC_RETURN_IF_ERROR(
+      byoc_build_read_memory(&pipeline->build, model->data, model->size_bytes, "cases.onnx", NULL, diag));
+  return byoc_build_compile(&pipeline->build, extent, diag);
 }
 
-void check_road_close(check_road_t *road) {
-  byoc_build_deinit(&road->build);
-  byoc_target_list_deinit(&road->targets);
-  *road = (check_road_t){0};
+void check_pipeline_close(check_pipeline_t *pipeline) {
+  byoc_build_deinit(&pipeline->build);
+  byoc_target_list_deinit(&pipeline->targets);
+  *pipeline = (check_pipeline_t){0};
 }
 
-byoc_status_t check_road_compose(const check_road_t *road, const char *path, byoc_diag_t *diag) {
+byoc_status_t check_pipeline_compose(const check_pipeline_t *pipeline, const char *path, byoc_diag_t *diag) {
   const byoc_compose_options_t output = {.output = path, .model_name = "cases"};
-  return byoc_build_compose(&road->build, &output, diag);
+  return byoc_build_compose(&pipeline->build, &output, diag);
 }
 
-byoc_status_t check_road_evaluate(const check_road_t *road, void *const *inputs, void *const *outputs,
-                                  byoc_diag_t *diag) {
+byoc_status_t check_pipeline_evaluate(const check_pipeline_t *pipeline, void *const *inputs, void *const *outputs,
+                                      byoc_diag_t *diag) {
   byoc_build_evaluation_t evaluation;
-  byoc_status_t status = byoc_build_evaluate(&road->build, 1, diag, &evaluation);
+  byoc_status_t status = byoc_build_evaluate(&pipeline->build, 1, diag, &evaluation);
   if (status == BYOC_OK) {
     status = byoc_evaluator_run(evaluation.evaluator, (const void *const *)inputs, outputs, diag);
   }
@@ -96,15 +97,15 @@ static void fill(check_ports_t *ports) {
   }
 }
 
-check_ports_t check_inputs(check_t *check, const check_road_t *road) {
-  const byoc_host_program_t *program = road->build.result.program;
+check_ports_t check_inputs(check_t *check, const check_pipeline_t *pipeline) {
+  const byoc_host_program_t *program = pipeline->build.result.program;
   check_ports_t ports = make_ports(check, program->inputs.data, program->inputs.count);
   fill(&ports);
   return ports;
 }
 
-check_ports_t check_outputs(check_t *check, const check_road_t *road) {
-  const byoc_host_program_t *program = road->build.result.program;
+check_ports_t check_outputs(check_t *check, const check_pipeline_t *pipeline) {
+  const byoc_host_program_t *program = pipeline->build.result.program;
   check_ports_t ports = make_ports(check, program->outputs.data, program->outputs.count);
   for (size_t i = 0; i < ports.count; ++i) memset(ports.data[i], 0xA5, ports.sizes_bytes[i]);
   return ports;
@@ -177,13 +178,14 @@ void check_compare_bytes(check_t *check, const check_case_file_t *file, const ch
 
 check_ports_t check_expected(check_t *check, const check_case_file_t *file) {
   byoc_diag_t diag = {0};
-  check_road_t road;
+  check_pipeline_t pipeline;
   const check_model_t model = check_case_file_model(check, file);
-  check_ok(check, check_road_open(&road, check->registry, &model, "c", BYOC_BUILD_ALL, byoc_allocator_system(), &diag),
+  check_ok(check,
+           check_pipeline_open(&pipeline, check->registry, &model, "c", BYOC_BUILD_ALL, byoc_allocator_system(), &diag),
            &diag, file->name);
-  const check_ports_t inputs = check_inputs(check, &road);
-  check_ports_t expected = check_outputs(check, &road);
-  check_ok(check, check_road_evaluate(&road, inputs.data, expected.data, &diag), &diag, file->name);
-  check_road_close(&road);
+  const check_ports_t inputs = check_inputs(check, &pipeline);
+  check_ports_t expected = check_outputs(check, &pipeline);
+  check_ok(check, check_pipeline_evaluate(&pipeline, inputs.data, expected.data, &diag), &diag, file->name);
+  check_pipeline_close(&pipeline);
   return expected;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road for the target "c": an ONNX model becomes a host program and its C text; small programs of fixed
+// The whole pipeline for the target "c": an ONNX model becomes a host program and its C text; small programs of fixed
 // shapes are evaluated.
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/program.h"
