@@ -14,8 +14,8 @@
 typedef struct byoc_allocator_t {
   void *self;
   void *(*resize)(void *self, void *memory, size_t size_bytes);
-  // Arenas ask for the bytes of each allocation by themselves, not for blocks that hold many: for allocators that look
-  // at requests, and for sanitizers.
+  // Arenas on this allocator make one request for each allocation, not one for a block of many: for sanitizers, and for
+  // allocators that count requests.
   bool is_exact;
 } byoc_allocator_t;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena memory: blocks of growing size, handed out by moving an offset. A request that is large for its block gets one
-// of its own, so that the rest of the current block is not lost.
+// Arena memory: an allocation moves an offset in a block; blocks grow in size. A large request gets a block of its own,
+// so that the rest of the current block is not lost.
 #include "core/base/arena.h"
 
 #include <stdalign.h>
@@ -9,7 +9,7 @@
 
 struct byoc_arena_block_t {
   byoc_arena_block_t *next;
-  size_t capacity_bytes; // behind the header
+  size_t capacity_bytes; // after the header
   size_t used_bytes;
 };
 
@@ -39,7 +39,7 @@ void byoc_arena_deinit(byoc_arena_t *arena) {
   if (arena->allocator.resize != NULL) byoc_arena_reset(arena);
 }
 
-// Blocks come cleared and are never handed out twice, so that no allocation has to clear memory.
+// New blocks are cleared and their memory is used once, so that no allocation has to clear it.
 static byoc_arena_block_t *new_block(byoc_arena_t *arena, size_t capacity_bytes) {
   size_t total = 0;
   if (!byoc_size_add(capacity_bytes, ARENA_HEADER, &total)) return NULL;
@@ -124,7 +124,7 @@ char *byoc_arena_format(byoc_arena_t *arena, const char *format, ...) {
   return text;
 }
 
-// Memory of the arena's allocator carries its size in front, so that it can be resized.
+// The size of an allocation is stored before it, so that it can be resized.
 static void *arena_resize(void *self, void *memory, size_t size_bytes) {
   if (size_bytes == 0) return NULL;
   size_t old_bytes = 0;

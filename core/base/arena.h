@@ -13,8 +13,8 @@ typedef struct byoc_arena_block_t byoc_arena_block_t;
 typedef struct byoc_arena_t {
   byoc_allocator_t allocator;
   byoc_arena_block_t *blocks; // newest first
-  size_t used_bytes;          // handed out so far
-  bool is_exhausted;          // a request could not be met: whoever concluded anything since then may be wrong
+  size_t used_bytes;          // by allocations so far
+  bool is_exhausted;          // a request has failed: conclusions from later results may be wrong
 } byoc_arena_t;
 
 void byoc_arena_init(byoc_arena_t *arena, byoc_allocator_t allocator);

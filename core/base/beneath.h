@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a file that must lie in a folder, whatever links there are. For the files of core/base, and tests.
+// Opens a file that must lie in a folder, also after links are followed. For the files of core/base, and tests.
 #ifndef BYOC_CORE_BASE_BENEATH_H_
 #define BYOC_CORE_BASE_BENEATH_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder where caches are kept, which only this user can write to.
+// Finds the folder of caches, to which only this user can write.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -28,8 +28,7 @@ static byoc_status_t make_below(byoc_allocator_t allocator, const char *parent, 
   return status;
 }
 
-// <temporary>/byoc-<uid>: anybody may have made that name, so it must be a folder of ours that nobody else can write
-// to.
+// <temporary>/byoc-<uid>: any user may have made it, so it must belong to this user, and no other may write to it.
 static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path) {
   const char *parent = getenv("TMPDIR");
   if (parent == NULL || parent[0] != '/') parent = "/tmp";
@@ -57,8 +56,8 @@ static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *di
   return status;
 }
 
-// What a cache holds is compiled into artifacts, so others must not be able to write to it. Warns once for each of the
-// first folders.
+// The content of a cache is compiled into artifacts, so others must not be able to write to it. Warns once for each of
+// the first folders.
 static byoc_status_t check_belief(const char *folder, byoc_diag_t *diag, bool *out_believed) {
   byoc_diag_t why = {0};
   byoc_status_t status = byoc_trust_folder(folder, &why);
@@ -81,7 +80,7 @@ static byoc_status_t check_belief(const char *folder, byoc_diag_t *diag, bool *o
   return BYOC_OK;
 }
 
-// A cache that cannot be written is read, unless there is nothing in it.
+// A folder that cannot be written is used for reading, unless it is empty.
 static bool is_useful(const char *folder) {
   if (access(folder, W_OK) == 0) return true;
   char **names = NULL;

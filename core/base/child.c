@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forked processes with limits, and a report of how each ended.
+// Forked processes with limits; reports how each of them ended.
 #define _GNU_SOURCE
 #include "core/base/child.h"
 
@@ -19,7 +19,7 @@
 
 // ---- in the child ----
 
-// Sanitizers map terabytes that are never touched.
+// No limit under sanitizers: they map terabytes that are never touched.
 static void limit_memory(uint64_t memory_bytes) {
 #ifdef BYOC_SANITIZED
   (void)memory_bytes;
@@ -63,7 +63,7 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
   memset(answer, 0, answer_size_bytes);
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "cannot make a pipe: %s", strerror(errno));
-  // Without this file the child is not contained: its end then tells less.
+  // Without this file the child has no message for its end.
   const bool is_contained = limits->contains_foreign && byoc_foreign_is_contained();
   const int words_fd = is_contained ? memfd_create("byoc-last-words", MFD_CLOEXEC) : -1;
   pid_t pid = byoc_group_fork();
@@ -76,9 +76,9 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
   }
   if (pid == 0) {
     close(fds[0]);
-    (void)byoc_task_enter(NULL); // who hears it is in the other process
+    (void)byoc_task_enter(NULL); // the task belongs to the parent process
     isolate(limits);
-    // It tells of a hang before it is stopped.
+    // The child reports a hang before its parent stops it.
     if (words_fd >= 0) byoc_foreign_contain_in_child(words_fd, (int64_t)limits->timeout_ms * 9 / 10);
     body(self, answer);
     _exit(write_all(fds[1], answer, answer_size_bytes) ? 0 : 1);

@@ -11,19 +11,18 @@
 
 typedef struct byoc_child_limits_t {
   uint32_t timeout_ms;   // 0: none
-  bool keeps_messages;   // standard error stays that of the caller
-  bool contains_foreign; // as the caller does (core/base/foreign.h); its sentence is the reason of its end
+  bool keeps_messages;   // it keeps the caller's standard error
+  bool contains_foreign; // contains foreign code as the caller does (core/base/foreign.h); its message is the reason
   uint64_t memory_bytes; // beyond what this process has mapped; 0: no limit (sanitizers ignore any limit)
 } byoc_child_limits_t;
 
-// Runs `body` in a child process, which begins as a copy of this one. It may change anything, and only `answer` comes
-// back: a plain struct that it fills in (cleared before). The child has default signal handlers and /dev/null as its
-// standard streams. It leads a process group, which is killed as a whole when the time is over. It dies with this
-// process, and ends without running exit handlers.
-// If no answer came and the child itself is the cause, returns BYOC_TOOL with the reason: "it crashed (signal 11,
-// ...)", "it took longer than ...", "the process ended without an answer". Returns BYOC_CANCELLED if the cause came
-// from outside: it was killed (as the system does when memory runs out), it was stopped for a while, or it met a limit
-// of this process (ulimit).
+// Runs `body` in a child process, which begins as a copy of this one. Its changes are lost; only `answer` comes back, a
+// plain struct that it fills in (cleared before). The child has default signal handlers and /dev/null as its standard
+// streams. It leads a process group, which is killed as a whole when the time is over. It dies with this process, and
+// ends without running exit handlers. If there is no answer and the child itself is the cause, returns BYOC_TOOL with
+// the reason: "it crashed (signal 11, ...)", "it took longer than ...", "the process ended without an answer". Returns
+// BYOC_CANCELLED for a cause from outside: the child was killed (as the system does when memory runs out), was stopped
+// for a while, or reached a limit of this process (ulimit).
 byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
                              void *answer, size_t answer_size_bytes, byoc_diag_t *diag);
 

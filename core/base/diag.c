@@ -13,7 +13,7 @@ static bool starts_character(char c) {
   return ((unsigned char)c & 0xC0) != 0x80; // UTF-8
 }
 
-// Marks a text that was cut, without leaving half a character.
+// Ends a string that was cut with "...", after a whole character.
 static void mark_cut(char *buffer, size_t size) {
   size_t at = size - 4;
   while (at > 0 && !starts_character(buffer[at])) at--;
@@ -66,7 +66,7 @@ byoc_status_t byoc_diag_failure(byoc_diag_t *diag) {
 
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...) {
   if (diag == NULL || status == BYOC_OK) return status;
-  // A callee that returned an error without a message: the user still gets the name of the status.
+  // The callee returned an error without a message: the name of the status stands for it.
   if (diag->status == BYOC_OK) byoc_diag_error(diag, status, "%s", byoc_status_name(status));
   char inner[sizeof(diag->context)];
   memcpy(inner, diag->context, sizeof(inner));
@@ -126,8 +126,9 @@ void byoc_diag_clear(byoc_diag_t *diag) {
   if (diag != NULL) memset(diag, 0, sizeof(*diag));
 }
 
-// The line of a text, and a caret under the column. Tabs are kept, and what is not safe to show takes one place, so
-// that the caret lines up on any terminal. Prints no caret if the line was cut before the column.
+// Prints the line, and a caret under the column. Tabs are kept, and a character that is not safe to show takes one
+// column, so that the caret is in the right column on any terminal. Prints no caret if the line was cut before the
+// column.
 static void print_source(const byoc_diag_t *diag, FILE *stream) {
   const char *line = diag->source_line, *end = line + strlen(line);
   char shown[BYOC_SHOWN_BYTES];
@@ -195,7 +196,8 @@ static char lower(char c) {
   return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`, letter case aside.
+// The number of edits (insert, delete, replace, swap of neighbours) that change `a` into `b`; letter case does not
+// matter.
 static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t b_size) {
   uint8_t rows[3][MAX_WORD + 1];
   uint8_t *before = rows[0], *above = rows[1], *row = rows[2];

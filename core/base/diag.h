@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A diagnostic that the caller owns: the first error of an operation, with where it happened and how to mend it.
+// A diagnostic that the caller owns: the first error of an operation, its location, and a hint.
 //
 // Example:
 //   byoc_diag_t diag = {0};
 //   if (byoc_graph_parse(text, "add.byoc", allocator, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
 //
-// Fixed storage, so that running out of memory can be reported too; longer texts are cut with "...". The first error
-// stays; later ones are dropped, context is added around it on the way up. Every function accepts a NULL diag.
+// Its storage is fixed, so that a lack of memory can be reported, too; longer strings are cut with "...". The first
+// error stays and later ones are dropped. Callers add context on the way up. Every function accepts a NULL diag.
 #ifndef BYOC_CORE_BASE_DIAG_H_
 #define BYOC_CORE_BASE_DIAG_H_
 
@@ -18,10 +18,10 @@
 #include "byoc/status.h"
 
 typedef struct byoc_diag_t {
-  byoc_status_t status; // BYOC_OK as long as nothing went wrong
-  char message[1024];   // what
-  char context[1024];   // where, outermost first: "building model.onnx: folding node 'a'"
-  char hint[512];       // how to mend it; may be empty
+  byoc_status_t status; // BYOC_OK: no error
+  char message[1024];   // the error
+  char context[1024];   // the work, outermost first: "building model.onnx: folding node 'a'"
+  char hint[512];       // the remedy; may be empty
   char file[256];       // source position; empty if there is none
   int line, column;     // from 1
   char source_line[256];
@@ -37,7 +37,7 @@ byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const ch
 byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag);
 // The status of the recorded error; BYOC_OUT_OF_MEMORY if none was recorded or if `diag` is NULL.
 byoc_status_t byoc_diag_failure(byoc_diag_t *diag);
-// Puts "context: " in front of the recorded context. Returns `status`.
+// Puts "context: " before the recorded context. Returns `status`.
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -47,8 +47,8 @@ void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, siz
 byoc_status_t byoc_diag_adopt(byoc_diag_t *diag, const byoc_diag_t *other);
 void byoc_diag_clear(byoc_diag_t *diag);
 
-// Prints "file:line:column: error: context: message", the line, a caret and "hint: ...". Without a file (a text from
-// the command line) only the caret shows the position.
+// Prints "file:line:column: error: context: message", the line, a caret and "hint: ...". Without a file (for a string
+// of the command line) only the caret shows the position.
 void byoc_diag_print(const byoc_diag_t *diag, FILE *stream);
 // The same without the position, on one line, cut at `size`.
 void byoc_diag_format(const byoc_diag_t *diag, char *buffer, size_t size);

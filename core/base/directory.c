@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders: listing, removing, and making temporary ones.
+// Lists and removes folders, and makes temporary ones.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

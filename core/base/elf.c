@@ -8,7 +8,7 @@
 
 #include "core/base/elf_internal.h"
 
-// byoc runs on little-endian hosts only, and the reader refuses files of the other byte order.
+// Integers are read as they are: byoc runs on little-endian hosts only, and refuses files of the other byte order.
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the ELF reader assumes a little-endian host"
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounds-checked reader of little-endian ELF files, of 64 and 32 bits, and of ar archives: notes, symbols, needed
 // libraries. Also copies objects and archives with other names for their symbols. It trusts nothing in the file: a
-// damaged one gives BYOC_INVALID_DATA and says what is wrong.
+// damaged one gives BYOC_INVALID_DATA with a message.
 #ifndef BYOC_CORE_BASE_ELF_H_
 #define BYOC_CORE_BASE_ELF_H_
 
@@ -24,9 +24,8 @@ typedef struct byoc_elf_t {
 byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
                             byoc_elf_t *out_elf);
 
-// Checks that everything the tables point to lies in the file, and that the file has what a dynamic linker loads.
-// Returns BYOC_INVALID_DATA if it is truncated or no shared object. A dynamic linker trusts what it maps, so call this
-// before dlopen.
+// Checks that all offsets in the tables lie in the file, and that it has loadable segments. Returns BYOC_INVALID_DATA
+// if it is truncated or no shared object. Call this before dlopen, because the dynamic linker does not check.
 byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag);
 
 // The first note with this owner and type in the SHT_NOTE sections and PT_NOTE segments. BYOC_NOT_FOUND (without a
@@ -44,7 +43,8 @@ typedef struct byoc_elf_symbol_t {
   bool defined;
   bool global; // global, weak or unique binding
   bool weak;
-  bool unique; // one for the whole process, however often it is defined (STB_GNU_UNIQUE): statics of C++ templates
+  bool
+      unique; // one for the whole process, even if several objects define it (STB_GNU_UNIQUE): statics of C++ templates
   bool hidden; // hidden or internal visibility
 } byoc_elf_symbol_t;
 typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_symbol_t *symbol);
@@ -52,10 +52,10 @@ typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_sy
 // that is not BYOC_OK and returns it.
 byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_elf_symbol_visitor_t visitor, void *self,
                                      byoc_diag_t *diag);
-// Visits the signatures of an object's COMDAT groups, whatever their binding: the linker keeps one group of each.
+// Visits the signatures of an object's COMDAT groups, with any binding: the linker keeps one group of each.
 byoc_status_t byoc_elf_visit_signatures(const byoc_elf_t *elf, byoc_elf_symbol_visitor_t visitor, void *self,
                                         byoc_diag_t *diag);
-// Visits the DT_NEEDED entries (and DT_SONAME, with `soname` true), as texts inside the file.
+// Visits the DT_NEEDED entries (and DT_SONAME, with `soname` true), as strings inside the file.
 typedef byoc_status_t (*byoc_elf_needed_visitor_t)(void *self, const char *name, bool soname);
 byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
                                     byoc_diag_t *diag);
@@ -78,7 +78,7 @@ byoc_status_t byoc_ar_rename(const void *data, size_t size_bytes, const char *na
                              void *self, byoc_string_t *out, byoc_diag_t *diag);
 
 // Appends the header of a member of at most BYOC_AR_MOST_BYTES, which the member's bytes follow, padded to an even
-// count. `name` has up to 15 characters and a '/' behind them.
+// count. `name` has up to 15 characters and a final '/'.
 #define BYOC_AR_MOST_BYTES UINT64_C(9999999999) // ten digits
 void byoc_ar_append_header(byoc_string_t *out, const char *name, size_t size_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reader of ELF files and the writer of changed ones share. For core/base/elf*.c only. Structures of files of
-// 32 bits are read into those of 64 bits.
+// Shared by the reader of ELF files and the writer of changed ones. For core/base/elf*.c only. 32-bit structures are
+// read into 64-bit ones.
 #ifndef BYOC_CORE_BASE_ELF_INTERNAL_H_
 #define BYOC_CORE_BASE_ELF_INTERNAL_H_
 
@@ -46,7 +46,7 @@ static inline Elf64_Shdr byoc_elf_section(const byoc_elf_t *elf, uint32_t index)
                       .sh_entsize = narrow.sh_entsize};
 }
 
-// The text at `offset` of a string table; NULL if the offset lies outside or the text has no end.
+// The string at `offset` of a string table; NULL if the offset lies outside or the string has no end.
 static inline const char *byoc_elf_text(const byoc_elf_t *elf, uint64_t table_offset, uint64_t table_size,
                                         uint64_t offset) {
   if (offset >= table_size) return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes which versions of symbols a shared object asks for. Format: System V ABI, Linux extensions (LSB, symbol
+// Changes the versions of symbols that a shared object requires. Format: System V ABI, Linux extensions (LSB, symbol
 // versioning).
 #include "core/base/elf_version.h"
 
@@ -71,7 +71,7 @@ static bool read_at(const table_t *table, uint64_t offset, void *record, size_t 
   return true;
 }
 
-// "GLIBC_2.3.4" as 2003004; 0 for any other text.
+// "GLIBC_2.3.4" as 2003004; 0 for any other string.
 static uint64_t version_number(const char *text) {
   static const char prefix[] = "GLIBC_";
   if (strncmp(text, prefix, sizeof(prefix) - 1) != 0) return 0;
@@ -107,7 +107,7 @@ static const char *defined_version(const table_t *table, uint16_t index) {
 
 // ---- the object's side ----
 
-// A version that the object asks the library for.
+// A version of the library that the object requires.
 typedef struct wanted_t {
   uint64_t at; // of its record in the section
   uint16_t index;
@@ -129,7 +129,7 @@ static bool list_wanted(const table_t *table, uint64_t need_at, const Elf64_Vern
       return false;
     }
     const char *name = text_at(table, record.vna_name);
-    // One without a number, such as GLIBC_ABI_DT_RELR, is asked for by the file itself.
+    // A version without a number, such as GLIBC_ABI_DT_RELR, is required by the file itself.
     out->items[out->count++] = (wanted_t){
         .at = at, .index = record.vna_other & INDEX_MASK, .name = name, .is_used = version_number(name) == 0};
     if (record.vna_next == 0) break;
@@ -138,7 +138,7 @@ static bool list_wanted(const table_t *table, uint64_t need_at, const Elf64_Vern
   return out->count == need->vn_cnt;
 }
 
-// What the object asks this library for; BYOC_NOT_FOUND if that is nothing.
+// Reads the versions that the object requires of this library; BYOC_NOT_FOUND if there are none.
 static byoc_status_t find_wants(const table_t *table, const char *library, byoc_diag_t *diag, wants_t *out) {
   uint64_t at = 0;
   Elf64_Verneed need;
@@ -161,7 +161,7 @@ static wanted_t *find_wanted(wants_t *wants, const char *name) {
   return NULL;
 }
 
-// The oldest version among those that the object asks for anyway in which the library has the same function.
+// The oldest version, of those that the object requires already, with the same function.
 static wanted_t *find_oldest(const table_t *library, const char *symbol, wanted_t *now, wants_t *wants) {
   wanted_t *oldest = now;
   Elf64_Sym same = {0};
@@ -181,7 +181,7 @@ static wanted_t *find_oldest(const table_t *library, const char *symbol, wanted_
   return oldest;
 }
 
-// Takes versions out of the chain that no symbol uses any more.
+// Removes versions from the chain that no symbol uses any more.
 static void drop_unused(const wants_t *wants, byoc_string_t *section) {
   Elf64_Verneed need;
   Elf64_Vernaux record;

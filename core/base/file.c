@@ -20,7 +20,7 @@ static char mapped;
 // The bytes of an empty file.
 static const uint8_t nothing[1];
 
-// Reads everything from `fd` to its end and puts a NUL behind it. `expected` is a guess of the size.
+// Reads all bytes from `fd` and adds a NUL. `expected` is a guess of the size.
 static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_allocator_t allocator, byoc_diag_t *diag,
                               char **out_data, size_t *out_size_bytes) {
   size_t capacity = 0;
@@ -55,15 +55,15 @@ static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_al
   return BYOC_OK;
 }
 
-// Devices may have no end, as /dev/zero: reading one would take all memory there is. Terminals end, and so does
-// /dev/null, which a closed standard input becomes.
+// Devices may have no end, like /dev/zero: to read one would use all memory. Terminals have an end, and so has
+// /dev/null, which replaces a closed standard input.
 static bool is_device(int fd, const struct stat *info) {
   if (S_ISBLK(info->st_mode)) return true;
   return S_ISCHR(info->st_mode) && info->st_rdev != makedev(1, 3) && isatty(fd) == 0;
 }
 
-// Is it a pipe that this process was given, as standard input or by a shell's <(...)? One in a folder waits for whoever
-// may write into it some day.
+// Is it a pipe that this process inherited, as standard input or by a shell's <(...)? A named pipe could wait forever
+// for a writer.
 static bool is_given_pipe(int fd, const char *path) {
   static const char *const given[] = {"/dev/stdin", "/dev/fd/", "/proc/self/fd/"};
   enum { PIPES = 0x50495045 }; // PIPEFS_MAGIC of linux/magic.h
@@ -81,7 +81,7 @@ static byoc_status_t refuse_kind(int fd, const char *path, const char *what, byo
   return status;
 }
 
-// Takes over `fd`, and closes it if it is nothing to read from.
+// Takes over `fd`, and closes it if it cannot be read.
 static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   struct stat info;
   int error = 0;
@@ -170,7 +170,7 @@ byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, 
 }
 
 void byoc_file_view_forget(const byoc_file_view_t *view) {
-  // Pages of a private mapping that nobody writes to are those of the file.
+  // Pages of a private mapping that are not written are those of the file.
   if (view->owned == &mapped) (void)madvise((void *)(uintptr_t)view->data, view->size_bytes, MADV_DONTNEED);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in files: each piece is mapped by itself.
+// Memory in files: each allocation has its own mapping.
 #define _GNU_SOURCE
 #include "core/base/file_memory.h"
 
@@ -25,14 +25,14 @@ typedef struct piece_t {
 
 struct byoc_file_memory_t {
   byoc_allocator_t allocator;
-  pthread_mutex_t mutex; // of all below
+  pthread_mutex_t mutex; // guards the fields below
   size_t reference_count;
   int fd;
   uint64_t size_bytes; // of the file
   BYOC_VECTOR(piece_t) pieces;
 };
 
-// A file without a name; where the file system cannot do that, one whose name is taken away at once.
+// Makes a file without a name; if the file system cannot do that, a file whose name is removed at once.
 static int open_unnamed(const char *folder) {
   char path[4096];
   int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);

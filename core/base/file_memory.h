@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that lies in a file: for data that may be larger than what the machine has. The system writes it out when it
-// needs the room, and reads it again when it is touched. Every call
-// may come from any thread.
+// Memory that lies in a file, for data that may be larger than the machine's memory. The system writes it out when it
+// needs memory, and reads it again when it is touched. All functions may be called in any thread.
 //
 // Example:
 //   byoc_file_memory_t *memory = NULL;
@@ -18,21 +17,21 @@
 
 typedef struct byoc_file_memory_t byoc_file_memory_t;
 
-// `path`: a file of the caller's, which is replaced in place and stays. NULL: one without a name under $TMPDIR (else
-// /var/tmp, which is on a disk where /tmp often is not, else /tmp); nothing is left of it, however the process ends.
+// `path`: a file of the caller's, which is overwritten and stays. NULL: a file without a name under $TMPDIR, else
+// /var/tmp (it is on a disk, and /tmp often is not), else /tmp; nothing is left of it, even after a crash.
 byoc_status_t byoc_file_memory_create(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_file_memory_t **out_memory);
-// It belongs to all who retain it, and ends with the last of them: then it is unmapped. Both accept NULL.
+// The last release unmaps it. Both accept NULL.
 void byoc_file_memory_retain(byoc_file_memory_t *memory);
 void byoc_file_memory_release(byoc_file_memory_t *memory);
-// Zeroed bytes at the beginning of a page, which are valid until they are given back, or until the end. *out_offset
-// (may be NULL) is their place in the file. Room in the file is reserved, so that a full disk is an error here and not
-// a signal later.
+// Zeroed bytes at the beginning of a page, valid until byoc_file_memory_give_back or the last release. *out_offset (may
+// be NULL) is their offset in the file. Disk space is reserved, so that a full disk is an error here and not a signal
+// later.
 byoc_status_t byoc_file_memory_take(byoc_file_memory_t *memory, size_t size_bytes, byoc_diag_t *diag, void **out_data,
                                     uint64_t *out_offset);
-// Nobody reads it any more: its room on the disk is free again.
+// Frees an allocation and its disk space.
 void byoc_file_memory_give_back(byoc_file_memory_t *memory, const void *data);
-// The pages leave this process's memory, not the file: whoever touches them again finds the same bytes.
+// Removes the pages from this process's memory, not from the file: they are read again when they are next touched.
 void byoc_file_memory_forget(byoc_file_memory_t *memory);
 
 #endif // BYOC_CORE_BASE_FILE_MEMORY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing files so that they appear whole, and several of them together or not at all.
+// Writes files so that each appears whole, and several appear together or not at all.
 #define _GNU_SOURCE
 #include "core/base/file_set.h"
 
@@ -79,7 +79,7 @@ static void pending_abandon(byoc_pending_file_t *pending) {
   *pending = (byoc_pending_file_t){.fd = -1};
 }
 
-// Prepares to replace `path`; `out_plain` says to write straight into it.
+// Prepares to replace `path`; *out_plain: it is to be written in place.
 static byoc_status_t begin(const char *path, unsigned mode, byoc_diag_t *diag, byoc_pending_file_t *pending,
                            bool *out_plain) {
   *pending = (byoc_pending_file_t){.fd = -1};
@@ -129,7 +129,7 @@ static int move_over(const byoc_pending_file_t *pending, const char *from) {
   return error;
 }
 
-// Once the folder is on disk too, a rename survives a crash. If that fails, the file is still whole.
+// A rename survives a crash of the machine once the folder is on disk, too. If that fails, the file is still whole.
 static void flush_folder(const char *path) {
   char *folder = byoc_path_directory(byoc_allocator_system(), path);
   int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -140,10 +140,9 @@ static void flush_folder(const char *path) {
   byoc_free(byoc_allocator_system(), folder);
 }
 
-// Locks the file that is to be replaced. A process that is about to replace it has that lock, and then that of the file
-// that it put there, until all files of its set are in place: of two that commit the same files at once, the files of
-// one stay, not some of each. A commit takes milliseconds; after some seconds something else holds the lock, and it is
-// not waited for any longer.
+// Locks the file that is to be replaced. A process holds that lock, and then the lock of the new file, until all files
+// of its set are in place. So if two processes commit the same files at once, all files are those of one of them. A
+// commit takes milliseconds: after some seconds the holder of the lock is not a commit, and is ignored.
 static void lock_older(byoc_pending_file_t *pending) {
   enum { TRIES = 3000 };
   const struct timespec pause = {.tv_nsec = 1000000};
@@ -152,7 +151,7 @@ static void lock_older(byoc_pending_file_t *pending) {
     int fd = open(pending->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     pending->was_absent = fd < 0 && errno == ENOENT;
     if (fd < 0) return;
-    // By the time that it is locked, another file may have its name.
+    // While this process waited for the lock, another file may have got the name.
     bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (is_locked && fstat(fd, &opened) == 0 && stat(pending->path, &named) == 0 && opened.st_dev == named.st_dev &&
         opened.st_ino == named.st_ino) {
@@ -204,7 +203,7 @@ static void take_back(byoc_pending_file_t *pending) {
     (void)renameat2(AT_FDCWD, pending->temporary, AT_FDCWD, pending->path, RENAME_EXCHANGE);
     pending->exchanged = false;
   } else if (!pending->has_older) {
-    (void)rename(pending->path, pending->temporary); // it may be put there once more
+    (void)rename(pending->path, pending->temporary); // the new file may be put in place once more
   }
 }
 
@@ -271,7 +270,7 @@ static int put_all(byoc_file_set_t *set, size_t *out_failed) {
   return 0;
 }
 
-// Where a file of the set has appeared since its place was found empty, its maker is waited for, too.
+// If a file has appeared at a path that was empty, waits for its maker, too.
 static int lock_and_put_all(byoc_file_set_t *set, size_t *out_failed) {
   enum { ATTEMPTS = 100 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -287,7 +286,7 @@ static int lock_and_put_all(byoc_file_set_t *set, size_t *out_failed) {
 }
 
 void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity) {
-  if (set->count == 0) return; // it was a pipe or a device
+  if (set->count == 0) return; // it was a pipe or a device, which is written already
   set->files[set->count - 1].follows = true;
   set->files[set->count - 1].followed = identity;
 }
@@ -304,7 +303,8 @@ byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
   size_t failed = 0;
   int error = lock_and_put_all(set, &failed);
   if (error == ESTALE && set->files[failed].follows) {
-    byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' was changed by somebody else meanwhile", set->files[failed].path);
+    byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "'%s' was changed by another program meanwhile",
+                    set->files[failed].path);
     return byoc_diag_hint(diag, "nothing was written; try again"), BYOC_ALREADY_EXISTS;
   }
   if (error != 0) return byoc_diag_system_error(diag, error, "write", set->files[failed].path);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that appear under their names together: all of them, or none.
 //
-// Each file is written whole to a temporary file beside its place, and flushed to disk, when it is added; a full disk
-// is noticed there. Committing only renames, in the order of adding, and if that fails, what was replaced so far is put
-// back. Each file is whole at every time. If the process is killed in the middle of a commit, some files may be new and
-// the later ones old: add last what must not be new without the others. A file system that cannot exchange two names in
-// one step (NFS) leaves no way back for a file that was replaced. Devices and pipes are written when they are added.
-// Of two processes that commit the same files at once, one commits after the other.
+// When a file is added, it is written to a temporary file in the folder of its path, and flushed to disk: a full disk
+// is an error there. A commit only renames, in the order in which files were added; if that fails, the older files are
+// put back. Each file is whole at every time. If the process is killed during a commit, some files may be new and later
+// ones old: add the file that needs the others last. A file system that cannot exchange two names in one step (NFS)
+// cannot put an older file back. Devices and pipes are written when they are added. Of two processes that commit the
+// same files at once, one commits after the other.
 //
 // Example:
 //   byoc_file_set_t files = {0};
@@ -23,7 +23,7 @@
 
 #include "core/base/file.h"
 
-// Which file has a name: no other one is taken for it, nor itself once it was written to.
+// The identity of a file: it differs for any other file, and for the same file after a write.
 typedef struct byoc_file_identity_t {
   bool exists;
   dev_t device;
@@ -36,8 +36,8 @@ byoc_file_identity_t byoc_file_identity(const char *path);
 
 // A file that is about to appear under its name. Internal.
 typedef struct byoc_pending_file_t {
-  char *path;      // where it goes: the target of a link, so that links stay
-  char *temporary; // beside it: the new file, or the older one once they were exchanged
+  char *path;      // its final path: that of a link's target, so that links stay
+  char *temporary; // in the same folder: the new file, or the older one after the exchange
   int fd;
   mode_t mode;    // after the umask
   bool has_older; // there was a file at `path` when the commit began
@@ -58,8 +58,8 @@ typedef struct byoc_file_set_t {
 // Adds a file with this content and these permission bits, e.g. 0644. At most BYOC_FILE_SET_MAX.
 byoc_status_t byoc_file_set_add(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts, size_t part_count,
                                 unsigned mode, byoc_diag_t *diag);
-// The same for parts that are mapped files: written(argument, size_bytes) is called behind each part, so that its pages
-// can be forgotten.
+// The same for parts that are mapped files: written(argument, size_bytes) is called after each part, so that its pages
+// can be dropped.
 byoc_status_t byoc_file_set_add_mapped(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts,
                                        size_t part_count, unsigned mode,
                                        void (*written)(void *argument, size_t size_bytes), void *argument,
@@ -67,14 +67,14 @@ byoc_status_t byoc_file_set_add_mapped(byoc_file_set_t *set, const char *path, c
 // Adds the file `from`, which is moved if it lies in the same file system, and copied otherwise.
 byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, const char *path, unsigned mode,
                                      byoc_diag_t *diag);
-// The file that was added last was made from the one at its place. If that has become another one when the set is
-// committed, the commit fails with BYOC_ALREADY_EXISTS: nothing that others wrote there meanwhile is lost.
+// Says that the file that was added last was made from the file at its path. If that file has changed when the set is
+// committed, the commit fails with BYOC_ALREADY_EXISTS, so that the changes of others are not lost.
 void byoc_file_set_follow(byoc_file_set_t *set, byoc_file_identity_t identity);
 byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag);
-// After such a commit: the file that was added last takes the place of the one that follows, which is dropped, so that
-// the set can be committed again. Without one, nothing happens.
+// After such a commit: replaces the file that follows by the file that was added last, so that the set can be committed
+// again. Does nothing if no file follows.
 void byoc_file_set_supersede(byoc_file_set_t *set);
-// Removes what was added and not committed. The set is empty then.
+// Removes files that were added and not committed. The set is empty afterwards.
 void byoc_file_set_abandon(byoc_file_set_t *set);
 
 #endif // BYOC_CORE_BASE_FILE_SET_H_

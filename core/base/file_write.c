@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing files in place, and one file so that it appears whole or not at all.
+// Writes files in place, and one file so that it appears whole or not at all.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes folders beside their place and moves them there.
+// Makes a folder under a temporary name and renames it.
 #define _GNU_SOURCE
 #include "core/base/folder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes which foreign code runs, and ends the process with a sentence where that code misbehaves.
+// Records which foreign code runs, and ends the process with a message if that code misbehaves.
 #define _GNU_SOURCE
 #include "core/base/foreign.h"
 
@@ -20,22 +20,22 @@
 #include "core/base/interrupt.h"
 #include "core/base/visible.h"
 
-// Who may touch `current`: the thread that enters and leaves while it is OUTSIDE, everybody else to tell about it once
-// it is TOLD.
+// The owner of `current`: the thread that enters and leaves foreign code while it is OUTSIDE; the thread that reports
+// once it is TOLD.
 enum { OUTSIDE, INSIDE, TOLD };
 static atomic_int state;
 static byoc_foreign_t current;
-static atomic_bool is_timed;     // `current` is to come back soon
-static _Atomic uint64_t changes; // of `current`, and calls of the host
+static atomic_bool is_timed;     // `current` has a time limit
+static _Atomic uint64_t changes; // counts changes of `current`, and calls of the host
 static int64_t limit_ms;
 static pid_t container;      // the process that contains foreign code; 0: none does
-static int sentence_fd = -1; // where a child's sentence goes; -1: to the terminal
+static int sentence_fd = -1; // receives a child's message; -1: the terminal does
 
 bool byoc_foreign_is_contained(void) {
   return container != 0 && container == getpid();
 }
 
-// ---- the sentence: everything here is safe in a signal handler ----
+// ---- the message: everything here is safe in a signal handler ----
 
 typedef struct sentence_t {
   char text[4096];
@@ -48,7 +48,7 @@ static void put(sentence_t *sentence, const char *text) {
   }
 }
 
-// Names and what was printed may hold anything. A child's sentence is a part of another one, on one line.
+// Names and printed output may hold any bytes. A child's message becomes part of another one, on one line.
 static void put_shown(sentence_t *sentence, const char *text, size_t size) {
   char shown[BYOC_SHOWN_BYTES];
   for (const char *end = text + size; text < end;) {
@@ -118,7 +118,7 @@ _Noreturn static void end_with(sentence_t *sentence, const char *hint) {
   _exit(EXIT_FAILURE);
 }
 
-// True if foreign code runs, in this process, and is to be told about; nobody else then does so.
+// True if foreign code runs in this process and this thread has to report it; no other thread then does.
 static bool seize(void) {
   int inside = INSIDE;
   return byoc_foreign_is_contained() && atomic_compare_exchange_strong(&state, &inside, TOLD);
@@ -127,7 +127,7 @@ static bool seize(void) {
 static const char *advice(void) {
   if (current.is_run && strcmp(current.kind, "model") == 0) return "byoc debug bisect finds the region";
   if (current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
-  return "leave the plugin out, or mend it: byoc-plugin-check calls its hooks one by one";
+  return "leave the plugin out, or fix it: byoc-plugin-check calls its hooks one by one";
 }
 
 void byoc_foreign_refuse(const char *what) {
@@ -146,7 +146,7 @@ static struct sigaction former[SIGNAL_COUNT];
 
 static void crash(int number, siginfo_t *info, void *context) {
   (void)context;
-  // Not the code's fault: core/base/interrupt.c tells about it, on the terminal, and ends the process.
+  // The code is not the cause: core/base/interrupt.c reports it on the terminal, and ends the process.
   const bool lost_file = number == SIGBUS && info->si_code == BUS_ADRERR;
   if (lost_file && seize()) {
     byoc_foreign_output_end();
@@ -171,10 +171,10 @@ static void crash(int number, siginfo_t *info, void *context) {
   for (int i = 0; i < SIGNAL_COUNT; ++i) {
     if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
   }
-  if (info->si_code <= 0) (void)raise(number); // somebody sent it; otherwise the same access fails again
+  if (info->si_code <= 0) (void)raise(number); // another process sent it; otherwise the same access fails again
 }
 
-// A stack that overflowed has no room for the handler: each thread that enters foreign code has another one.
+// A stack that overflowed has no space for the handler: each thread that enters foreign code gets a signal stack.
 static void give_stack(void) {
   static _Thread_local bool is_given;
   if (is_given) return;
@@ -221,9 +221,9 @@ static void refuse_finding(void) {
   byoc_foreign_refuse("was ended by a sanitizer");
 }
 
-// A sanitizer, which this program or a plugin may be compiled with, reports on standard error and ends the process by a
-// system call: what is caught would be lost. Its report goes to the terminal instead; a child's is a part of its
-// sentence, as far as there is room.
+// This program or a plugin may be compiled with a sanitizer, which reports on standard error and ends the process by a
+// system call. Its report would be lost in the memory that catches output, so it goes to the terminal. A child's report
+// becomes part of its message, as far as it fits.
 static void hear_sanitizers(void) {
   void (*set_report)(void *fd);
   void (*set_end)(void (*callback)(void));
@@ -236,7 +236,7 @@ static void hear_sanitizers(void) {
 
 // ---- hangs ----
 
-// Turns are counted, not time: while somebody stops the process, neither the foreign code nor this goes on.
+// The watch counts its rounds, not time: while the process is stopped, neither the foreign code nor the watch goes on.
 static void *watch(void *started) {
   enum { TURN_MS = 100 };
   uint64_t seen = 0;
@@ -258,10 +258,10 @@ static void *watch(void *started) {
   end_with(&sentence, "BYOC_HOOK_TIMEOUT=SECONDS gives hooks more time; 0: all that they want");
 }
 
-static pid_t watcher; // the process in which the watch was started: threads do not live on in children
+static pid_t watcher; // the process in which the watch was started: children do not have its thread
 
-// It comes back when the thread does nothing but wait. A fork in the middle of a thread's start may copy a lock that
-// the start holds, such as the one of a sanitizer's allocator, and the child would wait for it without end.
+// Returns when the thread only waits. During the start of a thread a fork could copy a lock, such as that of a
+// sanitizer's allocator, and the child would wait for it without end.
 static void start_watch(void) {
   watcher = container;
   pthread_t thread;
@@ -301,7 +301,7 @@ void byoc_foreign_contain_in_child(int fd, int64_t most_ms) {
   contain();
 }
 
-// Changes `current`. If somebody tells about it already, this thread waits for the end.
+// Changes `current`. If another thread reports it already, this thread waits for the end of the process.
 static void become(const byoc_foreign_t *next) {
   const bool was_caught = current.kind != NULL && !current.is_run, is_caught = next->kind != NULL && !next->is_run;
   const char *misuse = was_caught ? byoc_foreign_output_misuse() : NULL;

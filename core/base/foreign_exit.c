@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// _exit and _Exit, so that foreign code cannot end the process silently: libc's end it without a call of anybody. The
-// functions of a program come first for all libraries that it loads.
+// Defines _exit and _Exit, so that foreign code cannot end the process silently: libc's functions call no handler.
+// Libraries that a program loads use the program's functions before libc's.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catches what foreign code writes to standard output and standard error.
+// Catches the output of foreign code on standard output and standard error.
 #define _GNU_SOURCE
 #include "core/base/foreign_output.h"
 
@@ -21,10 +21,10 @@ static int copy_of(int fd) {
 }
 
 void byoc_foreign_output_init(void) {
-  // What the parent prepared is shared with it.
+  // A child gets memory of its own: it shares that of its parent.
   if (memory_fd >= 0) (void)close(memory_fd);
   memory_fd = -1;
-  if (getenv("LD_DEBUG") != NULL) return; // the loader of libc prints whenever it works
+  if (getenv("LD_DEBUG") != NULL) return; // the dynamic linker prints whenever it works
   output_fd = copy_of(STDOUT_FILENO);
   error_fd = copy_of(STDERR_FILENO);
   const int log_fd = copy_of(STDERR_FILENO), fd = memfd_create("byoc-foreign", MFD_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of process groups that this process started, and what ends them.
+// The table of process groups that this process has started, and the functions that end them.
 #define _GNU_SOURCE
 #include "core/base/group.h"
 
@@ -27,7 +27,7 @@ enum { ROWS = 256 }; // when all are taken, further leaders are not remembered
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static row_t own_rows[ROWS];
 static row_t *rows = own_rows; // with a guard, in memory that this process shares with it and with all children
-static bool inside;            // this process is in a group that another one ends
+static bool inside;            // this process is in a group that another process ends
 static pid_t guard;            // 0: none
 static int guard_fd = -1;      // the guard sees the end of this pipe
 
@@ -54,8 +54,8 @@ static void kill_groups(void) {
   }
 }
 
-// For signal handlers: kills every group and waits at most one second for its end. Inside a group, that is left to
-// whoever ends this group.
+// For signal handlers: kills every group and waits at most one second for its end. Inside a group, the owner of that
+// group does this.
 static void end_groups(void) {
   if (inside) return;
   byoc_interrupt_seize(&lock);
@@ -79,7 +79,7 @@ static void end_groups(void) {
 
 // ---- the guard ----
 
-// Holds nothing of the tool's open, so that whoever reads its output sees the end of it.
+// Closes all files of the tool, so that a reader of the tool's output sees its end.
 static void close_all_but(int kept) {
   const unsigned last = ~0u, fd = (unsigned)kept;
   if ((fd == 0 || close_range(0, fd - 1, 0) == 0) && close_range(fd + 1, last, 0) == 0) return;
@@ -93,7 +93,7 @@ _Noreturn static void stand_guard(int fd) {
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
-  (void)setsid(); // what ends the tool's group or terminal does not end the guard
+  (void)setsid(); // signals to the tool's group or terminal do not reach the guard
   (void)prctl(PR_SET_NAME, "byoc-guard");
   close_all_but(fd);
   if (chdir("/") != 0) _exit(1);
@@ -135,7 +135,7 @@ void byoc_group_guard_stop(void) {
 static void restore_signals(void) {
   static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ,
                                 SIGPIPE, SIGTERM, SIGINT, SIGQUIT, SIGHUP,  SIGALRM, SIGCHLD};
-  // Handlers of ours or of a sanitizer would hide which signal ended the process.
+  // Handlers of byoc or of a sanitizer would hide which signal ended the process.
   for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -194,7 +194,7 @@ void byoc_group_kill(pid_t leader) {
   (void)kill(-leader, SIGKILL);
 }
 
-// Also ends what the leader had started in groups of their own, since only the leader knew of those.
+// Also ends processes that the leader has started in groups of their own: only the leader knew these groups.
 static void drop(pid_t leader) {
   for (size_t i = 0; i < ROWS; i++) {
     const uint64_t row = atomic_load(&rows[i]);

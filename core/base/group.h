@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process groups: children that end together with whatever they started, and before this process does.
+// Process groups: children that end together with all processes that they have started, and before this process ends.
 //
-// If byoc_group_fork made the leader of a group, what that leader starts by byoc_process_run stays in its group.
-// Whoever reaps a leader calls byoc_group_forget before acting on how the leader ended. Any thread may call these
-// functions. When SIGINT or SIGTERM ends the process, every group is killed first, and these calls never return:
-// nothing more is started, and nobody mistakes a process that was killed for one that failed.
+// Programs that a leader (made by byoc_group_fork) starts by byoc_process_run stay in its group. A caller that has
+// reaped a leader calls byoc_group_forget before it reads how the leader ended. Any thread may call these functions.
+// When SIGINT or SIGTERM ends the process, every group is killed first, and these calls never return: nothing more is
+// started, and no caller takes a killed process for a failed one.
 //
 // SIGKILL cannot be handled. Leaders made by byoc_group_fork ask the kernel to die with their parent
-// (PR_SET_PDEATHSIG), but a compiler's own children inherit no such wish. A tool therefore starts a guard: a small
-// process that learns from the end of a pipe that the tool is gone, and kills every group that is left. It does not
-// know a program that was started in the very moment in which the tool was killed, before that was in the table.
+// (PR_SET_PDEATHSIG), but children of a compiler do not inherit this. A tool therefore starts a guard: a small process
+// that sees the end of a pipe when the tool is gone, and kills the remaining groups. It does not know a program that
+// had been started and was not yet in the table.
 #ifndef BYOC_CORE_BASE_GROUP_H_
 #define BYOC_CORE_BASE_GROUP_H_
 
@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 // Starts the guard. Call it in main, before there are threads and before much memory is used. Without it, or if it
-// cannot be started, programs that were started outlive a tool that is killed.
+// cannot be started, programs outlive a tool that is killed.
 void byoc_group_guard_start(void);
 // Ends the guard and waits for it. Call it at the end of main.
 void byoc_group_guard_stop(void);

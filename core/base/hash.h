@@ -14,8 +14,8 @@ typedef struct byoc_content_hash_t {
   uint64_t low, high;
 } byoc_content_hash_t;
 
-// Streaming: init, update any number of times, finish. Texts and sizes should be separated by _update_text, which
-// includes the length. The state allocates; `finish` frees it. Failure to allocate makes finish return {0, 0}.
+// Streaming: init, update any number of times, finish. _update_text adds the length, so that strings are separated. The
+// state allocates; `finish` frees it, and returns {0, 0} if memory ran out.
 typedef struct byoc_hasher_t {
   void *state;
 } byoc_hasher_t;

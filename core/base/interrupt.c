@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of SIGINT, SIGTERM and SIGBUS, and the registry of what they call.
+// The handlers of SIGINT, SIGTERM and SIGBUS, and the functions that they call.
 #define _GNU_SOURCE
 #include "core/base/interrupt.h"
 
@@ -43,17 +43,17 @@ static void end(int number) {
   (void)raise(number); // blocked until this returns
 }
 
-// Somebody cut a mapped file short: its bytes are gone, and nothing that reads them can go on.
+// Another program has cut a mapped file short: its bytes are gone, and code that reads them cannot go on.
 static void end_by_lost_file(int number, siginfo_t *info, void *context) {
   static const char text[] = "error: a file was cut short while it was being read\n";
   (void)context;
   if (info->si_code != BUS_ADRERR) {
     (void)signal(number, SIG_DFL);
-    return; // to the same access, which fails again
+    return; // repeats the access, which fails again
   }
   byoc_interrupt_end();
   ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
-  (void)written; // there is nobody left to tell
+  (void)written; // an error cannot be reported any more
   _exit(EXIT_FAILURE);
 }
 
@@ -71,7 +71,7 @@ void byoc_interrupt_install(void) {
 
 void byoc_interrupt_register(byoc_interrupt_stage_t stage, void (*end_stage)(void)) {
   atomic_store(&ends[stage], end_stage);
-  // Either the handler saw the store, or this sees that the handler has begun.
+  // Either the handler has seen the store, or this thread sees that the handler has begun.
   while (atomic_load(&has_ended)) (void)pause();
 }
 
@@ -87,6 +87,6 @@ void byoc_interrupt_unlock(pthread_mutex_t *lock, const sigset_t *mask) {
 }
 
 void byoc_interrupt_seize(pthread_mutex_t *lock) {
-  // Another thread holds it for a moment, unless that thread waits for something the interrupted one holds.
+  // Another thread holds the lock for a moment only, unless it waits for a lock of the interrupted thread.
   for (int wait_ms = 0; wait_ms < 1000 && pthread_mutex_trylock(lock) != 0; wait_ms++) (void)poll(NULL, 0, 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes JSON strings of texts that may not be UTF-8, tells why a text was not read, and writes JSON that may be printed
-// on a terminal.
+// Makes JSON of strings that may not be UTF-8, finds out whether memory ran out, and writes JSON that is safe on a
+// terminal.
 #include "core/base/json.h"
 
 #include <pthread.h>
@@ -51,7 +51,7 @@ bool byoc_json_out_of_memory(const json_error_t *error) {
 
 // ---- writing ----
 
-// jansson writes controls as escapes; what is left beyond ASCII stands in strings.
+// jansson escapes control characters. Other characters beyond ASCII occur only in strings.
 static bool is_unsafe_at(const char *text, size_t size, size_t *out_length, uint32_t *out_code) {
   *out_length = byoc_utf8_decode(text, size, out_code);
   return *text != '\n' && *out_length > 0 && byoc_is_unsafe_character(*out_code);

@@ -37,7 +37,7 @@ static FILE *log_stream(void) {
   return stream != NULL ? stream : stderr;
 }
 
-// Who hears this thread's lines; NULL: the stream does.
+// The task that receives this thread's lines; NULL: the stream does.
 static const byoc_task_t *listener(void) {
   const byoc_task_t *task = byoc_task_current();
   return task != NULL && task->log != NULL ? task : NULL;
@@ -63,7 +63,7 @@ static void wipe_line(void) {
 void byoc_log(byoc_log_level_t level, const char *format, ...) {
   if (level > byoc_log_level()) return;
   static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
-  char line[1024]; // enough for most; if out of memory, the rest is cut
+  char line[1024]; // long enough for most lines; if out of memory, the rest is cut
   va_list arguments;
   va_start(arguments, format);
   int length = vsnprintf(line, sizeof(line), format, arguments);
@@ -100,7 +100,7 @@ static int terminal_width(void) {
   return 80;
 }
 
-// Writes as much of a line as is at most `width` wide.
+// Writes the first `width` columns of a line.
 static void write_cut(const char *line, size_t width) {
   const char *end = line + strlen(line);
   char shown[BYOC_SHOWN_BYTES];
@@ -122,7 +122,7 @@ static void draw_line(const char *line) {
   pthread_mutex_unlock(&lock);
 }
 
-// True if somebody may be looking: not with --quiet, and not where the output goes into a file.
+// True if a person may watch: not with --quiet, and not if standard error is a file.
 static bool has_spectator(void) {
   return atomic_load(&current_level) >= BYOC_LOG_WARNING && isatty(fileno(log_stream()));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build tells its user: log lines on standard error by level, and one progress line on a terminal.
+// Reports of a build to its user: log lines by level on standard error, and one progress line on a terminal.
 #ifndef BYOC_CORE_BASE_LOG_H_
 #define BYOC_CORE_BASE_LOG_H_
 
@@ -10,12 +10,12 @@
 typedef enum byoc_log_level_t {
   BYOC_LOG_ERROR,
   BYOC_LOG_WARNING, // shown unless quiet
-  BYOC_LOG_INFO,    // shown with --verbose: the story of a build
+  BYOC_LOG_INFO,    // shown with --verbose: the steps of a build
   BYOC_LOG_DEBUG,
 } byoc_log_level_t;
 
 void byoc_log_set_level(byoc_log_level_t level);
-// Where lines and progress go from now on; NULL: to standard error, as at first.
+// Sets the stream for lines and progress; NULL: standard error, which is the default.
 void byoc_log_set_stream(FILE *stream);
 byoc_log_level_t byoc_log_level(void);
 void byoc_log(byoc_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -33,7 +33,7 @@ void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t t
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail);
 void byoc_progress_end(byoc_progress_t *progress);
 
-// Shows on a terminal, at once, what is done now, until another line takes its place or is wiped.
+// Shows a line of progress on a terminal, at once, until another one replaces it or _end wipes it.
 void byoc_progress_show(const char *line);
 void byoc_progress_wipe(void);
 

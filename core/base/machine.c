@@ -59,7 +59,7 @@ const char *byoc_machine_print_elf(uint16_t elf, char buffer[BYOC_MACHINE_NAME_B
   return buffer;
 }
 
-// Words joined by '-', of which one is the system; the text becomes the name of a program.
+// Checks for words joined by '-', one of which is the system. The string becomes part of the name of a program.
 static bool is_triple(const char *text) {
   static const char linux_word[] = "linux";
   bool has_linux = false;
@@ -76,7 +76,7 @@ static bool is_triple(const char *text) {
   return *text == '\0' && words > 1 && has_linux;
 }
 
-// "gnux32", "gnu_ilp32", "muslabin32": pointers of 32 bits on a machine that has wider ones.
+// "gnux32", "gnu_ilp32", "muslabin32": pointers of 32 bits on a 64-bit machine.
 static bool is_narrow_abi(const char *triple) {
   const size_t size = strlen(triple);
   return size > 2 && strcmp(triple + size - 2, "32") == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines that code is made for, by name, triple and ELF number: the rows of byoc/isa.def.
+// Machines for which byoc makes code, by name, triple and ELF number: the rows of byoc/isa.def.
 #ifndef BYOC_CORE_BASE_MACHINE_H_
 #define BYOC_CORE_BASE_MACHINE_H_
 
@@ -11,7 +11,7 @@ typedef enum byoc_machine_t {
   BYOC_MACHINE_COUNT
 } byoc_machine_t;
 
-// The one that this program runs on, and the triple that Debian's tools know it by: "x86_64-linux-gnu".
+// The machine of this program, and its triple in Debian: "x86_64-linux-gnu".
 byoc_machine_t byoc_machine_host(void);
 const char *byoc_machine_host_triple(void);
 
@@ -21,7 +21,7 @@ uint16_t byoc_machine_elf(byoc_machine_t machine);
 const char *byoc_machine_march(byoc_machine_t machine);
 const char *byoc_machine_base(byoc_machine_t machine);
 
-// Fills `buffer` with "aarch64", or "ELF machine 40" for a number that is in no row. Returns it.
+// Writes "aarch64", or "ELF machine 40" for a number without a row. Returns `buffer`.
 enum { BYOC_MACHINE_NAME_BYTES = 32 };
 const char *byoc_machine_print_elf(uint16_t elf, char buffer[BYOC_MACHINE_NAME_BYTES]);
 

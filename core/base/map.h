@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps that remember insertion order, so that walking one is deterministic. Keys are texts (copied) or pointers.
+// Hash maps in insertion order, so that a walk is deterministic. Keys are strings (copied) or pointers.
 #ifndef BYOC_CORE_BASE_MAP_H_
 #define BYOC_CORE_BASE_MAP_H_
 
 #include "core/base/allocator.h"
 
 typedef struct byoc_map_entry_t {
-  const char *text;    // key of a text map
-  const void *pointer; // key of a pointer map
+  const char *text;    // key of a map by strings
+  const void *pointer; // key of a map by pointers
   void *value;
 } byoc_map_entry_t;
 
@@ -28,7 +28,7 @@ void byoc_map_clear(byoc_map_t *map);
 // Inserts or replaces; false if out of memory.
 bool byoc_text_map_put(byoc_map_t *map, const char *key, void *value);
 bool byoc_pointer_map_put(byoc_map_t *map, const void *key, void *value);
-// NULL if the key is missing (use _find to tell a stored NULL apart).
+// NULL if the key is missing. (_find distinguishes a stored NULL.)
 void *byoc_text_map_get(const byoc_map_t *map, const char *key);
 void *byoc_pointer_map_get(const byoc_map_t *map, const void *key);
 byoc_map_entry_t *byoc_text_map_find(const byoc_map_t *map, const char *key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths, and making the folders along them.
+// Joins and splits paths, and makes their folders.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -31,8 +31,8 @@ static int executable_error(const char *path) {
   return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-// Finds the file that runs as `program`, as an absolute path with `absolute`, and returns an errno: ENOENT if there is
-// none. Allocates nothing, so that a program is not taken to be missing for want of memory.
+// Finds the file of `program`, as an absolute path with `absolute`. Returns an errno: ENOENT if there is none. It
+// allocates nothing, so that a lack of memory does not look like a missing program.
 static int find_program(const char *program, bool absolute, char out_path[PATH_MAX]) {
   int error = ENOENT;
   if (strchr(program, '/') != NULL) {
@@ -47,7 +47,7 @@ static int find_program(const char *program, bool absolute, char out_path[PATH_M
       bool here = size == 0;
       int written = snprintf(out_path, PATH_MAX, "%.*s/%s", here ? 1 : size, here ? "." : start, program);
       int found = written < PATH_MAX ? executable_error(out_path) : ENAMETOOLONG;
-      // If it exists but we may not run it, a later folder may have another.
+      // A file that this user may not run is skipped: a later folder may have another one.
       if (found == 0 || found == EACCES) error = found;
       start = end == NULL ? NULL : end + 1;
     }
@@ -73,7 +73,7 @@ bool byoc_program_exists(const char *program) {
   return find_program(program, false, path) == 0;
 }
 
-// The environment, with `variables` replacing settings of the same name. The texts are borrowed.
+// The environment with `variables`, which replace settings of the same name. The strings are borrowed.
 static char **make_environment(const char *const *variables) {
   size_t count = 0;
   size_t added = 0;

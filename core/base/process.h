@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes, run to completion with captured output and a time limit. No shell is involved. Each leads a process
-// group (core/base/group.h), unless the caller is itself in a group that another process ends.
+// Runs programs to their end, with captured output and a time limit, without a shell. Each leads a process group
+// (core/base/group.h), unless the caller is in a group that another process ends.
 #ifndef BYOC_CORE_BASE_PROCESS_H_
 #define BYOC_CORE_BASE_PROCESS_H_
 
@@ -10,8 +10,8 @@
 typedef struct byoc_process_options_t {
   const char *directory;        // working folder; NULL: that of the caller
   const char *const *variables; // NAME=VALUE settings added to the environment, NULL-terminated; may be NULL
-  bool without_errors;          // its standard error is thrown away, not captured
-  int64_t timeout_ms;           // 0: none; on expiry the child and what it started are killed
+  bool without_errors;          // its standard error is discarded
+  int64_t timeout_ms;           // 0: none; on expiry the child and all that it started are killed
 } byoc_process_options_t;
 
 typedef struct byoc_process_result_t {
@@ -25,7 +25,7 @@ typedef struct byoc_process_result_t {
 // cancelled (core/base/task.h); a non-zero exit code still returns BYOC_OK.
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result);
-// The file that runs as `program`, as an absolute path from `allocator`; *out_path is NULL if there is none.
+// The absolute path of the file of `program`, from `allocator`; *out_path is NULL if there is none.
 byoc_status_t byoc_program_path(const char *program, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
 // True if `program` (a path, or a name looked up in PATH) can be executed.
 bool byoc_program_exists(const char *program);

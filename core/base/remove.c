@@ -17,13 +17,13 @@ static bool is_dot(const char *name) {
 
 static int remove_entry(int parent, const char *name);
 
-// Removes what the folder holds, by calls that are safe in a signal handler: no readdir, which allocates.
+// Removes the entries of the folder, by calls that are safe in a signal handler: not readdir, which allocates.
 static int empty_folder(int fd) {
   enum { AT_ONCE = 4096 };
   _Alignas(struct dirent64) char buffer[AT_ONCE];
   int error = 0;
   bool removed = true;
-  while (removed && error == 0) { // again: entries may be passed over while others are removed
+  while (removed && error == 0) { // repeated: the system may skip entries while others are removed
     removed = false;
     if (lseek(fd, 0, SEEK_SET) < 0) return errno;
     for (;;) {

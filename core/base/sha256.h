@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4): an identity that nobody can forge, for keys made from what others wrote. It is much slower than
-// core/base/hash.h, so it is not for weights.
+// SHA-256 (FIPS 180-4): an identity that cannot be forged, for keys of content that others wrote. It is much slower
+// than core/base/hash.h, so it is not for weights.
 #ifndef BYOC_CORE_BASE_SHA256_H_
 #define BYOC_CORE_BASE_SHA256_H_
 
@@ -17,7 +17,7 @@ typedef struct byoc_sha256_t {
   uint8_t block[64];
 } byoc_sha256_t;
 
-// Init, update any number of times, finish. _update_text adds the length, so that texts do not run together.
+// Init, update any number of times, finish. _update_text adds the length, so that strings are separated.
 void byoc_sha256_init(byoc_sha256_t *hasher);
 void byoc_sha256_update(byoc_sha256_t *hasher, const void *data, size_t size_bytes);
 void byoc_sha256_update_text(byoc_sha256_t *hasher, const char *text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives closed standard descriptors something to read and to write.
+// Opens /dev/null for standard descriptors that are closed.
 #include "core/base/standard_streams.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grows texts: appends, prints and quotes; a text that ran out of memory remembers it.
+// Grows strings: appends, prints and quotes; a string that ran out of memory remembers it.
 #include "core/base/string.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 #include "core/base/visible.h"
 
-// What an empty string points at; never written to, because its capacity is 0.
+// The data of an empty string; never written, because its capacity is 0.
 static char empty_text[1];
 
 void byoc_string_init(byoc_string_t *string, byoc_allocator_t allocator) {

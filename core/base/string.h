@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growing text. Running out of memory sets `failed`, and further appends do nothing, so that one check at the end of
-// a long emission is enough. `data` is always NUL-terminated (and never NULL).
+// A growing string. If memory runs out, `failed` is set and further appends do nothing, so that one check at the end is
+// enough. `data` is always NUL-terminated (and never NULL).
 #ifndef BYOC_CORE_BASE_STRING_H_
 #define BYOC_CORE_BASE_STRING_H_
 
@@ -25,8 +25,9 @@ void byoc_string_appendf(byoc_string_t *string, const char *format, ...) __attri
 void byoc_string_appendv(byoc_string_t *string, const char *format, va_list arguments);
 // `count` spaces.
 void byoc_string_indent(byoc_string_t *string, int count);
-// Appends `text` as a C or JSON string literal, with its quotes. What is not safe to show (core/base/visible.h) is
-// escaped: for JSON as \u0001, for C as the bytes' octal numbers. Bytes that are not UTF-8 are escaped for C only.
+// Appends `text` as a C or JSON string literal, with its quotes. Characters that are not safe to show
+// (core/base/visible.h) are escaped: for JSON as \u0001, for C as octal bytes. Bytes that are not UTF-8 are escaped for
+// C only.
 void byoc_string_append_quoted(byoc_string_t *string, const char *text);
 void byoc_string_append_c_quoted(byoc_string_t *string, const char *text);
 // Appends the shortest decimal that reads back as exactly this float or double ("inf", "-inf", "nan" for those).
@@ -41,7 +42,7 @@ static inline const char *byoc_plural(uint64_t count) {
 }
 bool byoc_starts_with(const char *text, const char *prefix);
 bool byoc_ends_with(const char *text, const char *suffix);
-// Writes `name` as a C identifier: letters, digits and '_' stay, everything else becomes '_', and '_' is put before a
+// Writes `name` as a C identifier: letters, digits and '_' stay, other characters become '_', and '_' is put before a
 // leading digit.
 void byoc_make_identifier(const char *name, char *buffer, size_t size);
 

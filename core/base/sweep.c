@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes the temporary files and folders that processes left behind when they were killed.
+// Removes temporary files and folders of processes that were killed.
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
@@ -38,14 +38,14 @@ static bool exists(pid_t pid) {
   return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-// Is this open file still the one of that name? Its maker may have exchanged it for another one meanwhile.
+// Does this open file still have that name? Its maker may have exchanged it for another one.
 static bool still_has_name(int fd, int folder, const char *name) {
   struct stat opened, named;
   return fstat(fd, &opened) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Keeps the entry open in *out_fd, and so locked, if it is left over.
+// Is the entry left over? If so, it stays open, and thus locked, in *out_fd.
 static bool is_left_over(int folder, const char *name, int *out_fd) {
   *out_fd = -1;
   const pid_t maker = maker_of(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of steps that are switched off, such as passes, and guards that switch one for a while.
+// Switches for steps by name, such as passes, and guards that switch one temporarily.
 //
 // Example:
 //   byoc_switches_t switches = {0};
@@ -16,13 +16,13 @@
 enum { BYOC_SWITCHES_MAX = 64 };
 
 typedef struct byoc_switches_t {
-  const char *off[BYOC_SWITCHES_MAX]; // not copied: the names must live as long
+  const char *off[BYOC_SWITCHES_MAX]; // not copied: they must live as long as this struct
   size_t count;
 } byoc_switches_t;
 
-// On, unless it was switched off. `switches` may be NULL: all are on.
+// Is the step on? `switches` NULL: all steps are on.
 bool byoc_switches_is_on(const byoc_switches_t *switches, const char *name);
-// False if there are too many that are off.
+// False if too many are off.
 bool byoc_switches_set(byoc_switches_t *switches, const char *name, bool on);
 
 typedef struct byoc_switch_guard_t {

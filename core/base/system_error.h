@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses for errno values. For the files of core/base only.
+// Statuses and messages for errno values, for code that calls the system.
 #ifndef BYOC_CORE_BASE_SYSTEM_ERROR_H_
 #define BYOC_CORE_BASE_SYSTEM_ERROR_H_
 
 #include "core/base/diag.h"
 
 byoc_status_t byoc_status_of_errno(int error);
-// Records "cannot <verb> '<path>': <what the system said>", and a hint if there is a usual cure.
+// Records "cannot <verb> '<path>': <the system's reason>", and a hint for usual causes.
 byoc_status_t byoc_diag_system_error(byoc_diag_t *diag, int error, const char *verb, const char *path);
 
 #endif // BYOC_CORE_BASE_SYSTEM_ERROR_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For whom a thread works: who hears its log lines and its progress, and who may end its work. Without a task, log
-// lines go to standard error, and nobody ends anything. The threads that work for another thread enter its task; a
-// forked child has none.
+// The task of a thread receives its log lines and its progress, and can cancel its work. Without a task, log lines go
+// to standard error, and work cannot be cancelled. Threads that work for another thread enter its task; a forked child
+// has no task.
 //
 // Example:
 //   byoc_task_t task = {.self = &build, .log_level = BYOC_LOG_WARNING, .log = take_line, .is_cancelled = is_cancelled};
@@ -17,8 +17,8 @@
 // Functions may be NULL. They are called on the threads that work for the task, one at a time or at the same time.
 typedef struct byoc_task_t {
   void *self;
-  byoc_log_level_t log_level;                                           // the least important lines that `log` hears
-  void (*log)(void *self, byoc_log_level_t level, const char *message); // NULL: they go where they go without a task
+  byoc_log_level_t log_level;                                           // the least important level for `log`
+  void (*log)(void *self, byoc_log_level_t level, const char *message); // NULL: lines go to standard error
   // As in core/base/log.h; `detail` may be NULL, and a `total` of 0 means unknown.
   void (*progress)(void *self, const char *title, int64_t done, int64_t total, const char *detail);
   bool (*is_cancelled)(void *self);
@@ -28,7 +28,7 @@ typedef struct byoc_task_t {
 const byoc_task_t *byoc_task_enter(const byoc_task_t *task);
 const byoc_task_t *byoc_task_current(void); // of this thread; NULL: none
 bool byoc_task_is_cancelled(void);
-// BYOC_CANCELLED if this thread's task is cancelled. Long work asks it between its steps; waiting for child processes
+// BYOC_CANCELLED if this thread's task is cancelled. Long work calls it between its steps; a wait for child processes
 // ends by itself.
 byoc_status_t byoc_task_check(byoc_diag_t *diag);
 

@@ -15,7 +15,7 @@
 #include "core/base/interrupt.h"
 #include "core/base/remove.h"
 
-// A child of fork inherits the list but must not remove what is on it.
+// A forked child inherits the list, but must not remove its files.
 typedef struct temporary_t temporary_t;
 struct temporary_t {
   temporary_t *next;
@@ -40,14 +40,14 @@ static void close_locks(temporary_t *temporary) {
   temporary->lock_fd = temporary->follow_fd = -1;
 }
 
-// For signal handlers: removes them all; nothing is made after that.
+// For signal handlers: removes them all. No file is made after that.
 static void end_temporaries(void) {
   byoc_interrupt_seize(&lock);
   remove_list(temporaries);
 }
 
-// A child shares the locks of its parent, and would hold them for as long as it outlives a parent that was killed: what
-// that one left behind would not be swept. So it lets go of its copies.
+// A child shares the locks of its parent. If it outlived a killed parent, the parent's files would stay locked and
+// would not be swept. So the child closes its copies.
 static sigset_t mask_of_fork; // of the thread that forks and holds `lock`
 
 static void before_fork(void) {
@@ -94,7 +94,7 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   }
   temporary->owner = getpid();
   sigset_t mask;
-  byoc_interrupt_lock(&lock, &mask); // held during `make` too: nobody ends the list in between
+  byoc_interrupt_lock(&lock, &mask); // held during `make`, too, so that a signal cannot end the list in between
   int made = make(argument);
   int error = errno;
   if (made >= 0) {

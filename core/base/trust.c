@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners and modes of files and of the folders above them.
+// Checks owners and modes of files and of the folders above them.
 #include "core/base/trust.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ byoc_status_t byoc_trust_mode(const struct stat *info, const char *what, const c
   return status;
 }
 
-// `folder` is a real path and holds the file; everything above it is checked too. The text is cut on the way up.
+// Checks `folder`, a real path, and all folders above it. The string is shortened on the way up.
 static byoc_status_t check_folders(char *folder, byoc_diag_t *diag) {
   for (bool direct = true;; direct = false) {
     struct stat info;
@@ -39,7 +39,8 @@ static byoc_status_t check_folders(char *folder, byoc_diag_t *diag) {
     }
     const bool tolerated = !direct && (info.st_mode & S_ISVTX) != 0;
     if (!tolerated) BYOC_RETURN_IF_ERROR(byoc_trust_mode(&info, "folder", folder, diag));
-    // Inside a user namespace the owners of the folders above are unknown; at least they are not writable.
+    // Inside a user namespace the owners of the folders above are unknown: they are trusted if this user cannot write
+    // to them.
     if (direct || info.st_uid != OVERFLOW_UID) BYOC_RETURN_IF_ERROR(byoc_trust_owner(&info, "folder", folder, diag));
     char *slash = strrchr(folder, '/');
     if (slash == NULL || (slash == folder && folder[1] == '\0')) return BYOC_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can the file or folder at a path be trusted? Only if nobody but root and this user could have put it there.
+// Decides whether a file or folder is trusted: only root and this user may be able to put it there.
 #ifndef BYOC_CORE_BASE_TRUST_H_
 #define BYOC_CORE_BASE_TRUST_H_
 
@@ -8,7 +8,8 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// BYOC_PERMISSION if it belongs to somebody else, or if group or world may write to it. `what` is "file" or "folder".
+// BYOC_PERMISSION if it belongs to another user, or if its group or all users may write to it. `what` is "file" or
+// "folder".
 byoc_status_t byoc_trust_owner(const struct stat *info, const char *what, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_trust_mode(const struct stat *info, const char *what, const char *path, byoc_diag_t *diag);
 // Checks the folder, after following links, and every folder above it (those may be sticky, like /tmp).

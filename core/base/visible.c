@@ -88,7 +88,7 @@ void byoc_string_append_shown_lines(byoc_string_t *string, const char *text) {
 void byoc_string_append_shown_cut(byoc_string_t *string, const char *text, size_t width) {
   const char *end = text + strlen(text);
   char shown[BYOC_SHOWN_BYTES];
-  size_t used = 0, fitting = string->size; // where "..." could still follow
+  size_t used = 0, fitting = string->size; // the size after which "..." still fits
   while (text < end && used <= width) {
     text += byoc_show_character(text, (size_t)(end - text), shown);
     byoc_string_append(string, shown);

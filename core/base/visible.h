@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from models, plug-ins and files, made safe to show.
+// Makes strings from models, plugins and files safe to show.
 //
-// A name may hold escape sequences that move the cursor, characters that turn the direction of the text around them, or
-// that show nothing at all. Whatever is printed for people goes through here: such characters, and bytes that are not
-// UTF-8, are shown as "\x1b" or "\u{202E}". JSON and C have escapes of their own (core/base/json.h, core/base/string.h)
-// for the same characters.
+// A name may hold escape sequences that move the cursor, characters that reverse the direction of text, or invisible
+// ones. All output for people goes through here: such characters, and bytes that are not UTF-8, are shown as "\x1b" or
+// "\u{202E}". JSON and C have escapes of their own (core/base/json.h, core/base/string.h) for the same characters.
 #ifndef BYOC_CORE_BASE_VISIBLE_H_
 #define BYOC_CORE_BASE_VISIBLE_H_
 
@@ -22,19 +21,19 @@ size_t byoc_utf8_decode(const char *text, size_t size, uint32_t *out_code);
 bool byoc_is_unsafe_character(uint32_t code);
 
 enum { BYOC_SHOWN_BYTES = 16 };
-// Writes how the character at `text` is shown, and returns its size in `text`, at least 1. `size` is not 0.
+// Writes the visible form of the character at `text`, and returns its size in `text`, at least 1. `size` is not 0.
 size_t byoc_show_character(const char *text, size_t size, char shown[BYOC_SHOWN_BYTES]);
 
-// Appends a name: everything that is not safe is escaped, ends of lines included.
+// Appends a name: all unsafe characters are escaped, ends of lines included.
 void byoc_string_append_shown(byoc_string_t *string, const char *text);
-// The same in at most `width` characters, which is at least 3: what is too long ends in "...".
+// The same in at most `width` characters (at least 3): a longer name ends in "...".
 void byoc_string_append_shown_cut(byoc_string_t *string, const char *text, size_t width);
 // Appends a text of several lines, which keeps its tabs and ends of lines.
 void byoc_string_append_shown_lines(byoc_string_t *string, const char *text);
 // Writes a text of several lines, and indents those after the first, so that none of them looks like a message of its
 // own. Needs no memory.
 void byoc_write_shown_lines(FILE *stream, const char *text);
-// The number of characters: how wide a text without unsafe characters is.
+// The number of characters: the width of a string without unsafe characters.
 size_t byoc_shown_width(const char *text);
 
 #endif // BYOC_CORE_BASE_VISIBLE_H_

@@ -14,11 +14,11 @@
 #include "core/base/log.h"
 #include "core/base/task.h"
 
-// How long a wait for a silent pipe lasts before the child's state is checked (whether it ended or was stopped): a
-// process that the child started may hold the pipe open. Once the pipe is closed, the end is near.
+// The time for which a silent pipe is watched before the child's state is checked, because a process that the child
+// started may hold the pipe open. After the pipe is closed the time is short, because the child is about to end.
 enum { SLICE_MS = 50, LAST_SLICE_MS = 1 };
 
-// ---- what it writes ----
+// ---- output ----
 
 static bool has_answered(const byoc_child_t *child) {
   return child->answer != NULL && child->received_bytes == child->answer_size_bytes;
@@ -29,8 +29,8 @@ static void close_pipe(byoc_child_t *child) {
   child->fd = -1;
 }
 
-// Takes what the pipe holds now. The amount is bounded by the largest pipe, so that a program that writes without end
-// still meets its deadline.
+// Reads the present content of the pipe: at most the size of the largest pipe, so that a program that writes without
+// end still has a deadline.
 static void drain(byoc_child_t *child) {
   char buffer[16384];
   for (int i = 0; i < 64 && child->fd >= 0 && !has_answered(child); i++) {
@@ -48,9 +48,9 @@ static void drain(byoc_child_t *child) {
   }
 }
 
-// ---- how it ends ----
+// ---- ends ----
 
-// Signals that code brings upon itself; the others come from people, the system, or limits of time and file size.
+// Signals that code causes itself. The others come from people, the system, or limits of time and file size.
 static bool is_own_signal(int number) {
   static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, SIGALRM};
   for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
@@ -64,7 +64,7 @@ static bool has_ended(const byoc_child_t *child) {
   return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == child->pid;
 }
 
-// Notes that somebody stopped the child, even if it has continued since: the time that it took then says nothing.
+// Records that the child was stopped, even if it has continued since: then its duration means nothing.
 static void note_stop(byoc_child_t *child) {
   siginfo_t info = {0};
   int found = waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG);
@@ -79,11 +79,11 @@ static void take_last_words(byoc_child_t *child) {
   child->words_fd = -1;
 }
 
-// How a child ended is settled before its end of the pipe closes, so killing its group does not change that.
+// The end of a child is recorded before its end of the pipe closes, so killing its group does not change it.
 static void reap(byoc_child_t *child, bool is_late) {
   int wait_status = 0;
   if (!child->is_program) byoc_group_kill(child->pid);
-  // Inside another process's group, what a program started ends with that group.
+  // Inside another process's group, processes that a program started end with that group.
   if (child->is_program && is_late) (void)kill(child->leads ? -child->pid : child->pid, SIGKILL);
   while (waitpid(child->pid, &wait_status, 0) < 0) {
     if (errno == EINTR) continue;
@@ -108,7 +108,7 @@ static void reap(byoc_child_t *child, bool is_late) {
   }
 }
 
-// What came before the deadline counts, even if it is looked at later.
+// Output before the deadline counts, even if it is read later.
 static void look_at(byoc_child_t *child) {
   note_stop(child);
   bool is_over = has_ended(child);

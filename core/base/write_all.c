@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing to an open file, with an errno for every way in which that fails.
+// Writes to an open file, and returns an errno for every failure.
 #define _GNU_SOURCE
 #include "core/base/write_all.h"
 

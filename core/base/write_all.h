@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing to an open file, with an errno for every way in which that fails. For the files of core/base only.
+// Writes to an open file, and returns an errno for every failure. For the files of core/base only.
 #ifndef BYOC_CORE_BASE_WRITE_ALL_H_
 #define BYOC_CORE_BASE_WRITE_ALL_H_
 

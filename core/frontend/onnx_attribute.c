@@ -162,7 +162,7 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
   return set ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
-// The forms of Constant that are not tensors: numbers and texts become tensors of rank 0 or 1.
+// The forms of Constant that are not tensors: numbers and strings become tensors of rank 0 or 1.
 static byoc_status_t make_plain_constant(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                          const char *what, const char *name, byoc_constant_t **out_constant) {
   Onnx__AttributeProto__AttributeType kind;

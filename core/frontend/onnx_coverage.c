@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes over a model's nodes before anything is made of them: all operators that are not known are told at once.
+// Walks over a model's nodes before it is read, so that all unknown operators are reported together.
 #include "core/frontend/onnx_coverage.h"
 
 #include "core/frontend/onnx_reader.h"
@@ -19,9 +19,9 @@ const byoc_op_t *byoc_onnx_find_operator(const byoc_onnx_context_t *context, con
   const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
   int64_t version = 0;
   if (!byoc_onnx_find_version(context, domain, &version) || version <= 0) return NULL;
-  if (strcmp(domain, "byoc") == 0) return NULL; // the steps that the compiler makes itself are not for models
+  if (strcmp(domain, "byoc") == 0) return NULL; // operators of the compiler are not for models
   const byoc_op_t *op = byoc_op_find(domain, name, (int32_t)version);
-  // Optimisers write operators before the operator set that brought them (LayerNormalization at any).
+  // Optimisers write operators with operator sets that do not have them yet (LayerNormalization with any).
   return op ? op : byoc_op_find_oldest(domain, name);
 }
 
@@ -59,7 +59,7 @@ static void classify(const byoc_onnx_context_t *context, const Onnx__NodeProto *
   }
 }
 
-// A use of an operator that was not met before.
+// Adds the first use of an operator.
 static byoc_status_t add_use(coverage_t *coverage, const byoc_onnx_context_t *context, const Onnx__NodeProto *node,
                              size_t index, bool is_function, byoc_onnx_use_t *use) {
   byoc_diag_t *diag = coverage->reader->diag;
@@ -153,7 +153,7 @@ static const char *shown_domain(const byoc_onnx_use_t *use) {
   return use->domain[0] ? use->domain : "ai.onnx";
 }
 
-// Where operators of the domain could come from.
+// A hint about the source of operators of the domain.
 static void hint_at_source(byoc_onnx_reader_t *reader, const byoc_onnx_use_t *use) {
   const byoc_op_source_t *source = reader->options->operators;
   const char *refusal = source ? source->refusal(source->self, use->domain) : NULL;
@@ -169,7 +169,7 @@ static void hint_at_source(byoc_onnx_reader_t *reader, const byoc_onnx_use_t *us
   }
 }
 
-// All nodes that are refused use one operator.
+// The message if all refused nodes use one operator.
 static byoc_status_t refuse_one(byoc_onnx_reader_t *reader, const byoc_onnx_use_t *use) {
   byoc_diag_t *diag = reader->diag;
   char more[64] = "";
@@ -201,7 +201,7 @@ static byoc_status_t refuse_one(byoc_onnx_reader_t *reader, const byoc_onnx_use_
   }
 }
 
-// "com.acme::Fold (12 nodes)", with the reason where there is more to say than that nobody knows it.
+// "com.acme::Fold (12 nodes)", with the reason unless it is plainly unknown.
 static void append_missing(const byoc_onnx_use_t *use, byoc_string_t *out) {
   char buffer[96];
   const char *reason = byoc_onnx_use_reason(use, buffer, sizeof(buffer));
@@ -260,7 +260,7 @@ static byoc_status_t check_imported(byoc_onnx_reader_t *reader, const coverage_t
   const byoc_onnx_use_t *use = &coverage->uses.data[index];
   if (use->kind != BYOC_ONNX_USE_KNOWN) return BYOC_OK;
   if (!use->is_imported && is_first_of_domain(coverage, index)) {
-    return byoc_onnx_forbidden(reader, "%s: the model imports no operator set of domain %s; version 1 is taken",
+    return byoc_onnx_forbidden(reader, "%s: the model imports no operator set of domain %s; version 1 is used",
                                use->first, shown_domain(use));
   }
   if (use->is_imported && use->since > use->opset) {

@@ -32,7 +32,7 @@ static byoc_onnx_port_t read_port(const Onnx__ValueInfoProto *info) {
   return port;
 }
 
-// The two vectors that an input becomes which is a map.
+// The two vectors of an input that is a map.
 static byoc_onnx_port_t read_map_port(const Onnx__ValueInfoProto *info, bool is_keys, byoc_arena_t *arena) {
   const Onnx__TypeProto__Map *map = info->type->map_type;
   const Onnx__TypeProto *element = map->value_type;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what ONNX test data needs in addition to models: tensors in separate files, and the names in a model without
-// the rest of it.
+// Reads ONNX test data: tensors in separate files, and the names in a model without the rest of it.
 //
 // Example:
 //   byoc_onnx_summary_t summary;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of the model that an initialiser fills, and that a run may give another value: optional inputs, and a choice.
+// Optional inputs of the model: an initialiser is the default of an input, and a run may give another value.
 //
-//   input w = initialiser  →  w = if (w is given) { what is given } else { initialiser }
+//   input w = initialiser  →  w = if (w is given) { the given value } else { initialiser }
 #include "core/frontend/onnx_reader.h"
 
 enum { IF_VERSION = 16, OPTIONAL_VERSION = 18 };
@@ -13,7 +13,7 @@ static bool is_named(const char *const *names, size_t count, const char *name) {
   return false;
 }
 
-// The declared shape, whose open dimensions the run decides; the initialiser's if there is none.
+// The declared shape, with dynamic dimensions; that of the initialiser if there is none.
 static const byoc_type_t *type_of(byoc_onnx_reader_t *reader, const byoc_type_t *declared, const byoc_type_t *type) {
   byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   bool failed = false;

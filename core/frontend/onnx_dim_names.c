@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes what the model calls dimensions of its outputs where they are formulas over the inputs'.
+// Records the model's names for dimensions of outputs that are formulas over dimensions of inputs.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 #include "core/ir/attribute_names.h"
 
-// Can the dimension be as large as that symbol? It is one of those that it is the least, greatest or broadcast one of.
+// Can the dimension equal that symbol? True if it is a minimum, maximum or broadcast with the symbol.
 static bool may_equal(byoc_dim_t dim, const char *symbol) {
   if (byoc_dim_is_constant(dim)) return false;
   switch (dim.expr->kind) {
@@ -20,7 +20,7 @@ static bool may_equal(byoc_dim_t dim, const char *symbol) {
   }
 }
 
-// What the model calls it; NULL if it has no name, or one that says something else about an input.
+// The model's name of the dimension; NULL if it has none, or one that means another dimension of an input.
 static const char *name_of(const byoc_onnx_reader_t *reader, byoc_dim_t declared, byoc_dim_t inferred) {
   const bool is_named = !byoc_dim_is_constant(declared) && declared.expr->kind == BYOC_DIM_SYMBOL;
   const bool is_plain = byoc_dim_is_constant(inferred) || inferred.expr->kind == BYOC_DIM_SYMBOL;

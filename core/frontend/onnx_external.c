@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tensor data in files beside the model. Each file is mapped once and kept open by the module.
+// Reads tensor data in files of the model's folder. Each file is mapped once, and the module keeps it open.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

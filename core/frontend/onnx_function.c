@@ -80,7 +80,7 @@ static bool has_argument(const byoc_onnx_argument_t *arguments, size_t count, co
   return false;
 }
 
-// Collects the attributes of the call, then the function's defaults for those it leaves out.
+// Collects the attributes of the call, then the function's defaults for missing ones.
 static byoc_status_t collect_arguments(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                        const Onnx__FunctionProto *function, const byoc_onnx_context_t *caller,
                                        byoc_onnx_context_t *context) {
@@ -154,8 +154,8 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
   return BYOC_OK;
 }
 
-// Makes the names domain.name, domain.name_1 ... It counts them itself: looking for a free name from the start each
-// time would take time quadratic in the calls.
+// Makes the names domain.name, domain.name_1 ... It keeps the last number: to search a free name from the start each
+// time would be quadratic in the number of calls.
 static const char *instance_name(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function) {
   const size_t made = (size_t)(uintptr_t)byoc_pointer_map_get(&reader->instances, function);
   if (!byoc_pointer_map_put(&reader->instances, function, (void *)(uintptr_t)(made + 1))) return NULL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infers the type of every value, node by node. What the file declares for a value is a hint: it types values of which
-// inference knows nothing, and gives a rank to what comes out of loops and sequences. A declared size never replaces
-// one that is computed, by inference or by the run; where they differ or may differ, a warning says so. A declared
-// element type that differs is an error. When reading is strict, declared sizes are promises: inference uses them where
-// it knows none, the run checks them (core/kernel/shapes.h), and a contradiction is an error. Parameters of loop bodies
-// and of local functions take the types of their arguments.
+// Infers the type of every value, node by node. A declared type of a value is a hint: it gives a type to values that
+// inference does not know, and a rank to results of loops and elements of sequences. A declared size never replaces one
+// that inference or the run computes; if they differ or may differ, there is a warning. A declared element type that
+// differs is an error. When reading is strict, declared sizes are promises: inference uses them where it knows none,
+// the run checks them (core/kernel/shapes.h), and a contradiction is an error. Parameters of loop bodies and of local
+// functions take the types of their arguments.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -24,7 +24,7 @@ byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value,
   return ok ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
-// Widening loops within loops repeats inference; a file must not be able to make it run for ever.
+// The most nodes that are inferred: nested loops repeat inference, and a file must not make it run for ever.
 enum { MAX_INFERENCES = 32 * 1000 * 1000 };
 
 typedef enum merge_result_t {
@@ -114,15 +114,15 @@ static bool is_output(const byoc_onnx_reader_t *reader, const byoc_value_t *valu
   return false;
 }
 
-// Files whose inputs were given other sizes, but not the values behind them, have hundreds of such values.
+// The number of values that are reported: in files whose inputs were given other sizes, hundreds of values differ.
 enum { MOST_WARNINGS = 8 };
 
-// The first ones, and all outputs, are told to everybody. Loops are inferred several times, and told once.
+// Warnings report the first ones, and all outputs. Loops are inferred several times, and reported once.
 static byoc_status_t tell_shape(byoc_onnx_reader_t *reader, const byoc_value_t *value, const byoc_type_t *declared) {
   // Overriding an input's shape can make the declared shapes of later values wrong.
   const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
   if (reader->options->shape_count > 0 || byoc_pointer_map_find(&reader->told, value)) return BYOC_OK;
-  if (!byoc_value_producer(value)) return BYOC_OK; // of what a loop carries, exporters declare how it begins
+  if (!byoc_value_producer(value)) return BYOC_OK; // of a carried value, exporters declare the initial shape
   if (!byoc_pointer_map_put(&reader->told, value, reader)) return byoc_diag_out_of_memory(reader->diag);
   byoc_string_t text;
   byoc_string_init(&text, reader->allocator);
@@ -140,15 +140,15 @@ static byoc_status_t tell_shape(byoc_onnx_reader_t *reader, const byoc_value_t *
   return status;
 }
 
-// Does the run make a value whose rank choose-ranks and sink-into-branches can find out? A declared rank would narrow
-// it to that of one run.
+// Can choose-ranks and sink-into-branches find the rank of a value that only the run knows? A declared rank would be
+// that of one run only.
 static bool finds_rank(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   return node && !byoc_node_has_trait(node, BYOC_OP_HOST) &&
          (!byoc_node_has_trait(node, BYOC_OP_CONTROL) || byoc_node_is_onnx(node, "If"));
 }
 
-// Does the rank become open here, and not in front of the node?
+// Does the rank become dynamic at this node, and not before it?
 static bool opens_rank(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   for (uint32_t i = 0; i < node->operand_count; i++) {
@@ -165,7 +165,8 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
   const bool is_open = byoc_type_is_tensor(known) && known->rank == BYOC_RANK_UNKNOWN;
   const bool is_strict = reader->options->strictness == BYOC_ONNX_STRICT;
   if (is_open && byoc_type_is_tensor(declared) && known->dtype == declared->dtype && finds_rank(value) &&
-      (!is_strict || byoc_node_is_onnx(byoc_value_producer(value), "If"))) { // there it may be that of one branch
+      (!is_strict ||
+       byoc_node_is_onnx(byoc_value_producer(value), "If"))) { // the declared rank may be that of one branch
     const bool is_told =
         declared->rank != BYOC_RANK_UNKNOWN && !is_strict && is_output(reader, value) && opens_rank(value);
     return is_told ? tell_shape(reader, value, declared) : BYOC_OK;
@@ -229,8 +230,8 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
   return byoc_type_tensor(arena, a->dtype, a->rank, dims);
 }
 
-// What a loop carries may change its shape from iteration to iteration: start from the types of the arguments, and
-// widen until the body returns what it is given.
+// Carried values of a loop may change their shape with each iteration: starts with the types of the arguments, and
+// widens them until the body returns the types that it gets.
 static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   const size_t count = body->parameters.count;
   const byoc_type_t **types = BYOC_ARENA_ARRAY(&reader->scratch, const byoc_type_t *, count + 1);
@@ -241,7 +242,7 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
     if (i == 0) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_I64, 0, NULL);
     if (i == 1) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 0, NULL);
     if (i >= 2 && i < node->operand_count && node->operands[i]) types[i] = node->operands[i]->type;
-    // An empty sequence does not tell the shapes of its elements.
+    // The type of an empty sequence does not have the shapes of its elements.
     const byoc_node_t *producer = i >= 2 && i < node->operand_count ? byoc_value_producer(node->operands[i]) : NULL;
     if (producer && byoc_node_is_onnx(producer, "SequenceEmpty")) {
       types[i] = byoc_type_sequence(arena, byoc_type_unknown());
@@ -291,8 +292,8 @@ static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t
   return BYOC_OK;
 }
 
-// SequenceMap gives its body one element of each sequence, and plain tensors as they are. What the element type leaves
-// open differs from element to element.
+// SequenceMap gives its body one element of each sequence, and plain tensors unchanged. Dynamic dimensions may differ
+// between elements.
 static byoc_status_t set_map_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
     const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
@@ -314,8 +315,8 @@ static byoc_status_t set_map_parameters(byoc_onnx_reader_t *reader, byoc_node_t 
   return BYOC_OK;
 }
 
-// A branch may contradict itself as long as it is not run. Its nodes are then typed by nobody here; byoc_infer_module,
-// which follows, replaces them by a message.
+// A branch may contradict itself if it is not run. Its nodes get no types here; byoc_infer_module, which follows,
+// replaces them by a message.
 static byoc_status_t infer_branches(byoc_onnx_reader_t *reader, byoc_node_t *node) {
   byoc_diag_t *diag = reader->diag, fault = {0};
   for (uint32_t i = 0; i < node->block_count; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps as inputs of the model, which converters of scikit-learn write in front of DictVectorizer and CastMap. An input
-// "x" becomes the inputs "x.keys" and "x.values", and both operators take the two.
+// Maps as inputs of the model, which converters of scikit-learn write before DictVectorizer and CastMap. An input "x"
+// becomes the inputs "x.keys" and "x.values", and both operators take the two.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -32,7 +32,7 @@ byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInf
   bool failed = false;
   if (!element || element->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
-                           "input '%s': a map to other values than numbers and texts "
+                           "input '%s': a map to other values than numbers and strings "
                            "is not supported",
                            name);
   }
@@ -51,7 +51,7 @@ byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInf
   byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
   binding->map_values = values;
   byoc_log(BYOC_LOG_WARNING,
-           "input '%s' is a map: the program takes its keys and its values as two vectors, '%s.keys' "
+           "input '%s' is a map: the program has its keys and its values as two vectors, '%s.keys' "
            "and '%s.values'",
            name, name, name);
   return BYOC_OK;

@@ -8,10 +8,10 @@
 #include "core/ir/attribute_names.h"
 #include "core/op/op.h"
 
-// Calls of functions multiply nodes, so a file of a few kilobytes could ask for any number.
+// The most nodes: calls of functions multiply them, so that a small file could make any number.
 enum { MAX_NODES = 4 * 1000 * 1000 };
 
-// Up to operator set 5 operators had a hint about memory, which computes nothing.
+// Up to operator set 5 operators had a hint about memory, which has no effect on results.
 static bool is_left_over(const byoc_onnx_context_t *context, const byoc_node_t *node, const char *name) {
   enum { LAST_WITH_HINTS = 5 };
   int64_t version = 0;
@@ -19,7 +19,7 @@ static bool is_left_over(const byoc_onnx_context_t *context, const byoc_node_t *
          byoc_onnx_find_import(context, "", &version) && version <= LAST_WITH_HINTS;
 }
 
-// Is the attribute one that the operator does not have? When reading is lenient, it is left out.
+// Does the operator lack the attribute? When reading is lenient, the attribute is dropped.
 static bool is_left_out(const byoc_onnx_reader_t *reader, const byoc_node_t *node, const char *name, const char *what) {
   const byoc_op_t *op = byoc_op_of(node);
   if (reader->options->strictness != BYOC_ONNX_LENIENT || !op || byoc_op_knows_attribute(op, name)) return false;
@@ -79,7 +79,7 @@ static byoc_status_t name_results(byoc_onnx_reader_t *reader, const Onnx__NodePr
   return BYOC_OK;
 }
 
-// Omitted operands or results at the end say nothing.
+// Omitted operands or results at the end are dropped.
 static size_t trimmed_count(char *const *names, size_t count) {
   while (count > 0 && byoc_onnx_text(names[count - 1])[0] == '\0') count--;
   return count;
@@ -105,7 +105,7 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
   assert(function || op); // byoc_onnx_check_operators has seen all nodes
   size_t operand_count = trimmed_count(node->input, node->n_input);
   const size_t result_count = trimmed_count(node->output, node->n_output);
-  if (result_count == 0 && op && (op->traits & BYOC_OP_CONTROL)) { // nobody sees what its blocks compute
+  if (result_count == 0 && op && (op->traits & BYOC_OP_CONTROL)) { // nothing reads the results of its blocks
     return byoc_onnx_tolerate(reader, "%s: it has no outputs", what);
   }
   if (result_count == 0) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no outputs", what);

@@ -5,7 +5,7 @@
 
 #include "core/frontend/onnx_reader.h"
 
-// Names that nested graphs define themselves, and so do not take from the graphs around them.
+// Names that nested graphs define themselves, so that they do not mean names of the graphs around them.
 typedef struct local_names_t {
   const struct local_names_t *outer;
   byoc_map_t names;

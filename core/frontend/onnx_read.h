@@ -7,7 +7,7 @@
 //   byoc_graph_module_t *module;
 //   BYOC_RETURN_IF_ERROR(byoc_onnx_read_file("model.onnx", &options, allocator, diag, &module));
 //
-// What becomes what:
+// The parts of a model become:
 //   graph               function "main"; inputs and outputs keep their names exactly
 //   initialiser         module constant, and so do sparse initialisers (densified) and Constant nodes. One that is also
 //                       an input is a constant too and leaves the signature, unless the options keep it
@@ -15,7 +15,7 @@
 //                       filled in
 //   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
 //   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
-//   value_info          a hint: computed shapes stand, and a warning tells where they differ (onnx_infer.c)
+//   value_info          a hint: computed shapes are used, and a warning reports differences (onnx_infer.c)
 //   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
 //
 // Big initialisers are not copied if the file holds them at an address aligned for their element type: they point into
@@ -45,8 +45,8 @@ typedef struct byoc_onnx_input_shape_t {
 } byoc_onnx_input_shape_t;
 
 typedef enum byoc_onnx_strictness_t {
-  BYOC_ONNX_USUAL,   // what models in use get wrong and is understood all the same is a warning
-  BYOC_ONNX_STRICT,  // what the specification forbids is an error: declared shapes that contradict what is computed,
+  BYOC_ONNX_USUAL,   // a common mistake that can be understood is a warning
+  BYOC_ONNX_STRICT,  // a violation of the specification is an error: declared shapes that contradict computed ones,
                      // domains that are not imported, nodes out of order, operators newer than the operator set, names
                      // given twice in nested graphs, attributes without a type
   BYOC_ONNX_LENIENT, // an attribute that its operator does not have is left out, with a warning
@@ -62,8 +62,8 @@ typedef struct byoc_onnx_read_options_t {
   const char *folder;
   const byoc_op_source_t *operators; // of domains that are not byoc's own; NULL: there are none
   byoc_onnx_strictness_t strictness;
-  // Inputs with an initialiser that stay inputs, optional ones: a run that leaves them out takes the initialiser. "*"
-  // is for all of them. A name of `given_inputs` may also be that of another input, or of none.
+  // Inputs with an initialiser that stay inputs: they are optional, with the initialiser as default. "*" means all of
+  // them. A name in `given_inputs` may also be that of another input, or of none.
   const char *const *optional_inputs;
   size_t optional_count;
   const char *const *given_inputs;

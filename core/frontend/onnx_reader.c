@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
 
-// Git LFS leaves a text of three lines where a large file was not fetched.
+// Git LFS puts a text of three lines in the place of a large file that was not fetched.
 byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const char *what, byoc_diag_t *diag) {
   static const char begin[] = "version https://git-lfs.github.com/spec/";
   if (size_bytes < sizeof(begin) - 1 || memcmp(data, begin, sizeof(begin) - 1) != 0) return BYOC_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the reader share. Internal to core/frontend.
+// Shared by the files of the reader. Internal to core/frontend.
 #ifndef BYOC_CORE_FRONTEND_ONNX_READER_H_
 #define BYOC_CORE_FRONTEND_ONNX_READER_H_
 
@@ -15,7 +15,8 @@ typedef struct byoc_onnx_argument_t {
   const Onnx__AttributeProto *value;
 } byoc_onnx_argument_t;
 
-// Where operators are looked up: the model's imports, or those of a local function with the attributes of one call.
+// The context of look-ups of operators: the model's imports, or those of a local function with the attributes of one
+// call.
 typedef struct byoc_onnx_context_t {
   const struct byoc_onnx_context_t *caller; // NULL for the model
   const Onnx__FunctionProto *function;      // NULL for the model
@@ -25,7 +26,7 @@ typedef struct byoc_onnx_context_t {
   size_t argument_count;
 } byoc_onnx_context_t;
 
-// What a name stands for. All NULL: an optional input of a function, left out by the call.
+// The meaning of a name. All NULL: an optional input of a function that the call leaves out.
 typedef struct byoc_onnx_binding_t {
   byoc_value_t *value;
   byoc_constant_t *constant; // becomes a value of the function on first use
@@ -53,16 +54,16 @@ typedef struct byoc_onnx_reader_t {
   const char *folder;      // of external data; NULL: none
   byoc_map_t external;     // text map: location → byoc_file_view_t *
   byoc_map_t functions;    // text map: key of a local function → Onnx__FunctionProto *
-  byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → how many copies were made of it
+  byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → number of its copies
   byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
-  byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_type_t *, as the file states it; what it leaves open is
+  byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_type_t *, as declared; dynamic dimensions are
                            // BYOC_DIM_UNKNOWN
-  byoc_map_t told;        // pointer map: values whose declared shapes were told to differ
-  byoc_map_t optional;    // text map: inputs with an initialiser that stay inputs
-  size_t untold_count;    // values whose declared shapes differ, beyond those that everybody is told
-  size_t call_count;      // function bodies made so far
-  size_t node_count;      // nodes made so far
-  size_t inference_count; // nodes inferred so far, repeats included
+  byoc_map_t told;         // pointer map: values whose different declared shape was reported
+  byoc_map_t optional;     // text map: inputs with an initialiser that stay inputs
+  size_t untold_count;     // values with different declared shapes that were not reported
+  size_t call_count;       // function bodies made so far
+  size_t node_count;       // nodes made so far
+  size_t inference_count;  // nodes inferred so far, repeats included
 } byoc_onnx_reader_t;
 
 // ---- onnx_reader.c, onnx_open.c ----
@@ -76,8 +77,8 @@ void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t 
 // functions.
 byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__ModelProto **out_model);
 
-// Something that the specification forbids and that is read all the same: an error when reading is strict, else a
-// warning; byoc_onnx_tolerate says nothing.
+// Reports a violation of the specification that is understood: an error when reading is strict, else a warning;
+// byoc_onnx_tolerate gives no warning.
 byoc_status_t byoc_onnx_forbidden(byoc_onnx_reader_t *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format, ...)
@@ -98,7 +99,7 @@ bool byoc_onnx_find_version(const byoc_onnx_context_t *context, const char *doma
 bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 
 // ---- onnx_tensor.c, onnx_tensor_data.c, onnx_sparse.c, onnx_external.c ----
-// Texts of the model, copied. One with a NUL inside is refused: here they end there.
+// Copies strings of the model. A string with a NUL inside is refused, because strings end at a NUL.
 byoc_status_t byoc_onnx_copy_texts(byoc_onnx_reader_t *reader, byoc_arena_t *arena, const ProtobufCBinaryData *from,
                                    size_t count, const char *what, const char **out_texts);
 // `what` opens messages: "initialiser 'w'". The constant is named `name`.
@@ -106,7 +107,7 @@ byoc_status_t byoc_onnx_read_tensor(byoc_onnx_reader_t *reader, const Onnx__Tens
                                     const char *name, byoc_constant_t **out_constant);
 byoc_status_t byoc_onnx_read_sparse_tensor(byoc_onnx_reader_t *reader, const Onnx__SparseTensorProto *sparse,
                                            const char *what, const char *name, byoc_constant_t **out_constant);
-// The type a tensor says it has, and its size; checks rank, dimensions and overflow.
+// The declared type of a tensor, and its size; checks rank, dimensions and overflow.
 byoc_status_t byoc_onnx_tensor_type(byoc_onnx_reader_t *reader, int32_t onnx_type, size_t rank, const int64_t *dims,
                                     const char *what, const byoc_type_t **out_type, int64_t *out_count,
                                     int64_t *out_size_bytes);
@@ -129,13 +130,13 @@ byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_vi
 bool byoc_onnx_holds_maps(const Onnx__TypeProto *type);
 
 // ---- onnx_map.c ----
-// Inputs of the model that are maps become two: vectors of keys and values, of one open length.
+// An input that is a map becomes two inputs: vectors of keys and values, of one dynamic length.
 bool byoc_onnx_is_map(const Onnx__TypeProto *type);
 byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                 byoc_onnx_scope_t *scope);
 // ---- onnx_default.c ----
-// Keeps an input that an initialiser fills as an optional input, if the options ask for it; *out_kept says so. Its name
-// then stands for what the run gives, or for the initialiser.
+// Keeps an input with an initialiser as an optional input, if the options say so; *out_kept is then true. Its name then
+// means the run's value, or the initialiser.
 byoc_status_t byoc_onnx_keep_input(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                    byoc_onnx_scope_t *scope, bool *out_kept);
 
@@ -145,8 +146,8 @@ byoc_status_t byoc_onnx_find_operands(byoc_onnx_reader_t *reader, const byoc_onn
                                       byoc_value_t ***out_operands, size_t *out_count);
 
 // ---- onnx_type.c ----
-// The declared type; *out_type is NULL if there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0; symbols stay
-// symbols (bound ones become constants).
+// The declared type; *out_type is NULL if there is none. Dynamic dimensions become BYOC_DIM_UNKNOWN of id 0; symbols
+// stay symbols (bound ones become constants).
 byoc_status_t byoc_onnx_read_type(byoc_onnx_reader_t *reader, const Onnx__TypeProto *type, const char *what,
                                   const byoc_type_t **out_type);
 // The type of a model input. Overrides and bindings are applied; open dimensions become symbols "<name>.<axis>".
@@ -163,7 +164,7 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
 // Sets an attribute of any kind except graphs, which the caller handles.
 byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *name, const char *what, byoc_node_t *node);
-// The kind of an attribute: its `type`, or, in files older than that field, the kind of what it holds. Checks that they
+// The kind of an attribute: its `type`, or, in files older than that field, the kind of its value. Checks that they
 // agree.
 byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *what, Onnx__AttributeProto__AttributeType *out_kind);
@@ -184,7 +185,7 @@ byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t
 // Refuses a name that the scope already has. `kind` is for the message: "input", "initialiser" ...
 byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
                                   const char *kind, byoc_value_t *value, byoc_constant_t *constant);
-// The name of a constant of the scope in the module: its own name, with the function's in front outside "main". NULL if
+// The name of a constant of the scope in the module: its own name, after the function's name outside of "main". NULL if
 // out of memory.
 const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block_t *block, const char *name);
 // *out_value is NULL for "" and for inputs that a call leaves out.
@@ -226,7 +227,7 @@ byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value,
                                 const char *what);
 
 // ---- onnx_dim_names.c ----
-// Notes in the module, once all types are inferred, what the file calls dimensions of outputs (core/ir/dim_names.h).
+// Records the file's names of outputs' dimensions in the module, after all types are inferred (core/ir/dim_names.h).
 byoc_status_t byoc_onnx_name_output_dims(byoc_onnx_reader_t *reader);
 
 #endif // BYOC_CORE_FRONTEND_ONNX_READER_H_

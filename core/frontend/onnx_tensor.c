@@ -4,7 +4,7 @@
 
 #include "core/frontend/onnx_reader.h"
 
-// Data of this size or larger is viewed in the mapped file, if its address allows, instead of copied.
+// Data of this size or larger is used in the mapped file, if its address is aligned, and not copied.
 enum { VIEW_SIZE_MIN = 64 * 1024 };
 
 const char *byoc_onnx_type_name(int32_t onnx_type) {

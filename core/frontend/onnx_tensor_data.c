@@ -200,8 +200,8 @@ byoc_status_t byoc_onnx_copy_texts(byoc_onnx_reader_t *reader, byoc_arena_t *are
   for (size_t i = 0; i < count; i++) {
     const size_t size = from[i].len;
     if (size > 0 && memchr(from[i].data, '\0', size)) {
-      byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: the text %zu has a NUL character inside", what, i);
-      byoc_diag_hint(reader->diag, "texts of artifacts end at the first NUL; take it out of the model");
+      byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: string %zu has a NUL character inside", what, i);
+      byoc_diag_hint(reader->diag, "strings of artifacts end at the first NUL; remove it from the model");
       return BYOC_UNSUPPORTED;
     }
     char *copy = byoc_arena_allocate(arena, size + 1, 1);

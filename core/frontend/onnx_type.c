@@ -23,8 +23,8 @@ static byoc_dim_t symbol_or_bound(byoc_onnx_reader_t *reader, const char *name, 
   return byoc_dim_symbol(&reader->module->arena, name, failed);
 }
 
-// The name of an open dimension, which stands for one size wherever it is written; NULL if it has none. Exporters write
-// "?", "-1" and "None" for any size, which may be another one at each place.
+// The name of a dynamic dimension; equal names mean equal sizes. NULL if it has none: exporters write "?", "-1" and
+// "None" for sizes that may all differ.
 static const char *name_of_dim(const Onnx__TensorShapeProto__Dimension *dim) {
   static const char *const anonymous[] = {"", "?", "-1", "None"};
   if (dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) return NULL;
@@ -35,7 +35,7 @@ static const char *name_of_dim(const Onnx__TensorShapeProto__Dimension *dim) {
   return name;
 }
 
-// A negative size says no more than no size does: exporters write -1 for it.
+// A negative size means the same as no size: exporters write -1 for it.
 static byoc_status_t read_dim(byoc_onnx_reader_t *reader, const Onnx__TensorShapeProto__Dimension *dim,
                               byoc_dim_t *out_dim) {
   bool failed = false;
@@ -146,7 +146,7 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
   return BYOC_OK;
 }
 
-// A name that gives way to a size can still be asked for: BYOC_ATTRIBUTE_DIMENSIONS.
+// A name that is replaced by a size is kept in BYOC_ATTRIBUTE_DIMENSIONS.
 static byoc_status_t note_name(byoc_onnx_reader_t *reader, const char *name, const char *input, int32_t axis) {
   byoc_attributes_t *attributes = &reader->module->attributes;
   size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the wire format of a model, leaves out its weights, and has protobuf-c unpack the rest.
+// Walks the wire format of a model, leaves out its weights, and unpacks the rest by protobuf-c.
 #include "core/frontend/onnx_wire.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include "core/base/vector.h"
 #include "onnx.pb-c.h"
 
-// Protobuf reserves the field numbers from 19000 to 19999 for implementations, and no file may use them. Notes about
+// Protobuf reserves the field numbers from 19000 to 19999 for implementations, and no file may use them. Records of
 // data that was left out therefore use 19000 + the field's number. Any such field in the input is dropped.
 enum { NOTE_BASE = 19000, NOTE_LAST = 19999, NOTE_SIZE = 16 };
 // A padded varint, so that a length can be filled in after the data it measures.
@@ -89,7 +89,7 @@ static bool wire_type_fits(const ProtobufCFieldDescriptor *field, unsigned wire_
          (field->label == PROTOBUF_C_LABEL_REPEATED && wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
 }
 
-// protobuf-c would end it there. Nobody reads documentation.
+// protobuf-c would end it there. Documentation is dropped.
 static bool is_cut_name(const ProtobufCFieldDescriptor *field, const uint8_t *text, uint64_t size) {
   return field->type == PROTOBUF_C_TYPE_STRING && size > 0 && strcmp(field->name, "doc_string") != 0 &&
          memchr(text, '\0', (size_t)size);
@@ -219,7 +219,7 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
   return BYOC_OK;
 }
 
-// protobuf-c does not say why it fails, so the allocator remembers whether memory ran out.
+// protobuf-c gives no reason for a failure, so the allocator records a lack of memory.
 typedef struct arena_allocator_t {
   byoc_arena_t *arena;
   bool failed;
@@ -244,7 +244,7 @@ byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
   *out_message = protobuf_c_message_unpack(descriptor, &allocator, size_bytes, data);
   if (*out_message) return BYOC_OK;
   if (memory.failed) return byoc_diag_out_of_memory(diag);
-  // The walk has checked messages and fields; what remains are packed lists that do not divide into numbers.
+  // The walk has checked messages and fields. The remaining cause is a packed list that does not divide into numbers.
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "protobuf-c cannot unpack the %s: the file is damaged",
                          descriptor->short_name);
 }

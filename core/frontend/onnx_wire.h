@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns bytes into protobuf-c messages, in two steps. The first walks the wire format along the message descriptors. It
-// refuses bad lengths, wire types and nesting, naming the place in the file, and replaces the tensors' data by notes of
-// where each piece is. In the second, protobuf-c unpacks the slim copy. So a file's weights are never copied on the
-// way, and protobuf-c, which recurses without a limit, only sees what it can handle.
+// Turns bytes into protobuf-c messages, in two steps. The first step walks the wire format along the message
+// descriptors. It refuses bad lengths, wire types and nesting with the offset in the file, and replaces the tensors'
+// data by the offset of each piece. In the second step protobuf-c unpacks the small copy. So weights are not copied,
+// and protobuf-c, which recurses without a limit, gets only bounded nesting.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WIRE_H_
 #define BYOC_CORE_FRONTEND_ONNX_WIRE_H_
 
@@ -11,7 +11,7 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 
-// Reads the number at *at, which then points behind it. False if it runs past `end` or is longer than 64 bits.
+// Reads the number at *at and moves *at after it. False if it extends beyond `end` or is longer than 64 bits.
 bool byoc_onnx_wire_get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_value);
 
 // The deepest nesting of messages; a nested graph takes three levels.

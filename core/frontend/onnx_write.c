@@ -30,7 +30,7 @@ struct byoc_onnx_model_t {
   byoc_onnx_graph_t graph;
   byoc_file_memory_t *data; // large initialisers; NULL: they are in the model
   char *data_path;          // NULL once the model is written
-  byoc_diag_t data_diag;    // why an initialiser could not be kept there
+  byoc_diag_t data_diag;    // the error of an initialiser that could not be written there
 };
 
 enum { LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
@@ -55,8 +55,8 @@ static void *new_message(byoc_onnx_model_t *model, const ProtobufCMessageDescrip
   return message;
 }
 
-// Makes room for one more in a list of `count` elements. Lists double when they are full, which is when the count is a
-// power of two.
+// Makes space for one more element in a list of `count` elements. Lists are full, and double, when the count is a power
+// of two.
 static void *grow(byoc_onnx_model_t *model, void *list, size_t count, size_t element_size) {
   if (count > 0 && (count & (count - 1)) != 0) return list;
   void *larger = allocate(model, count > 0 ? 2 * count : 1, element_size);
@@ -72,7 +72,7 @@ static void *grow(byoc_onnx_model_t *model, void *list, size_t count, size_t ele
     }                                                                                                                  \
   } while (0)
 
-// Splits names: "a,,b" gives "a", "" and "b"; an empty text has no parts.
+// Splits names: "a,,b" gives "a", "" and "b"; an empty string has no parts.
 static void append_names(byoc_onnx_model_t *model, const char *text, size_t *count, char ***list) {
   if (!text || text[0] == '\0') return;
   for (const char *at = text;; at++) {
@@ -144,7 +144,7 @@ static void add_external(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, co
   APPEND(model, tensor->external_data, tensor->n_external_data, entry);
 }
 
-// The bytes of `tensor`, whose raw_data has their number, go into the file of data.
+// Puts the bytes of `tensor` into the file of data; raw_data has their number.
 static bool keep_apart(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, void **out_data) {
   uint64_t offset = 0;
   char offset_text[24], length_text[24];
@@ -424,8 +424,8 @@ void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes) {
 
 // ---- writing ----
 
-// Collects what protobuf-c packs as a list of parts: small ones are gathered into blocks, big ones (the weights) stay
-// where they are.
+// Collects the output of protobuf-c as a list of parts: small parts are gathered into blocks, large ones (weights) are
+// referred to.
 typedef struct parts_t {
   ProtobufCBuffer base;
   byoc_allocator_t allocator;

@@ -15,7 +15,7 @@
 // Everything lives in the model. If memory runs out, _write and _pack report it, so the calls in between need no
 // checks; those that return a pointer then return NULL, which every other call accepts. Lists of names are
 // comma-separated; an empty place is an omitted optional input. Shapes are comma-separated too: a number, a symbol, or
-// "?" for a dimension that is left open; "" is a scalar, NULL is no shape at all.
+// "?" for a dynamic dimension; "" is a scalar, NULL is no shape.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 #define BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 
@@ -40,9 +40,9 @@ byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char
                                             const char *inputs, const char *outputs, const char *attributes,
                                             int64_t opset);
 
-// From now on initialisers of 64 KiB and more go into a file of their own as they are made, for models of more than
-// 2 GiB: the pages of one leave memory when the next is made. `path` lies in the folder that the model is written to.
-// The file is removed again if the model is not written.
+// Makes later initialisers of 64 KiB and more go into a separate file, for models of more than 2 GiB: the pages of an
+// initialiser leave memory when the next one is made. `path` must be in the model's folder. The file is removed if the
+// model is not written.
 byoc_status_t byoc_onnx_model_keep_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
 
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
@@ -71,7 +71,7 @@ void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_gr
 // in onnx.proto (FLOAT 1, INT 2, STRING 3, TENSOR 4, FLOATS 6, INTS 7, STRINGS 8).
 void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const char *parameter, int kind);
 
-// The Onnx__ModelProto of protobuf-c, for what the calls above do not cover. Memory for it: _allocate.
+// The Onnx__ModelProto of protobuf-c, for fields that the calls above do not cover. Memory for it: _allocate.
 void *byoc_onnx_model_message(byoc_onnx_model_t *model);
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes);
 

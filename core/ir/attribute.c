@@ -15,7 +15,7 @@ const char *byoc_attribute_kind_name(byoc_attribute_kind_t kind) {
                                       [BYOC_ATTRIBUTE_STRING] = "a text",
                                       [BYOC_ATTRIBUTE_INTS] = "a list of ints",
                                       [BYOC_ATTRIBUTE_FLOATS] = "a list of floats",
-                                      [BYOC_ATTRIBUTE_STRINGS] = "a list of texts",
+                                      [BYOC_ATTRIBUTE_STRINGS] = "a list of strings",
                                       [BYOC_ATTRIBUTE_TENSOR] = "a tensor",
                                       [BYOC_ATTRIBUTE_TYPE] = "a type"};
   return names[kind];
@@ -28,7 +28,7 @@ const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes
   return NULL;
 }
 
-// Stores `attribute`, whose payload already lies in the arena, under a copy of its name.
+// Stores `attribute` under a copy of its name. Its payload is in the arena already.
 static bool attributes_put(byoc_attributes_t *attributes, const char *name, byoc_attribute_t attribute) {
   byoc_attribute_t *old = (byoc_attribute_t *)byoc_attributes_find(attributes, name);
   if (old) {
@@ -187,7 +187,7 @@ const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, 
 
 // ---- comparing ----
 
-// Compares bits, except that every NaN equals every other one: the text form does not tell them apart.
+// Compares bits, but all NaNs are equal: the text form does not distinguish them.
 static bool double_equal(double a, double b) {
   return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof(a)) == 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the attributes that the compiler itself gives to functions, modules and nodes: what each means and who
-// sets it. Names that backends read too (Compiler, Composite) stand in byoc/plugin.h; attributes of operators stand in
-// the rows of the operators.
+// Names of the attributes that the compiler itself gives to functions, modules and nodes, with their meaning and the
+// step that sets them. Names that backends read, too (Compiler, Composite), are in byoc/plugin.h; attributes of
+// operators are in the operators' rows.
 #ifndef BYOC_CORE_IR_ATTRIBUTE_NAMES_H_
 #define BYOC_CORE_IR_ATTRIBUTE_NAMES_H_
 
@@ -12,22 +12,22 @@
 // String: the symbol of the compiled function. Placement and kernel outlining set it to the function's name;
 // outline-compiler-functions takes it from the user's annotation.
 #define BYOC_ATTRIBUTE_GLOBAL_SYMBOL "global_symbol"
-// Int, index in the target list: the target of the function, since several targets may be of one kind. Set by placement
-// and, for functions that a model brings, by the build.
+// Int, index in the target list: the target of the function, because several targets may be of one kind. Set by
+// placement, and by the build for functions of the model itself.
 #define BYOC_ATTRIBUTE_TARGET "Target"
-// Int: which of its driver's devices the function runs on; none: the first. Set by the build, of the places that the
-// model names.
+// Int: the number of the device on which the function runs, among those of its driver; without it, the first. Set by
+// the build from devices that the model names.
 #define BYOC_ATTRIBUTE_DEVICE_ID "DeviceId"
-// Int, a flag: the function was made of nodes that are compiled together. Set by placement and by kernel outlining.
+// Int, a flag: the function's nodes are compiled together. Set by placement and by kernel outlining.
 #define BYOC_ATTRIBUTE_PRIMITIVE "Primitive"
-// Int, a flag: calls of the function are replaced by its body. Set on the model's own functions by the frontend and on
-// regions that were given back by the build.
+// Int, a flag: calls of the function are replaced by its body. Set by the frontend on the model's own functions, and by
+// the build on regions that fall back.
 #define BYOC_ATTRIBUTE_INLINE "Inline"
 // Int, a flag: the function is compiled already, and its body is kept for its shapes only. Set by
 // mark-compiler-functions-extern.
 #define BYOC_ATTRIBUTE_EXTERN "Extern"
-// Int: the number of the match that the rule's hook accepted (core/plugin/accepted_match.h); none: the first. Set by
-// placement.
+// Int: the number of the match that the rule's hook accepted (core/plugin/accepted_match.h); without it, the first. Set
+// by placement.
 #define BYOC_ATTRIBUTE_MATCH "Match"
 
 // ---- of modules, set by the frontend ----
@@ -37,58 +37,57 @@
 #define BYOC_ATTRIBUTE_IR_VERSION "ir_version" // int: of the ONNX format
 // Strings, "NAME=INPUT.2": dimensions of the inputs that the model calls by a name and that were given a size.
 #define BYOC_ATTRIBUTE_DIMENSIONS "dimensions"
-// Strings, "OUTPUT.2=NAME": what the model calls dimensions of its outputs that are no dimension of an input
+// Strings, "OUTPUT.2=NAME": the model's names of dimensions of outputs that are no dimension of an input
 // (core/ir/dim_names.h).
 #define BYOC_ATTRIBUTE_RESULT_DIMENSIONS "result_dimensions"
 
-// String, "clamp": indices out of range are brought into it, and integers divided by 0 give a number; without it, both
-// are errors. Set by the build, before anything is inferred, where the target "c" has the option -indices=clamp.
+// String, "clamp": an index out of range becomes the nearest valid one, and a division of integers by 0 gives a number;
+// without it, both are errors. Set by the build before inference, if the target "c" has the option -indices=clamp.
 #define BYOC_ATTRIBUTE_INDICES "indices"
-// Strings, "batch=1,sequence=128": the sizes that the build made variants for. Set by the build
-// (core/compile/variants.h).
+// Strings, "batch=1,sequence=128": the sizes that have variants. Set by the build (core/compile/variants.h).
 #define BYOC_ATTRIBUTE_VARIANTS "variants"
-// Ints, rising: the numbers of threads that the build made plans for. Set by the build (core/compile/thread_cases.h).
+// Ints, rising: the numbers of threads that have plans of their own. Set by the build (core/compile/thread_cases.h).
 #define BYOC_ATTRIBUTE_THREAD_PLANS "thread_plans"
 
 // ---- of modules that are for one rank of several (the pass shard) ----
 
 #define BYOC_ATTRIBUTE_RANK       "rank"       // int: which rank
 #define BYOC_ATTRIBUTE_RANK_COUNT "rank_count" // int: of how many; set by the pass
-// Int: a hash of the whole model and of how it is cut, the same for all ranks; set by the pass.
+// Int: a hash of the whole model and of its sharding, the same for all ranks; set by the pass.
 #define BYOC_ATTRIBUTE_RANK_BUILD "rank_build"
 #define BYOC_ATTRIBUTE_MESH       "mesh" // string, before the pass: "dp=2, tp=4" (core/pass/spread.h)
-// String, before the pass: the axis of the mesh along which constants of matrix products and look-ups are cut.
+// String, before the pass: the axis of the mesh along which constants of matrix products and look-ups are sharded.
 #define BYOC_ATTRIBUTE_CUT_WEIGHTS "cut_weights"
-// Int, a flag: the build runs pipeline-collectives behind the pass.
+// Int, a flag: the build runs pipeline-collectives after the pass.
 #define BYOC_ATTRIBUTE_PIPELINED "pipelined"
 
 // ---- of nodes ----
 
-// Names that begin so are notes that passes leave on nodes of any operator; models cannot have them.
+// The prefix of attributes that passes leave on nodes of any operator; models cannot have them.
 #define BYOC_ATTRIBUTE_RESERVED "byoc."
 
-// Ints, rising: indices in the target list of the targets that could take the node. Set by annotate-targets, removed by
+// Ints, rising: indices in the target list of the targets that can claim the node. Set by annotate-targets, removed by
 // partition.
 #define BYOC_ATTRIBUTE_TARGETS BYOC_ATTRIBUTE_RESERVED "targets"
 // Int: the number of the node's region, unique in its function. Set by merge-regions, removed by partition.
 #define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
-// Ints: indices in the target list of the backends that took the node and gave it back. Set by the build.
+// Ints: indices in the target list of the backends that claimed the node and fell back. Set by the build.
 #define BYOC_ATTRIBUTE_GIVEN_BACK_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
-// Int, a flag: the node was written in the place of another one, which states the limits of its own operands
-// (core/op/limit.h). Set by write-out.
+// Int, a flag: the node stands for another one, which has stated the limits of its operands (core/op/limit.h). Set by
+// write-out.
 #define BYOC_ATTRIBUTE_WRITTEN BYOC_ATTRIBUTE_RESERVED "written"
-// String, on byoc::CallC: the text of the target whose library the symbol is looked up in; none where only one module
-// listed the symbol when the call was made. Set when a backend creates the call.
+// String, on byoc::CallC: the target whose library defines the symbol; without it, only one module listed the symbol.
+// Set when a backend creates the call.
 #define BYOC_ATTRIBUTE_OF_TARGET BYOC_ATTRIBUTE_RESERVED "target"
-// Int, on byoc::CallC: the operations that the call stands for, where known; for profiles, without effect on the code.
-// Set by the build.
+// Int, on byoc::CallC: the number of operations of the call, if known; for profiles, without effect on the code. Set by
+// the build.
 #define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
-// Two strings, on the Ifs that choose between variants (core/compile/variants.h): what each branch is for. Set by the
+// Two strings, on the Ifs that choose between variants (core/compile/variants.h): the sizes of each branch. Set by the
 // build.
 #define BYOC_ATTRIBUTE_CASES BYOC_ATTRIBUTE_RESERVED "cases"
 // Int, on Squeeze without axes: the rank of its result in the branch in which it stands (core/pass/choose_lengths.c).
 #define BYOC_ATTRIBUTE_RESULT_RANK BYOC_ATTRIBUTE_RESERVED "result_rank"
-// Int, on random operators without a seed: the number that tells their streams apart. Set by type inference.
+// Int, on random operators without a seed: the number of their stream. Set by type inference.
 #define BYOC_ATTRIBUTE_STREAM BYOC_ATTRIBUTE_RESERVED "stream"
 // On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/byoc/symbolic.h): its domain
 // and name (strings) and version (int), pairs of a result and a dimension (ints), the ranks of the results (ints). Set

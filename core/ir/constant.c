@@ -122,7 +122,7 @@ bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number) {
   return true;
 }
 
-// No constant is made read-only.
+// The cast is allowed: no constant is an object that was declared const.
 static void note_read(const byoc_constant_t *constant) {
   ((byoc_constant_t *)(uintptr_t)constant)->is_read = true;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where constants lie: in the arena, and the large ones of large models in a file, because a model may be larger than
+// Memory of constants: the arena, and a file for large constants of large models, because a model may be larger than
 // the machine's memory.
 #include "core/ir/constant_memory.h"
 
 #include <string.h>
 
-// What kernels may assume about the data of a constant.
+// The alignment that kernels may assume for the data of a constant.
 #define CONSTANT_ALIGNMENT_BYTES 64
-// Constants in memory have this many bytes before large ones go to a file: most models never need one.
+// Large constants go to a file once the constants in memory have this many bytes: most models need no file.
 #define HELD_BYTES ((uint64_t)64 << 20)
-// What is large, and how much of it is touched between two times of forgetting.
+// The size of a large constant, and the bytes that may be touched before pages are dropped.
 #define LARGE_BYTES   ((uint64_t)1 << 20)
 #define TOUCHED_BYTES ((uint64_t)64 << 20)
 

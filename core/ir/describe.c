@@ -4,7 +4,7 @@
 
 #include "core/ir/attribute_names.h"
 
-// How many operators are named; composites nest one or two levels.
+// The number of operators that are named, and the depth of composites: they nest one or two levels.
 enum { NAMED_COUNT = 4, MAX_DEPTH = 4 };
 
 // Changes of layout, which are named only if there is nothing else to name.

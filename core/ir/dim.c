@@ -7,8 +7,7 @@
 #include "core/base/hash.h"
 
 // Sums are kept as polynomials over atoms (symbols, unknowns, divisions, minima ...). The terms are in a fixed order;
-// each is a product of atoms times a constant; the constant term is last. Sums larger than these limits stay as they
-// were built.
+// each is a product of atoms times a constant; the constant term is last. Larger sums are not normalised.
 #define MAX_TERMS   32
 #define MAX_FACTORS 16
 
@@ -92,8 +91,8 @@ byoc_dim_t byoc_dim_unknown(byoc_arena_t *arena, uint64_t id, bool *failed) {
   return dim_of(expr);
 }
 
-// The node as it is, without folding. If it has become too large, it turns into an unknown whose identity is its
-// content, which bounds every walk here (and the printed form).
+// Makes a node without folding. If it is too large, it becomes an unknown whose identity is its content, so that walks
+// and the printed form are bounded.
 static byoc_dim_t dim_raw(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right, bool *failed) {
   if (dim_size(left) + dim_size(right) >= BYOC_DIM_MAX_SIZE) {
     uint64_t hash = byoc_dim_hash(right, byoc_dim_hash(left, (uint64_t)kind));
@@ -282,7 +281,7 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// left / right if every term of `left` contains the whole product `right`: a divisor is never zero at run time.
+// left / right if every term of `left` contains the whole product `right`. A divisor is never zero at run time.
 static bool dim_divide_exactly(byoc_arena_t *arena, const dim_sum_t *left, const dim_sum_t *right, byoc_dim_t *out,
                                bool *failed) {
   if (right->count != 1 || right->constant != 0 || left->constant != 0 || left->count == 0) return false;
@@ -316,7 +315,7 @@ static bool dim_divide_exactly(byoc_arena_t *arena, const dim_sum_t *left, const
   return true;
 }
 
-// Moves out what the divisor divides and shortens the rest: (N * 4 + H + 3) / 2 → N * 2 + (H + 1) / 2 + 1.
+// Moves out terms that the divisor divides and shortens the rest: (N * 4 + H + 3) / 2 → N * 2 + (H + 1) / 2 + 1.
 static byoc_dim_t dim_floordiv_constant(byoc_arena_t *arena, dim_sum_t *sum, int64_t divisor, bool *failed) {
   dim_sum_t whole = {.count = 0}, rest = {.count = 0};
   int64_t common = divisor;
@@ -408,7 +407,7 @@ static bool dim_is_nonnegative(byoc_dim_t dim) {
   }
 }
 
-// Is `sign` times the sum never negative? What is subtracted must be a remainder, which has a bound.
+// Is `sign` times the sum never negative? A term that is subtracted must be a remainder, which has a bound.
 static bool sum_is_nonnegative(const dim_sum_t *sum, int64_t sign) {
   if (sum->overflow || sum->constant == INT64_MIN) return false;
   int64_t least = sum->constant * sign;
@@ -427,7 +426,7 @@ static bool sum_is_nonnegative(const dim_sum_t *sum, int64_t sign) {
   return least >= 0;
 }
 
-// Which of the two a minimum (or maximum) of both is, whatever the sizes are: 1 the first, 2 the second, 0 it depends.
+// The operand that a minimum (or maximum) equals for all sizes: 1 the first, 2 the second, 0 none.
 static int dim_winner(byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b) {
   bool is_min = kind == BYOC_DIM_MIN;
   dim_sum_t difference;
@@ -442,7 +441,7 @@ static int dim_winner(byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b) {
   return 0;
 }
 
-// The operands of a minimum (or maximum), in order, and none that another one makes needless.
+// The operands of a minimum (or maximum), in order, without those that another operand makes redundant.
 typedef struct dim_operands_t {
   byoc_dim_t items[MAX_FACTORS];
   size_t count;
@@ -484,7 +483,8 @@ static byoc_dim_t dim_extremum(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_d
 
 // ---- broadcasts ----
 
-// The sizes that are broadcast to each other, each once and in order. A number other than 1 settles the result.
+// The sizes that are broadcast to each other, each once and in order. If one is a number other than 1, that is the
+// result.
 static void sizes_collect(dim_factors_t *sizes, byoc_dim_t dim, byoc_dim_t *settled) {
   if (byoc_dim_is_constant(dim)) {
     if (dim.constant != 1) *settled = dim;
@@ -506,8 +506,7 @@ static void sizes_collect(dim_factors_t *sizes, byoc_dim_t dim, byoc_dim_t *sett
   sizes->items[i] = dim.expr;
 }
 
-// broadcast(x, min(x, c)) → x where c is 1 or more: either both are x, or x is above c and the other is c, which must
-// be 1 then.
+// broadcast(x, min(x, c)) → x if c is at least 1: either both are x, or x is above c and c must be 1.
 static void sizes_drop_minima(dim_factors_t *sizes) {
   for (size_t i = sizes->count; i-- > 0;) {
     const byoc_dim_expr_t *item = sizes->items[i];

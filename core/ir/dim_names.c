@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what a model calls the dimensions of its outputs.
+// Finds a model's names of its outputs' dimensions.
 #include "core/ir/dim_names.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ bool byoc_dim_names_init(byoc_dim_names_t *names, const byoc_graph_module_t *mod
   return names->items != NULL;
 }
 
-// A name that stands for another dimension already says nothing, and one name is enough for a dimension.
+// Each name is used for one dimension, and each dimension gets one name.
 static void add(byoc_dim_names_t *names, const char *name, byoc_dim_t dim) {
   for (size_t i = 0; i < names->count; ++i) {
     const byoc_dim_name_t *known = &names->items[i];

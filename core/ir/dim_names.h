@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model calls the dimensions of its outputs. Where such a dimension is a formula over the inputs' (or only known
-// at run time), people read the name; text forms, which are read back, keep the formula.
+// A model's names of its outputs' dimensions. If such a dimension is a formula over the inputs' dimensions, or known
+// only at run time, output for people shows the name. Text forms keep the formula, because they are read back.
 //
 // Example:
 //   byoc_dim_names_t names;
@@ -23,7 +23,7 @@ typedef struct byoc_dim_names_t {
 
 // Makes room for all names that the module has (BYOC_ATTRIBUTE_RESULT_DIMENSIONS). False if out of memory.
 bool byoc_dim_names_init(byoc_dim_names_t *names, const byoc_graph_module_t *module, byoc_arena_t *arena);
-// Adds the names of one output's dimensions, as the output is now: where the size is known by now, nothing is added.
+// Adds the names of one output's dimensions; a dimension whose size is known gets none.
 void byoc_dim_names_add(byoc_dim_names_t *names, const byoc_graph_module_t *module, const char *output,
                         const byoc_type_t *type);
 // Both, for all results of a function.

@@ -18,7 +18,7 @@ static const char *find_name(const byoc_dim_names_t *names, byoc_dim_t dim) {
 
 static void print_level(byoc_dim_t dim, int level, const byoc_dim_names_t *names, byoc_string_t *out);
 
-// "a, b, c" of min(min(a, b), c); the parts that have a name stay whole.
+// "a, b, c" of min(min(a, b), c); a part with a name is not taken apart.
 static void print_operands(byoc_dim_t dim, byoc_dim_kind_t kind, const byoc_dim_names_t *names, byoc_string_t *out) {
   if (!dim.expr || dim.expr->kind != kind || find_name(names, dim) != NULL) {
     print_level(dim, 0, names, out);
@@ -40,8 +40,8 @@ static void print_call(const byoc_dim_expr_t *expr, const byoc_dim_names_t *name
   byoc_string_append(out, ")");
 }
 
-// `level` says how tightly the surrounding expression binds: as the right side of a sum (1), or as a side of a product
-// (2, or 3 on its right).
+// `level` is the binding of the surrounding expression: 1 the right side of a sum, 2 the left side of a product, 3 its
+// right side.
 static void print_level(byoc_dim_t dim, int level, const byoc_dim_names_t *names, byoc_string_t *out) {
   if (!dim.expr) {
     byoc_string_appendf(out, "%lld", (long long)dim.constant);

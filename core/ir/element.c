@@ -89,7 +89,7 @@ static uint32_t small_float_encode(float_format_t format, double value) {
   return sign | (uint32_t)bits;
 }
 
-// X(NAME, C type): the types that C has.
+// X(NAME, C type): element types with a C type.
 #define PLAIN_TYPES(X)                                                                                                 \
   X(F32, float)                                                                                                        \
   X(F64, double)                                                                                                       \
@@ -264,7 +264,7 @@ void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double v
   }
 }
 
-// The integer with its last bits as one, where f64 lacks room for them: what rounds it further rounds it once.
+// The integer as f64 with sticky last bits, where f64 has too few bits: a later rounding is then the only one.
 static double odd_f64(int64_t value) {
   const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, last = 2047;
   const double kept = (double)(size >> 53 ? (size & ~last) | (size & last ? last + 1 : 0) : size);

@@ -182,7 +182,7 @@ byoc_function_t *byoc_function_clone(byoc_function_t *function, const char *name
   byoc_map_t map;
   byoc_pointer_map_init(&map, function->module->allocator);
   bool ok = byoc_attributes_copy(&copy->attributes, &function->attributes);
-  // Constants first, so that both functions keep them in the same order.
+  // Copies constants first, so that both functions have them in the same order.
   for (size_t i = 0; i < function->constants.count && ok; ++i) {
     const byoc_value_t *value = function->constants.entries[i].value;
     if (value->uses.count == 0) continue;

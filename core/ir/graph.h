@@ -6,9 +6,9 @@
 //     └ block         parameters, nodes in topological order, results
 //       └ node        an operator or a call; operands, results, attributes, nested blocks
 //
-// Values know their uses, so replacing one or testing whether it escapes needs no search. Builders keep the use lists
-// right; nothing else may write operands. Only one thread may change a module at a time. Functions that allocate return
-// NULL or false if out of memory, and then leave the graph as it was.
+// A value knows its uses, so that replacing it needs no search. Builders keep the use lists right; no other code may
+// write operands. Only one thread may change a module at a time. Functions that allocate return NULL or false if out of
+// memory, and then leave the graph as it was.
 #ifndef BYOC_CORE_IR_GRAPH_H_
 #define BYOC_CORE_IR_GRAPH_H_
 
@@ -27,13 +27,13 @@ typedef struct byoc_constant_t byoc_constant_t;
 struct byoc_loop_kernel_t;    // core/ir/loop.h
 struct byoc_runtime_module_t; // core/module/runtime_module.h
 
-// The place where a value lives. A free field (0, -1 or NULL) is decided later, by device planning.
+// The virtual device of a value. Device planning sets a free field (0, -1 or NULL) later.
 typedef struct byoc_virtual_device_t {
   int32_t device_type; // DLPack's DLDeviceType; 0: free
   int32_t device_id;   // -1: free
   const char *target;  // target kind; NULL: free
   const char *scope;   // memory scope, "global" for plain memory; NULL: free
-  const char *ranks;   // how it is spread over ranks, "tp: 1" (core/pass/spread.h); NULL: free
+  const char *ranks;   // its sharding over ranks, "tp: 1" (core/pass/spread.h); NULL: free
 } byoc_virtual_device_t;
 #define BYOC_VIRTUAL_DEVICE_FREE ((byoc_virtual_device_t){0, -1, NULL, NULL, NULL})
 bool byoc_virtual_device_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
@@ -41,7 +41,7 @@ bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // all fi
 
 // Blocks nested deeper than this below a function's body are refused, so that every walk is bounded.
 #define BYOC_MAX_BLOCK_DEPTH 64
-// Functions whose calls nest deeper are refused for the same reason. ONNX models may have half of it, so that passes
+// Functions whose calls nest deeper are refused for the same reason. ONNX models may nest half as deep, so that passes
 // can outline more.
 #define BYOC_MAX_CALL_DEPTH 128
 
@@ -54,9 +54,9 @@ struct byoc_constant_t {
   const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
   size_t size_bytes;
   uint64_t hash;         // of type and content; 0 until it is computed (byoc_constant_hash)
-  bool is_read;          // an element was asked for by its index, so that code may depend on it
+  bool is_read;          // an element was read by its index, so that code may depend on it
   bool is_flushed;       // core/pass/flush_subnormals.c has looked at it
-  int64_t flushed_count; // and has made so many elements 0
+  int64_t flushed_count; // the number of elements that it has made 0
 };
 
 typedef enum byoc_value_kind_t {
@@ -144,14 +144,14 @@ struct byoc_graph_module_t {
   BYOC_VECTOR(byoc_file_view_t) mappings;                         // files that constants point into
   byoc_file_memory_t *file_memory; // of large constants (core/ir/constant_memory.c); NULL: there is none yet
   uint64_t constant_bytes;         // of constants that are not in files
-  uint64_t touched_bytes;          // of large constants since their pages were forgotten
+  uint64_t touched_bytes;          // of large constants since their pages were dropped
   byoc_attributes_t attributes;    // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
-  bool is_being_lowered; // no pass learns more about unknown dimensions: inference may assume what the run will check
-  bool stacks_on_host;   // what a Loop's turns give to be stacked lives in the host's memory, where it is stacked
+  bool is_being_lowered; // dimensions become no more precise: inference may assume relations that the run checks
+  bool stacks_on_host;   // values that a Loop stacks are in the host's memory
   bool is_unfused;       // a kernel for each operator that no backend takes: `c -fuse=0`
-  int32_t vector_bytes;  // of the registers that kernels are made for: `c -mcpu`; 0: not known
-  bool has_fold_budget;  // folding has begun: fold_budget_bytes is what it may still make (core/pass/fold_constants.c)
+  int32_t vector_bytes;  // of the vector registers of `c -mcpu`; 0: not known
+  bool has_fold_budget;  // folding has begun, and may make fold_budget_bytes more (core/pass/fold_constants.c)
   int64_t fold_budget_bytes;
 };
 
@@ -159,15 +159,15 @@ struct byoc_graph_module_t {
 byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_graph_module_t **out_module);
 void byoc_graph_module_destroy(byoc_graph_module_t *module); // accepts NULL
 byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name);
-// Constants of large models lie in files that are mapped: the model's own, and one without a name for what is made of
-// them. Whoever goes through the bytes of a constant says so here; when many have been touched, the pages of them all
-// leave this process's memory (not the files), so that it never holds the whole model.
-// Memory for a large constant in the second, whose page begins there; NULL if it is not large, if those of the module
-// do not have so many bytes yet that files are needed, or if there is no room on the disk: then it is counted, and the
-// caller takes memory from elsewhere.
+// Large constants are in mapped files: the model's own, and a file without a name for constants that passes make. Code
+// that has read the bytes of a constant reports it here. After many bytes, the pages of all constants are dropped from
+// this process's memory (not from the files), so that it never holds the whole model. Memory for a large constant in
+// the file without a name, at the beginning of a page. NULL if the constant is not large, if the module's constants are
+// small enough for memory, or if the disk is full. Then the caller allocates it, and its bytes are counted.
 void *byoc_graph_module_take_file_memory(byoc_graph_module_t *module, uint64_t size_bytes);
 void byoc_graph_module_touched(byoc_graph_module_t *module, uint64_t size_bytes);
-// Copies the bytes of a constant and says so as it goes, so that neither is held as a whole if it lies in a file.
+// Copies the bytes of a constant in pieces and reports them, so that neither copy is in memory as a whole if it is in a
+// file.
 void byoc_graph_module_copy(byoc_graph_module_t *module, void *to, const void *from, size_t size_bytes);
 void byoc_graph_module_forget_pages(const byoc_graph_module_t *module);
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
@@ -185,7 +185,7 @@ byoc_function_t *byoc_graph_module_next(const byoc_graph_module_t *module, size_
 void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)(void *self, const byoc_function_t *),
                                       void *self);
 void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module);
-// `name`, or name_1, name_2 ..., whichever no function or constant has. In the module's arena.
+// `name`, or name_1, name_2 ...: the first one that no function or constant has. In the module's arena.
 const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name);
 
 // ---- constants ----
@@ -198,16 +198,16 @@ byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *nam
 // Makes an uninitialised constant; the caller fills its data (not const yet) before anybody reads it.
 byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                         void **out_data);
-// Gives a constant other numbers, of which it takes a copy, before anything was made of it. False if out of memory.
+// Replaces the numbers of a constant by a copy of `data`, before code was made of it. False if out of memory.
 bool byoc_constant_assign(byoc_constant_t *constant, const void *data);
-// The same, a copy of its own numbers, which the caller may change at once; NULL if out of memory.
+// The same with a copy of its own numbers, which the caller may change; NULL if out of memory.
 void *byoc_constant_change(byoc_constant_t *constant);
 uint64_t byoc_constant_hash(byoc_constant_t *constant);
 bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and content
 // Element `index` as a number; integers beyond 2^53 are exact only through _int.
 double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index);
 int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index);
-// The number in a constant value that holds exactly one, whatever its rank; false for all other values.
+// The number in a constant value with exactly one element, of any rank; false for all other values.
 bool byoc_value_scalar_f64(const byoc_value_t *value, double *out_number);
 bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number);
 
@@ -223,10 +223,10 @@ byoc_function_t *byoc_function_clone(byoc_function_t *function, const char *name
 byoc_value_t *byoc_function_constant(byoc_function_t *function, byoc_constant_t *constant);
 bool byoc_function_has_flag(const byoc_function_t *function, const char *attribute); // an int attribute that is not 0
 bool byoc_function_is_region(const byoc_function_t *function); // outlined for a backend: has the attribute "Compiler"
-// Do its nodes still have to be placed? True for a graph that is neither a region nor a composite.
+// Do its nodes still need a target? True for a graph that is neither a region nor a composite.
 bool byoc_function_is_open(const byoc_function_t *function);
-// Gives a function without nodes results of these types, for a body that is not known here: one node "byoc::Opaque@1"
-// over all parameters. The text form leaves the body out. False if out of memory.
+// Gives a function whose body is not known results of these types: one node "byoc::Opaque@1" over all parameters. The
+// text form leaves it out. False if out of memory.
 bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,
                                    const byoc_type_t *const *result_types, uint32_t result_count);
 bool byoc_function_is_opaque(const byoc_function_t *function);
@@ -261,11 +261,11 @@ bool byoc_node_set_operands(byoc_node_t *node, byoc_value_t *const *operands, ui
 byoc_value_t *byoc_node_add_result(byoc_node_t *node);
 // Unlinks a node whose results are unused, nested blocks included (memory stays in the arena).
 void byoc_node_erase(byoc_node_t *node);
-// Moves a node in front of another one of the same function, or to the end of `block` if `before` is NULL.
+// Moves a node before another one of the same function, or to the end of `block` if `before` is NULL.
 void byoc_node_move(byoc_node_t *node, byoc_block_t *block, byoc_node_t *before);
 // A copy with operands and nested blocks. `map` (pointer map: old value → new value, updated) translates operands;
 // values that are not in it are used as they are. The function of `block` gets its own values for constants. If out of
-// memory, the graph is as it was, but `map` may hold values of the copy that was given up.
+// memory, the graph is unchanged, but `map` may hold values of the abandoned copy.
 byoc_node_t *byoc_node_clone(const byoc_node_t *node, byoc_block_t *block, byoc_node_t *before, byoc_map_t *map);
 bool byoc_node_is(const byoc_node_t *node, const char *domain, const char *op);
 static inline bool byoc_node_is_onnx(const byoc_node_t *node, const char *op) {
@@ -295,7 +295,7 @@ bool byoc_block_walk(byoc_block_t *block, bool (*visit)(void *self, byoc_node_t 
 byoc_status_t byoc_block_sort(byoc_block_t *block, byoc_diag_t *diag);
 
 #define BYOC_FOR_EACH_NODE(node, block) for (byoc_node_t *node = (block)->first; node != NULL; node = node->next)
-// Survives erasing `node`.
+// The walk goes on if the body erases `node`.
 #define BYOC_FOR_EACH_NODE_SAFE(node, block)                                                                           \
   for (byoc_node_t *node = (block)->first, *byoc_next_ = node ? node->next : NULL; node != NULL;                       \
        node = byoc_next_, byoc_next_ = node ? node->next : NULL)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of the graph's builders that the files of core/ir share. Nothing outside core/ir/ includes this.
+// Functions that the builders of the graph share. Internal to core/ir.
 #ifndef BYOC_CORE_IR_GRAPH_INTERNAL_H_
 #define BYOC_CORE_IR_GRAPH_INTERNAL_H_
 

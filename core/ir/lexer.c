@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits texts into tokens and reports errors at their place.
+// Splits a text into tokens, and reports errors at their location.
 #include "core/ir/lexer.h"
 
 #include <errno.h>

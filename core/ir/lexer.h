@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lexer of every text form here (modules, loop kernels, host programs), with one token of look-ahead and messages
-// that point at the place.
+// The lexer of all text forms (modules, loop kernels, host programs). It has one token of look-ahead, and its messages
+// show the location.
 //
 // Example:
 //   byoc_lexer_t lexer;
@@ -10,8 +10,8 @@
 //   if (lexer.status != BYOC_OK) return lexer.status;
 //
 // The first error is recorded in the diagnostic and in `status`. From then on every token is END and every expectation
-// fails, so that loops end and a parser needs to check only once. A copy of the struct saves a position to come back
-// to. `//` starts a comment.
+// fails, so that a parser can check once, at its end. A copy of the struct is a position to return to. `//` starts a
+// comment.
 #ifndef BYOC_CORE_IR_LEXER_H_
 #define BYOC_CORE_IR_LEXER_H_
 
@@ -89,9 +89,9 @@ typedef struct byoc_lexer_t {
   const char *file; // for messages
   byoc_arena_t *arena;
   byoc_diag_t *diag;
-  byoc_status_t status;  // BYOC_OK until something failed
+  byoc_status_t status;  // BYOC_OK until an error
   byoc_token_t token;    // the current one
-  size_t last_end;       // where the one before it ended
+  size_t last_end;       // the end of the token before it
   uint32_t depth;        // of byoc_lexer_enter
   uint64_t next_unknown; // above the number of every unknown dimension read so far
 } byoc_lexer_t;
@@ -119,7 +119,7 @@ bool byoc_lexer_expect(byoc_lexer_t *lexer, byoc_token_kind_t kind);
 bool byoc_lexer_expect_word(byoc_lexer_t *lexer, const char *word);
 // Any token of that kind, with its text.
 bool byoc_lexer_expect_text(byoc_lexer_t *lexer, byoc_token_kind_t kind, const char **out_text);
-// A word or a quoted text.
+// A word or a quoted string.
 bool byoc_lexer_expect_name(byoc_lexer_t *lexer, const char **out_text);
 // An integer with an optional sign, checked against its range.
 bool byoc_lexer_expect_i64(byoc_lexer_t *lexer, int64_t *out_value);
@@ -134,7 +134,7 @@ bool byoc_lexer_fail(byoc_lexer_t *lexer, const char *format, ...) __attribute__
 bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool byoc_lexer_fail_memory(byoc_lexer_t *lexer);
-// Records a status that is already in the diagnostic, adding the place.
+// Records a status that is already in the diagnostic, and adds the location.
 bool byoc_lexer_fail_status(byoc_lexer_t *lexer, byoc_status_t status, size_t offset);
 // "expected WHAT, found ...".
 bool byoc_lexer_expected(byoc_lexer_t *lexer, const char *what);

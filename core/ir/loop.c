@@ -53,7 +53,7 @@ static byoc_loop_stmt_t *append(byoc_loop_builder_t *builder, byoc_loop_stmt_kin
   return stmt;
 }
 
-// Opens a block even after a failure, so that every byoc_loop_end has one to close.
+// Opens a block even after a failure, so that every byoc_loop_end can close one.
 static byoc_loop_stmt_t *open_block(byoc_loop_builder_t *builder) {
   byoc_loop_stmt_t *block = new_stmt(builder, BYOC_LOOP_BLOCK);
   if (!block || !byoc_vector_push(&builder->open, byoc_arena_allocator(builder->arena), block)) builder->failed = true;
@@ -91,9 +91,9 @@ static bool ends_in_digit(const char *text) {
   return length > 0 && text[length - 1] >= '0' && text[length - 1] <= '9';
 }
 
-// `name` followed by the builder's next number. The digits at the end of a numbered name are that number alone, so that
-// no two numbered names are equal: "line" gives "line15" where "line1" gives "line1_5". What ends in an underscore gets
-// another one, so that "t_" gives none of the emitter's names. A name that begins as those of C do gets a letter first.
+// `name` and the builder's next number. The final digits are that number alone, so that numbered names differ: "line"
+// becomes "line15", and "line1" becomes "line1_5". A name that ends in an underscore gets another one, so that "t_"
+// makes none of the emitter's names. A name that begins like a reserved name of C gets a letter first.
 static const char *numbered_name(byoc_loop_builder_t *builder, const char *name) {
   char text[64];
   byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 15);

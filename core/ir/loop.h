@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loop-level IR: the body of a kernel. Expressions over scalars, statements over buffers; immutable once built, owned
-// by one arena. The native target emits it as C, the evaluator interprets it, later passes schedule it.
+// by one arena. The native target emits it as C, and the evaluator interprets it.
 //
 //   kernel = parameters (buffers with memory scopes) + one statement
 //   parallel i0 in 0..64 { vector i1 in 0..56 { Y[i0 * 56 + i1] = max(X[i0 * 56 + i1], 0.0) } }
@@ -36,8 +36,8 @@ typedef enum byoc_loop_category_t {
 byoc_loop_category_t byoc_loop_op_category(byoc_loop_op_t op);
 
 const char *byoc_loop_op_name(byoc_loop_op_t op);
-// May something in a kernel have this name? The words of C may not be names, nor may what kernels call in C, nor what
-// the emitter calls values of its own: t_0, dim_0, args_0, x_end, x_nan, x_term.
+// May a variable or buffer of a kernel have this name? Excluded are words of C, functions that kernels call in C, and
+// names of the emitter's own values: t_0, dim_0, args_0, x_end, x_nan, x_term.
 bool byoc_loop_name_is_free(const char *name);
 uint32_t byoc_loop_op_operand_count(byoc_loop_op_t op);
 
@@ -113,7 +113,7 @@ typedef enum byoc_loop_stmt_kind_t {
   BYOC_LOOP_ASSIGN,   // mutable variable = value
   BYOC_LOOP_STORE,    // buffer[index] = value
   BYOC_LOOP_ALLOCATE, // a local buffer for the statements that follow in its block
-  BYOC_LOOP_COMMENT,  // text for the reader of the generated code
+  BYOC_LOOP_COMMENT,  // a comment in the generated code
 } byoc_loop_stmt_kind_t;
 
 typedef enum byoc_loop_for_kind_t {
@@ -157,7 +157,7 @@ struct byoc_loop_stmt_t {
   };
 };
 
-// So many results of a kernel, the first ones, may be written over operands.
+// The number of results of a kernel, the first ones, that may be written over operands.
 #define BYOC_LOOP_OVERWRITING 8
 
 typedef struct byoc_loop_kernel_t {
@@ -169,12 +169,11 @@ typedef struct byoc_loop_kernel_t {
   // i64 tensor with their values in this order.
   BYOC_VECTOR(const char *) symbols;
   byoc_loop_stmt_t *body; // a block
-  // By result, bit i: calls may write it over operand i (core/ir/loop_in_place.h, loop_keep.h). Later results are
-  // written over no operand.
+  // By result, bit i: calls may write it over operand i (core/ir/loop_in_place.h, loop_keep.h).
   uint64_t overwritten[BYOC_LOOP_OVERWRITING];
 } byoc_loop_kernel_t;
 
-// The position of a parameter among the tensors of a call.
+// The index of a parameter among the tensors of a call.
 static inline uint32_t byoc_loop_tensor_index(const byoc_loop_kernel_t *kernel, uint32_t parameter) {
   return parameter + (parameter >= kernel->input_count && kernel->symbols.count > 0);
 }

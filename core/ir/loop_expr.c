@@ -113,7 +113,7 @@ static const byoc_loop_expr_t *dim_tree(byoc_loop_builder_t *builder, byoc_dim_t
   }
 }
 
-// A dimension's expression is computed from its symbols.
+// Computes a dimension's expression from its symbols.
 const byoc_loop_expr_t *byoc_loop_dim(byoc_loop_builder_t *builder, byoc_dim_t dim) {
   if (!byoc_dim_is_leaf(dim)) return dim_tree(builder, dim);
   if (!byoc_dim_is_unknown(dim)) return named_dim(builder, dim.expr->symbol);

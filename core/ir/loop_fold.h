@@ -36,7 +36,7 @@ static inline bool byoc_loop_is_integer(byoc_dtype_t dtype) {
   return byoc_loop_is_signed(dtype) || dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_U16 || dtype == BYOC_DTYPE_U32 ||
          dtype == BYOC_DTYPE_U64 || dtype == BYOC_DTYPE_U4 || dtype == BYOC_DTYPE_U2;
 }
-// Types that expressions may have: numeric types and bool.
+// May an expression have this type? Numeric types and bool.
 static inline bool byoc_loop_is_scalar(byoc_dtype_t dtype) {
   return byoc_loop_is_float(dtype) || byoc_loop_is_integer(dtype) || dtype == BYOC_DTYPE_BOOL;
 }
@@ -47,12 +47,12 @@ static inline bool byoc_loop_is_comparison(byoc_loop_op_t op) {
 
 // Wraps an integer to the width of its type; bool becomes 0 or 1.
 int64_t byoc_loop_wrap(byoc_dtype_t dtype, int64_t value);
-// Rounds a float to what a register of its type holds: double for f64, float for every other type.
+// Rounds a float to the precision of a register of its type: double for f64, float for every other type.
 double byoc_loop_round(byoc_dtype_t dtype, double value);
 // op(a, b) on operands of type `dtype`; false if it cannot be folded (division by 0, types without a rule).
 bool byoc_loop_fold(byoc_loop_op_t op, byoc_dtype_t dtype, byoc_loop_number_t a, byoc_loop_number_t b,
                     byoc_loop_number_t *out);
-// Converts by the rules of BYOC_LOOP_CAST; false for narrow floats, whose rounding is left to the executors.
+// Converts by the rules of BYOC_LOOP_CAST; false for narrow floats, which the executors round.
 bool byoc_loop_fold_cast(byoc_dtype_t from, byoc_dtype_t to, byoc_loop_number_t value, byoc_loop_number_t *out);
 
 #endif // BYOC_CORE_IR_LOOP_FOLD_H_

@@ -68,7 +68,7 @@ static void find_store(walk_t *w, const byoc_loop_stmt_t *stmt) {
     return;
   case BYOC_LOOP_STORE:
     if (stmt->store.buffer != w->output) return;
-    // There are as many stores as elements, and all elements are written, so each is written once.
+    // There are as many stores as elements. All elements are written, so each is written once.
     if (w->store != NULL || w->in_branch || !is_settled(stmt->store.index) ||
         stmt->store.value->kind == BYOC_LOOP_LOAD) {
       w->fails = true;

@@ -5,8 +5,8 @@
 
 #include "core/ir/loop.h"
 
-// True if each iteration reads no element of operand `input` but the one of result `output` that it then writes, and no
-// other iteration reads or writes that element. Returns false in cases that are not obvious.
+// True if the only element of operand `input` that an iteration reads is the element of result `output` that it writes
+// afterwards, and no other iteration reads or writes that element. Returns false in doubt.
 bool byoc_loop_may_overwrite(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output);
 
 #endif // BYOC_CORE_IR_LOOP_IN_PLACE_H_

@@ -8,9 +8,9 @@ typedef struct keep_t {
   const byoc_loop_buffer_t *input, *output;
   int64_t iterations;                        // of all loops around the statement; -1: not known
   int64_t copied, stored;                    // elements of the result: by copies, by all stores; -1: not known
-  bool has_copies, has_updates, has_effects; // effects: on anything but the result
+  bool has_copies, has_updates, has_effects; // effects: writes to anything but the result
   bool other_loads;                          // the operand is read for something else
-  bool copies_late;                          // behind or beside what writes other elements
+  bool copies_late;                          // a copy comes after, or in the same loop as, other writes
 } keep_t;
 
 static bool is_copy(const keep_t *keep, const byoc_loop_stmt_t *store) {
@@ -107,7 +107,7 @@ static void walk(keep_t *keep, const byoc_loop_stmt_t *stmt) {
   keep->iterations = iterations;
 }
 
-// The shapes may differ: an operand may be the beginning of what the result replaces.
+// The shapes may differ: an operand may be the beginning of the result's bytes.
 static bool have_like_elements(const byoc_loop_buffer_t *a, const byoc_loop_buffer_t *b) {
   return a->dtype == b->dtype && byoc_dtype_bits(a->dtype) % 8 == 0;
 }
@@ -147,8 +147,8 @@ static bool survey(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t ou
 bool byoc_loop_keeps(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output) {
   keep_t keep;
   if (!survey(kernel, input, output, &keep)) return false;
-  // A copy that comes late would bring back an element which was written before. But if there are as many stores as
-  // elements, each element is written once.
+  // A late copy would restore an element that was written before. But if there are as many stores as elements, each
+  // element is written once.
   return !keep.copies_late || (keep.stored >= 0 && keep.stored == count_elements(keep.output));
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that kernels may use: their text in C has names of its own.
+// Decides which names kernels may use, because their C code has names of its own.
 #include <ctype.h>
 #include <string.h>
 
 #include "core/ir/loop.h"
 
-// The words of C and gnu11, and what the emitter and its helpers take from the C library or give names to themselves.
+// The words of C and gnu11, and the names that the emitter and its helpers use.
 static const char *const reserved_words[] = {
     "asm",     "auto",     "bool",     "break",    "case",     "char",     "const",     "continue", "default",
     "do",      "double",   "else",     "enum",     "extern",   "false",    "float",     "for",      "goto",
@@ -17,7 +17,7 @@ static const char *const reserved_words[] = {
     "args",    "begin",    "call",     "end",      "worker",
 };
 
-// Functions of math.h, each with and without an f behind it.
+// Functions of math.h, each also with a final f.
 static const char *const functions[] = {
     "acos",  "acosh", "asin",  "asinh", "atan", "atan2", "atanh", "ceil", "cos",  "cosh",  "erf", "exp",   "exp2",
     "exp10", "expm1", "fabs",  "floor", "fmod", "isinf", "isnan", "j0",   "j1",   "jn",    "log", "log1p", "log2",
@@ -48,7 +48,7 @@ static bool is_numbered_by_emitter(const char *name) {
   return false;
 }
 
-// What the emitter adds to the name of a variable: the end of its loop, its next term, whether one was not a number.
+// Suffixes that the emitter adds to the name of a variable: for the end of its loop, its next term, and a NaN.
 static bool is_extended_by_emitter(const char *name) {
   static const char *const suffixes[] = {"_end", "_nan", "_term"};
   size_t length = strlen(name);

@@ -13,9 +13,9 @@ typedef struct parser_t {
   byoc_lexer_t *lexer;
   byoc_arena_t *arena;
   byoc_loop_builder_t builder;                  // makes the nodes; owns the blocks of the kernel
-  byoc_loop_scope_t *scope;                     // what is defined so far
-  bool is_part;                                 // a part of a kernel: byoc_loop_statements_parse
-  BYOC_VECTOR(const char *) names;              // of a part: what it defines so far, innermost last
+  byoc_loop_scope_t *scope;                     // definitions so far
+  bool is_part;                                 // it parses a part of a kernel: byoc_loop_statements_parse
+  BYOC_VECTOR(const char *) names;              // of a part: its definitions so far, innermost last
   BYOC_VECTOR(const byoc_loop_expr_t *) shared; // of the statement: #1, #2 ..., in the lexer's arena
 } parser_t;
 
@@ -66,7 +66,7 @@ static const byoc_loop_expr_t *parse_number(parser_t *parser, byoc_dtype_t dtype
   return byoc_lexer_expect_i64(lexer, &expr->number.i) ? expr : NULL;
 }
 
-// A number with a point that does not say its type.
+// A number with a point and without a type.
 static const byoc_loop_expr_t *parse_plain_float(parser_t *parser) {
   return parse_number(parser, parser->is_part ? BYOC_DTYPE_NONE : BYOC_DTYPE_F32);
 }
@@ -204,7 +204,7 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
 
 // ---- sums and products ----
 
-// #1(...) or, behind that, #1.
+// #1(...) or, after that, #1.
 static const byoc_loop_expr_t *parse_shared(parser_t *parser) {
   byoc_lexer_t *lexer = parser->lexer;
   size_t offset = lexer->token.offset, count = parser->shared.count;
@@ -216,7 +216,7 @@ static const byoc_loop_expr_t *parse_shared(parser_t *parser) {
     byoc_lexer_fail_at(lexer, offset, "there is no shared expression #%llu here", (unsigned long long)number);
     return NULL;
   }
-  // The numbers of those inside of it follow its own.
+  // Its own number comes before those of the expressions inside of it.
   if (!byoc_vector_push(&parser->shared, byoc_arena_allocator(lexer->arena), NULL)) {
     byoc_lexer_fail_memory(lexer);
     return NULL;
@@ -556,7 +556,7 @@ byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, b
   size_t offset = lexer->token.offset;
   byoc_loop_scope_init(&scope, arena->allocator);
   if (parse_kernel(&parser)) {
-    // What breaks a rule here is the text, not byoc.
+    // An error here is a fault of the text, not of byoc.
     byoc_diag_t verdict = {0};
     byoc_status_t status = byoc_loop_verify(parser.builder.kernel, &verdict);
     if (status == BYOC_OK)

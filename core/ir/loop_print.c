@@ -14,7 +14,7 @@ typedef struct printer_t {
   uintptr_t shared_count;
 } printer_t;
 
-// Index arithmetic is PLAIN: it is written out wherever it stands, since the C compiler shares it.
+// Index arithmetic is PLAIN: it is written out everywhere, because the C compiler shares it.
 enum { PLAIN = 1, ONCE, SHARED };
 
 static void print_expr(printer_t *printer, const byoc_loop_expr_t *expr, int least);
@@ -69,7 +69,7 @@ static void print_op(printer_t *printer, const byoc_loop_expr_t *expr, int least
   byoc_string_append(out, ")");
 }
 
-// `least` is the binding that needs no brackets: 1 inside sums, 2 inside products, 3 to the right of a product.
+// `least` is the weakest binding that needs no brackets: 1 inside sums, 2 inside products, 3 to the right of a product.
 static void print_kind(printer_t *printer, const byoc_loop_expr_t *expr, int least) {
   byoc_string_t *out = printer->out;
   switch (expr->kind) {
@@ -113,7 +113,7 @@ static bool is_leaf(const byoc_loop_expr_t *expr) {
   return expr->kind == BYOC_LOOP_CONST || expr->kind == BYOC_LOOP_VARIABLE || expr->kind == BYOC_LOOP_DIM;
 }
 
-// An expression that stands at several places of a statement is written once, as #1(...), and then as #1.
+// An expression that occurs several times in a statement is written once, as #1(...), and then as #1.
 static void print_expr(printer_t *printer, const byoc_loop_expr_t *expr, int least) {
   uintptr_t state = is_leaf(expr) ? PLAIN : (uintptr_t)byoc_pointer_map_get(&printer->seen, expr);
   if (state > SHARED) {
@@ -129,7 +129,7 @@ static void print_expr(printer_t *printer, const byoc_loop_expr_t *expr, int lea
   }
 }
 
-// What an expression is made of, by index; NULL: nothing.
+// The part of an expression at an index; NULL: there is none.
 static const byoc_loop_expr_t *inner_expr(const byoc_loop_expr_t *expr, size_t index) {
   if (expr->kind == BYOC_LOOP_LOAD) return index == 0 ? expr->load.index : NULL;
   if (expr->kind == BYOC_LOOP_CAST) return index == 0 ? expr->cast : NULL;
@@ -138,7 +138,7 @@ static const byoc_loop_expr_t *inner_expr(const byoc_loop_expr_t *expr, size_t i
   return index < 3 ? parts[index] : NULL;
 }
 
-// Counts the places of an expression and of those inside of it; false if there is only index arithmetic.
+// Counts the occurrences of an expression and of those inside of it; false if there is only index arithmetic.
 static bool find_shared(printer_t *printer, const byoc_loop_expr_t *expr) {
   if (is_leaf(expr) || printer->out->failed) return false;
   const uintptr_t state = (uintptr_t)byoc_pointer_map_get(&printer->seen, expr);
@@ -154,7 +154,7 @@ static bool find_shared(printer_t *printer, const byoc_loop_expr_t *expr) {
   return counts;
 }
 
-// Begins a statement that has these expressions; the second one may be NULL.
+// Begins a statement with these expressions; the second one may be NULL.
 static void begin_statement(printer_t *printer, const byoc_loop_expr_t *first, const byoc_loop_expr_t *second) {
   byoc_map_clear(&printer->seen);
   printer->shared_count = 0;

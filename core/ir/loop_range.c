@@ -343,7 +343,7 @@ static bool rest_fits(sum_t *quotient, sum_t *rest, int64_t divisor) {
   return true;
 }
 
-// x / d and x % d for terms that no factor helps with: nested divisions are merged.
+// x / d and x % d for terms without a factor of d: merges nested divisions.
 static const byoc_loop_expr_t *divide_plain(byoc_loop_builder_t *builder, const byoc_loop_expr_t *x, int64_t divisor,
                                             bool modulo) {
   int64_t product, low, high;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the values of index expressions (i64), and the simplifications that follow from it.
+// Ranges of index expressions (i64), and simplifications by them.
 //
 // Example:
 //   int64_t low, high;
@@ -12,7 +12,7 @@
 
 #include "core/ir/loop.h"
 
-// A variable as the builder makes it, with the known range of its value. Every byoc_loop_variable_t is one.
+// A variable with the known range of its value. Every byoc_loop_variable_t is one, because the builder makes them all.
 typedef struct byoc_loop_variable_info_t {
   byoc_loop_variable_t variable;
   bool bounded; // low and high are valid
@@ -20,9 +20,9 @@ typedef struct byoc_loop_variable_info_t {
   const byoc_loop_expr_t *begin, *end; // loop variables
 } byoc_loop_variable_info_t;
 
-// The least and the greatest value that an i64 expression may have; false if nothing is known.
+// The least and the greatest possible value of an i64 expression; false if they are not known.
 bool byoc_loop_range(const byoc_loop_expr_t *expr, int64_t *out_low, int64_t *out_high);
-// Do both compute the same? True for equal trees; variables and buffers are compared by identity.
+// Are the expressions equal trees? Variables and buffers are compared by identity.
 bool byoc_loop_expr_equal(const byoc_loop_expr_t *a, const byoc_loop_expr_t *b);
 // Is the expression the index of a loop from 0 to that extent?
 bool byoc_loop_is_index_of(const byoc_loop_expr_t *expr, const byoc_loop_expr_t *extent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What expressions read, and which assignments are reductions: those that fold a term into a scalar.
+// Finds the variables that expressions read, and the assignments that are reductions: they fold a term into a scalar.
 #include "core/ir/loop.h"
 
 bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable) {

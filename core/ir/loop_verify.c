@@ -28,7 +28,7 @@ static bool in_scope(const verifier_t *verifier, const void *item, size_t from) 
   return false;
 }
 
-// A name that hides another one would be taken for it in C.
+// A name that hides another one would mean that one in C.
 static byoc_status_t take_name(verifier_t *verifier, const char *name) {
   if (!byoc_loop_name_is_free(name))
     return report(verifier, "name of C, or one that kernels in C use themselves", name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges functions that compute the same.
+// Merges equal functions.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
@@ -21,7 +21,7 @@ static bool attributes_equal(const byoc_function_t *a, const byoc_function_t *b)
   return true;
 }
 
-// `self` maps functions to their twins.
+// `self` maps functions to their clones.
 static bool redirect_call(void *self, byoc_node_t *node) {
   byoc_function_t *twin = node->callee != NULL ? byoc_pointer_map_get(self, node->callee) : NULL;
   if (twin != NULL) node->callee = twin;

@@ -15,7 +15,7 @@ static void node_link(byoc_node_t *node, byoc_block_t *block, byoc_node_t *befor
   ++block->node_count;
 }
 
-// `next` is kept, so that a walk that is at the node can go on.
+// Keeps `next`, so that a walk at this node can go on.
 static void node_unlink(byoc_node_t *node) {
   byoc_block_t *block = node->block;
   *(node->previous ? &node->previous->next : &block->first) = node->next;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for nodes, kept in a map by whoever needs them: nodes hold no numbers, so two users at the same time never
-// conflict.
+// Numbers for nodes, in a map of their user. Nodes hold no numbers, so that two users cannot conflict.
 //
 // Example:
 //   byoc_numbering_t numbers;

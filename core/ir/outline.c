@@ -50,7 +50,7 @@ static byoc_status_t add_parameter(outliner_t *o, byoc_value_t *value) {
   return BYOC_OK;
 }
 
-// The operands of a node and everything that its nested blocks use, in order.
+// The operands of a node and all values that its nested blocks use, in order.
 static byoc_status_t add_parameters(outliner_t *o, byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) BYOC_RETURN_IF_ERROR(add_parameter(o, node->operands[i]));
   for (uint32_t b = 0; b < node->block_count; ++b) {
@@ -99,8 +99,8 @@ static bool reads_no_result(void *self, byoc_node_t *node) {
   return true;
 }
 
-// The block was in order, and the call stands where its last node stood: only what stood between its nodes may read it
-// too early.
+// The block was in order, and the call is at the position of the last of its nodes: only nodes between these may read
+// it too early.
 static bool is_in_order(byoc_node_t *first, byoc_node_t *call) {
   for (byoc_node_t *node = first; node != call; node = node->next) {
     bool ok = reads_no_result(call, node);
@@ -178,7 +178,7 @@ byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, co
 
 // ---- inlining ----
 
-// How deep blocks nest below this one.
+// The depth of the blocks below this one.
 static uint32_t nested_below(const byoc_block_t *block) {
   uint32_t most = 0;
   BYOC_FOR_EACH_NODE(node, block) {
@@ -215,7 +215,8 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
                                                         : byoc_pointer_map_get(&values, inner);
     ok = value != NULL;
     if (!ok) break;
-    bool is_made = value->kind == BYOC_VALUE_RESULT && value->uses.count == 0; // it lives where the call's result lived
+    bool is_made =
+        value->kind == BYOC_VALUE_RESULT && value->uses.count == 0; // it gets the virtual device of the call's result
     if (!is_made || !byoc_virtual_device_is_free(&value->device)) {
       value = byoc_value_in_place_of(value, call->results[r], call);
       ok = value != NULL;

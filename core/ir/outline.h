@@ -14,8 +14,8 @@ enum {
 // nodes was; nodes that depend on it are moved after it. BYOC_INVALID_DATA if the nodes are not convex.
 byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
                                  byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call);
-// Makes the same function, but leaves the nodes in place: shows what outlining would give. The body's nodes are in the
-// order of `nodes`.
+// Makes the same function, but leaves the nodes in place, to try outlining. The body's nodes are in the order of
+// `nodes`.
 byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
                                 byoc_diag_t *diag, byoc_function_t **out_function);
 
@@ -28,8 +28,8 @@ byoc_status_t byoc_outline_block(byoc_node_t *node, const char *name, byoc_diag_
 // Replaces the call by a copy of the callee's body. The callee stays.
 byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag);
 
-// Inlines every call (in nested blocks too) of functions for which `wants` returns true, and erases those functions
-// that are then called by nothing.
+// Inlines every call (in nested blocks, too) of functions for which `wants` returns true, and erases those functions
+// that have no calls left.
 byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
                                     void *self, byoc_diag_t *diag, size_t *out_count);
 
@@ -38,9 +38,9 @@ byoc_status_t byoc_erase_uncalled_functions(byoc_graph_module_t *module,
                                             bool (*wants)(void *self, const byoc_function_t *), void *self,
                                             byoc_diag_t *diag);
 
-// Functions that compute the same (structural equality; attributes equal, except global_symbol) are merged into the
-// first: calls of the others go to it, and the others are erased. Looks only at functions for which `wants` returns
-// true. `merged` (may be NULL) is called with each pair before the second one is erased.
+// Merges equal functions (structural equality, and equal attributes except global_symbol) into the first: calls of the
+// others go to it, and the others are erased. Looks only at functions for which `wants` returns true. `merged` (may be
+// NULL) is called with each pair before the second one is erased.
 byoc_status_t byoc_merge_equal_functions(byoc_graph_module_t *module,
                                          bool (*wants)(void *self, const byoc_function_t *function),
                                          void (*merged)(void *self, byoc_function_t *kept, byoc_function_t *erased),

@@ -37,7 +37,7 @@ static byoc_status_t check_body(byoc_node_t *node, byoc_diag_t *diag) {
   if (node->block_count != 1 || node->operand_count != node->blocks[0]->parameters.count ||
       node->result_count != node->blocks[0]->results.count) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA,
-                           "%s: a function that stands inline has one body, with a parameter "
+                           "%s: an inline function has one body, with a parameter "
                            "for each operand and a result for each result",
                            text);
   }

@@ -64,7 +64,7 @@ static byoc_status_t sorter_init(sorter_t *sorter, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// Goes depth first from `root`, so that what a node needs is placed right in front of it. The path is an explicit list,
+// Goes depth first from `root`, so that producers come right before their readers. The path is an explicit list,
 // because models can be deeper than the stack allows.
 static byoc_status_t sorter_place(sorter_t *sorter, uint32_t root, byoc_diag_t *diag) {
   if (!byoc_vector_push(&sorter->path, sorter->allocator, root)) return byoc_diag_out_of_memory(diag);

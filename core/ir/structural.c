@@ -11,7 +11,7 @@
 // Calls nested deeper than this count as different, so that recursion ends even if a call graph has a cycle.
 #define MAX_CALL_DEPTH 64
 
-// Flags that apply to the outermost function, not to those that it calls.
+// Flags for the outermost function, not for those that it calls.
 enum { OUTERMOST = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES | BYOC_STRUCTURAL_IGNORE_KERNEL };
 
 // ---- loop kernels, compared by their text ----
@@ -54,7 +54,7 @@ typedef struct structural_hasher_t {
 
 static uint64_t hash_function(structural_hasher_t *hasher, const byoc_function_t *function, unsigned flags);
 
-// If memory runs out here, a number is lost: the hashes of equal functions may then differ, which only costs sharing.
+// If memory runs out here, a number is lost. Hashes of equal functions may then differ, so that they are not shared.
 static uint64_t hash_definition(structural_hasher_t *hasher, const byoc_value_t *value, uint64_t seed) {
   (void)byoc_pointer_map_put(&hasher->numbers, value, (void *)++hasher->defined);
   return byoc_virtual_device_hash(&value->device, byoc_type_hash(value->type, seed));
@@ -136,7 +136,7 @@ uint64_t byoc_function_structural_hash(const byoc_function_t *function, unsigned
 typedef struct comparer_t {
   unsigned flags;
   byoc_map_t values;    // of a → of b
-  byoc_map_t functions; // of a → the one of b that it was found equal to
+  byoc_map_t functions; // function of a → the function of b that equals it
   uint32_t depth;
 } comparer_t;
 
@@ -165,7 +165,7 @@ static bool equal_callees(comparer_t *comparer, const byoc_function_t *a, const 
   unsigned flags = comparer->flags & ~(unsigned)OUTERMOST;
   bool equal = equal_functions(comparer, a, b, flags);
   --comparer->depth;
-  // If there is no memory to remember the pair, it only costs time.
+  // Without memory to remember the pair, it is compared again.
   if (equal) (void)byoc_pointer_map_put(&comparer->functions, a, (void *)(uintptr_t)b);
   return equal;
 }

@@ -52,7 +52,7 @@ static bool element_reads_back(const byoc_constant_t *constant, size_t index) {
   if (dtype == BYOC_DTYPE_STRING || byoc_dtype_is_any_integer(dtype)) return true;
   unsigned char again[16] = {0};
   double real = byoc_element_f64(dtype, constant->data, index);
-  // A NaN is read as the plain one, whatever sign it had.
+  // A NaN is read as the default NaN, without its sign.
   if (isnan(real)) real = NAN;
   if (byoc_dtype_is_complex(dtype)) {
     double imaginary = byoc_element_imaginary(dtype, constant->data, index);
@@ -63,7 +63,7 @@ static bool element_reads_back(const byoc_constant_t *constant, size_t index) {
   return memcmp(again, (const char *)constant->data + index * size, size) == 0;
 }
 
-// What the last byte of a packed type holds behind the last element is content too.
+// The unused bits in the last byte of a packed type are part of the content.
 static bool is_rest_zero(const byoc_constant_t *constant, size_t count) {
   const size_t used = count * byoc_dtype_bits(constant->type->dtype);
   return used % 8 == 0 || ((const uint8_t *)constant->data)[used / 8] >> used % 8 == 0;

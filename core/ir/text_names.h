@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of the text form that every printer here shares: words, names with a sigil, strings and numbers.
+// Parts of the text forms that all printers share: words, names with a sigil, strings and numbers.
 #ifndef BYOC_CORE_IR_TEXT_NAMES_H_
 #define BYOC_CORE_IR_TEXT_NAMES_H_
 
@@ -9,7 +9,7 @@
 bool byoc_text_is_word(const char *name);
 // Prints the word; quoted if it is not one.
 void byoc_text_print_word(const char *name, byoc_string_t *out);
-// %name, @name, %"odd name". A name of digits alone is quoted, so that it is not taken for the number of a value.
+// %name, @name, %"odd name". A name of digits alone is quoted, because %12 is the number of a value.
 void byoc_text_print_name(char sigil, const char *name, byoc_string_t *out);
 // A string literal: \n \t \r \" \\ and \xHH; text that is valid UTF-8 stays as it is. May hold NULs.
 void byoc_text_print_quoted(const char *data, size_t size, byoc_string_t *out);

@@ -9,7 +9,7 @@
 #include "core/ir/text_parts.h"
 #include "core/ir/verify_module.h"
 
-// The largest constant in a text: a few letters must not take all memory.
+// The largest constant in a text: a short text must not use all memory.
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)
 
 // Names visible in one block; blocks nested in it see them too.
@@ -45,7 +45,7 @@ static byoc_arena_t *module_arena(parser_t *parser) {
 
 // ---- names ----
 
-// The number of an unnamed value and a name made of digits need different keys.
+// The number of an unnamed value and a name of digits need different keys.
 static const char *scope_key(parser_t *parser, const byoc_token_t *token) {
   return byoc_arena_format(parser->lexer.arena, "%c%s", token->digits ? '#' : '%', token->text);
 }
@@ -188,7 +188,7 @@ static bool parse_result_types(parser_t *parser, byoc_node_t *node) {
   return true;
 }
 
-// A node as far as its opening parenthesis.
+// A node, up to its opening parenthesis.
 typedef struct node_head_t {
   byoc_function_t *callee;
   const char *domain, *op, *name;
@@ -369,7 +369,8 @@ static bool parse_constant(parser_t *parser) {
   if (!byoc_type_parse(lexer, module_arena(parser), &type)) return false;
   int64_t size = byoc_type_size_bytes(type);
   if (size < 0) return byoc_lexer_fail_at(lexer, type_offset, "a constant has a tensor type without symbols");
-  if (size > MAX_CONSTANT_BYTES) return byoc_lexer_fail_at(lexer, type_offset, "this constant is too large for a text");
+  if (size > MAX_CONSTANT_BYTES)
+    return byoc_lexer_fail_at(lexer, type_offset, "this constant is too large for a text form");
   if (byoc_graph_module_find(parser->module, name.text) || byoc_graph_module_find_constant(parser->module, name.text))
     return byoc_lexer_fail_at(lexer, name.offset, "@%s is defined already", name.text);
   if (!byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL)) return false;

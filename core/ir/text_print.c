@@ -123,7 +123,7 @@ static void print_node(printer_t *printer, const byoc_node_t *node, int indent) 
   byoc_string_t *out = printer->out;
   byoc_string_indent(out, indent);
   if (node->result_count > 0) {
-    // Names are given before those of the nested blocks, so that a value's name does not depend on what is inside.
+    // Names are chosen before those of nested blocks, so that a value's name does not depend on the blocks inside.
     print_values(printer, node->results, node->result_count);
     byoc_string_append(out, " = ");
   }
@@ -164,7 +164,7 @@ static void print_block_body(printer_t *printer, const byoc_block_t *block, int 
 
 // ---- functions ----
 
-// Prints where device planning put the constants of this function: constants {@w on {...}}
+// Prints the devices of this function's constants: constants {@w on {...}}
 static void print_constant_devices(printer_t *printer, const byoc_function_t *function) {
   byoc_string_t *out = printer->out;
   bool any = false;

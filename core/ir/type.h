@@ -14,7 +14,7 @@ typedef enum byoc_type_kind_t {
 } byoc_type_kind_t;
 
 #define BYOC_RANK_UNKNOWN (-1)
-// The largest rank that anything here handles; the reader refuses more.
+// The largest rank; the reader refuses larger ones.
 #define BYOC_MAX_RANK 16
 
 typedef struct byoc_type_t byoc_type_t;
@@ -26,7 +26,7 @@ struct byoc_type_t {
   const byoc_type_t *element; // sequences and optionals
 };
 
-// NULL if out of memory. `dims` is copied (not deeply: expressions must live in the same arena or longer).
+// NULL if out of memory. `dims` is copied, its expressions are not: they must live as long as the arena.
 const byoc_type_t *byoc_type_tensor(byoc_arena_t *arena, byoc_dtype_t dtype, int32_t rank, const byoc_dim_t *dims);
 const byoc_type_t *byoc_type_tensor_static(byoc_arena_t *arena, byoc_dtype_t dtype, int32_t rank, const int64_t *dims);
 const byoc_type_t *byoc_type_sequence(byoc_arena_t *arena, const byoc_type_t *element);

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-// What is known while a function is checked.
+// The state while a function is checked.
 typedef struct verifier_t {
   const byoc_function_t *function;
   byoc_diag_t *diag;
   byoc_map_t seen;        // nodes reached so far → themselves
   byoc_map_t slots;       // address of each operand and result slot reached → its value
-  byoc_map_t used_values; // values that a slot holds, or that the function defines → themselves
+  byoc_map_t used_values; // values in a slot, and values that the function defines → themselves
 } verifier_t;
 
 // ---- reporting ----
@@ -78,7 +78,7 @@ static const char *attribute_fault(const byoc_graph_module_t *module, const byoc
     return attribute->count == 0 || attribute->floats ? NULL : "has no numbers";
   case BYOC_ATTRIBUTE_STRINGS:
     for (size_t i = 0; i < attribute->count; ++i) {
-      if (!attribute->strings || !attribute->strings[i]) return "has a text missing";
+      if (!attribute->strings || !attribute->strings[i]) return "has a string missing";
     }
     return NULL;
   case BYOC_ATTRIBUTE_TENSOR:
@@ -118,7 +118,7 @@ static byoc_status_t check_value_facts(verifier_t *verifier, const byoc_node_t *
 
 // ---- uses ----
 
-// Notes that the slot at `address` holds `value`, to compare with the use lists later.
+// Records that the slot at `address` holds `value`, to compare it with the use lists later.
 static byoc_status_t note_slot(verifier_t *verifier, const void *address, byoc_value_t *value) {
   if (!byoc_pointer_map_put(&verifier->slots, address, value)) return out_of_memory(verifier);
   if (!byoc_pointer_map_put(&verifier->used_values, value, value)) return out_of_memory(verifier);
@@ -215,7 +215,7 @@ static bool types_agree(const byoc_type_t *a, const byoc_type_t *b) {
   return true;
 }
 
-// Symbols belong to the callee: only what both sides know must agree.
+// Symbols belong to the callee: only known dimensions must agree.
 static byoc_status_t check_call(verifier_t *verifier, const byoc_node_t *node) {
   const byoc_function_t *callee = node->callee;
   if (callee->module != verifier->function->module ||
@@ -415,7 +415,7 @@ static bool collect_call(void *self, byoc_node_t *node) {
   return !node->callee || byoc_vector_push(&list->callees, list->allocator, node->callee);
 }
 
-// How deep the calls below a function nest: 1 if it calls nothing; 0 if one of its callees is not in `depths` yet.
+// The depth of the calls below a function: 1 if it calls nothing; 0 if one of its callees is not in `depths` yet.
 static uintptr_t call_depth(const call_list_t *list, const byoc_map_t *depths) {
   uintptr_t depth = 1;
   for (size_t c = 0; c < list->callees.count; ++c) {
@@ -426,8 +426,8 @@ static uintptr_t call_depth(const call_list_t *list, const byoc_map_t *depths) {
   return depth;
 }
 
-// Functions get their depths once all that they call have theirs; those that never get one call themselves in the end.
-// A round settles at least one level, so that there are no more rounds than levels.
+// A function gets its depth when all its callees have theirs. A function that never gets one is part of a cycle of
+// calls. A round finds at least one level, so that there are no more rounds than levels.
 static byoc_status_t find_call_depths(const byoc_graph_module_t *module, const call_list_t *lists, byoc_map_t *depths,
                                       byoc_diag_t *diag) {
   for (bool progress = true; progress;) {

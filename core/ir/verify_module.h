@@ -6,10 +6,11 @@
 
 #include "core/ir/graph.h"
 
-// Checks: operands are defined before use and visible (same block or an enclosing one of the same function); use lists
-// match operands both ways; results have types and point back; names are unique; calls match their callee's signature;
-// attributes have values of their kind; virtual devices are consistent; a function with free values is an error; call
-// graphs have no cycle and are not too deep. The first violation is reported with function, node and rule.
+// Operands must be defined before use and visible: in the same block, or in an enclosing one of the same function. Use
+// lists must match operands both ways. Results must have types and point back. Names must be unique, calls must match
+// their callee's signature, attributes must have values of their kind, and virtual devices must be consistent. A
+// function must not have free values. Call graphs must have no cycle and must not be too deep. The first violation is
+// reported with function, node and rule.
 byoc_status_t byoc_graph_verify(const byoc_graph_module_t *module, byoc_diag_t *diag);
 byoc_status_t byoc_function_verify(const byoc_function_t *function, byoc_diag_t *diag);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares and hashes the places of values, and says where two nodes share one.
+// Compares and hashes the virtual devices of values.
 #include "core/ir/virtual_device.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads an artifact's file without loading it, and refuses what is not exactly what byoc wrote.
+// Reads an artifact's file without loading it, and refuses a file that byoc did not write or that has changed since.
 #include "core/loader/artifact_file.h"
 
 #include <elf.h>
@@ -27,7 +27,7 @@ static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
   return BYOC_OK;
 }
 
-// What byoc build -o model.a, model.o or model.c makes is for linkers.
+// byoc build -o model.a, model.o and model.c make files for linkers, not for the loader.
 static byoc_status_t refuse_static(const char *name, const char *what, byoc_diag_t *diag) {
   byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, which cannot be loaded", name, what);
   byoc_diag_hint(diag, "link it into a program, by its header; byoc build -o model.so makes an artifact to load");
@@ -79,7 +79,7 @@ byoc_status_t byoc_artifact_metadata_find(const void *data, size_t size_bytes, c
   return status;
 }
 
-// A file without a seal may be something else altogether: then that is what the message says.
+// A file without a seal may be no artifact at all: then the message says so.
 static byoc_status_t check_seal(const char *path, const byoc_file_view_t *view, byoc_diag_t *diag) {
   char message[sizeof(diag->message)];
   byoc_status_t status = byoc_verify_bytes(view->data, view->size_bytes, path, message, sizeof(message));
@@ -106,7 +106,7 @@ static byoc_status_t read_view(const char *path, byoc_diag_t *diag, byoc_artifac
   const uint8_t *text = NULL;
   size_t text_bytes = 0;
   BYOC_RETURN_IF_ERROR(byoc_elf_find_section(&file->elf, BYOC_ARTIFACT_METADATA_SECTION, diag, &text, &text_bytes));
-  while (text_bytes > 0 && text[text_bytes - 1] != 0) text_bytes--; // whole texts only
+  while (text_bytes > 0 && text[text_bytes - 1] != 0) text_bytes--; // whole strings only
   file->metadata_end = (const char *)text + text_bytes;
   return BYOC_OK;
 }

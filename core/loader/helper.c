@@ -8,7 +8,7 @@
 
 typedef enum state_t {
   IDLE,
-  READY, // nobody has taken the job up
+  READY, // no thread has begun the job
   TAKEN, // by the thread
   ENDING,
 } state_t;

@@ -53,7 +53,7 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
   return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "'%s' cannot run here: %s", path, message);
 }
 
-// dlopen looks for a name without a slash in the system's folders.
+// Adds a slash: dlopen would look for a name without one in the system's folders.
 static void *open_library(const char *path) {
   if (strchr(path, '/') != NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
   char *local = byoc_path_join(byoc_allocator_system(), ".", path);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communicator over processes of one machine: each rank has an outbox in shared memory, from which the others read.
 //
-// A collective is done in pieces that fit an outbox. Of each piece, a rank waits until all have read its last one, puts
-// what it sends into its outbox together with a description of the collective, and counts it as posted for each other
-// member of the group; then it reads the outbox of each member, in the order of the ranks, and counts it as read. The
-// counters are of pairs of ranks, so that collectives of different groups do not disturb each other, and futexes at the
-// same time.
+// A collective is done in pieces that fit an outbox. For each piece a rank waits until all members have read its last
+// piece. It puts its data and a description of the collective into its outbox, and counts the piece as posted for each
+// other member of the group. Then it reads the outbox of each member, in the order of the ranks, and counts the piece
+// as read. Each pair of ranks has its own counters, so that collectives of different groups do not disturb each other.
+// The counters are also the futexes.
 //
-// Of a collective that begins and ends apart, `begin` posts the first piece, and a helper goes on with all the rest
-// meanwhile. `end` waits for it, or does what the helper has not taken up.
+// If a collective has a begin and an end, `begin` posts the first piece, and a helper does the rest meanwhile. `end`
+// waits for the helper, or does the work that the helper has not begun.
 //
-// Who is alive: each rank holds a lock of its own byte of the memory's file, which the kernel releases when the process
-// ends, however that happens.
+// A rank shows that it is alive by a lock on its own byte of the memory's file. The kernel releases the lock when the
+// process ends, even by a crash.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -34,7 +34,7 @@ typedef struct exchange_t {
 } exchange_t;
 
 enum {
-  // Of less, a copy takes no longer than it takes to wake a thread.
+  // To copy less takes no longer than to wake a thread.
   LEAST_HELPED_BYTES = 1 << 16,
 };
 
@@ -75,7 +75,7 @@ static int32_t rank_of(const byoc_collective_t *c, int32_t position) {
   return c->first + position * c->stride;
 }
 
-// Does this rank take part with that member, itself left out?
+// Does this rank exchange data with that member, another one?
 static bool is_partner(const exchange_t *x, int32_t position) {
   return position != x->position && (!is_between_two(x->c) || position == x->c->root);
 }
@@ -87,7 +87,7 @@ static int32_t prepare(byoc_shared_ranks_t *ranks, const byoc_collective_t *c, e
   *x = (exchange_t){.c = c, .element_bytes = byoc_dtype_bits(c->dtype) / 8};
   ranks->is_ending = may_end ? c->is_ending : NULL;
   ranks->waiter = may_end ? c->waiter : NULL;
-  if (ranks->failure != BYOC_OK) return ranks->failure; // the text of the failure is there
+  if (ranks->failure != BYOC_OK) return ranks->failure; // the message of the failure is set
   if (c->kind >= BYOC_COLLECTIVE_COUNT)
     return byoc_shared_ranks_fail(ranks, BYOC_UNSUPPORTED, "there is no collective %u", c->kind);
   if (x->element_bytes == 0 || byoc_dtype_bits(c->dtype) % 8 != 0 || c->dtype == BYOC_DTYPE_STRING) {
@@ -134,7 +134,7 @@ static int32_t post(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_t pi
   const int32_t own = ranks->communicator.rank;
   memory_t *memory = ranks->memory;
   if (c->kind == BYOC_RECEIVE) return BYOC_OK;
-  for (int32_t r = 0; r < ranks->communicator.size; ++r) { // whoever read the last piece, of whatever group
+  for (int32_t r = 0; r < ranks->communicator.size; ++r) { // all readers of the last piece, of any group
     const int32_t status = byoc_shared_ranks_wait(ranks, r, &memory->waiting[own].for_reading, &memory->read[r][own],
                                                   true, atomic_load(&memory->posted[own][r]));
     if (status != BYOC_OK) return status;
@@ -174,7 +174,7 @@ static bool is_same(const byoc_shared_ranks_t *ranks, const exchange_t *x, uint6
          theirs->piece == piece;
 }
 
-// Takes what the member at that position has for this rank.
+// Takes the data of the member at that position for this rank.
 static void take(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_t piece, int32_t position) {
   const byoc_collective_t *c = x->c;
   const uint64_t count = minimum(c->count - piece, x->piece_count), bytes = count * x->element_bytes;
@@ -218,7 +218,7 @@ static int32_t take_all(byoc_shared_ranks_t *ranks, const exchange_t *x, uint64_
 
 // ---- the table ----
 
-// All that is left to do when the first piece is posted.
+// Does the rest of a collective after the first piece is posted.
 static int32_t take_and_go_on(byoc_shared_ranks_t *ranks, const exchange_t *x) {
   int32_t status = take_all(ranks, x, 0);
   for (uint64_t piece = x->piece_count; status == BYOC_OK && piece < x->c->count; piece += x->piece_count) {
@@ -238,9 +238,8 @@ static void help(void *self) {
 static int32_t post_first(byoc_shared_ranks_t *ranks, const byoc_collective_t *collective, exchange_t *x) {
   int32_t status = prepare(ranks, collective, x);
   if (status == BYOC_OK && ranks->has_begun) {
-    status =
-        byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the collective in front of it has ended",
-                               byoc_collective_name(collective->kind));
+    status = byoc_shared_ranks_fail(ranks, BYOC_INVALID_ARGUMENT, "%s begins before the previous collective has ended",
+                                    byoc_collective_name(collective->kind));
   }
   return status == BYOC_OK ? post(ranks, x, 0) : status;
 }
@@ -344,7 +343,8 @@ const byoc_communicator_t *byoc_shared_ranks_join(byoc_shared_ranks_t *ranks, in
 }
 
 void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks, bool has_failed) {
-  // A failure of its own is what the others see. What a helper still does ends when they see this rank's end.
+  // The others see the rank's failure, if it has one. A helper that still works ends when the others see the end of
+  // this rank.
   if (ranks->failure == BYOC_OK) {
     atomic_store(&ranks->memory->state[ranks->communicator.rank], has_failed ? FAILED : LEFT);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator (byoc/communicator.h) over processes of one machine, in shared memory that has no name: nothing is
-// left behind however the processes end.
+// A communicator (byoc/communicator.h) over processes of one machine, in shared memory without a name: nothing is left
+// behind, even if the processes crash.
 //
 // Example:
 //   byoc_shared_ranks_t *ranks = NULL;
@@ -29,10 +29,10 @@ typedef struct byoc_shared_ranks_t byoc_shared_ranks_t;
 // not in [1, BYOC_SHARED_RANKS_MOST].
 byoc_status_t byoc_shared_ranks_create(int32_t count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                        byoc_shared_ranks_t **out_ranks);
-// In a rank's process: from now on the others see whether it is alive. What is returned belongs to `ranks`.
+// In a rank's process: from now on the others see whether it is alive. The result belongs to `ranks`.
 const byoc_communicator_t *byoc_shared_ranks_join(byoc_shared_ranks_t *ranks, int32_t rank);
-// In a rank's process, when it needs the others no more, or because it has failed in something else: who waits for it
-// from now on fails.
+// In a rank's process, when it needs the others no more, or after another failure. Ranks that wait for it from now on
+// fail.
 void byoc_shared_ranks_leave(byoc_shared_ranks_t *ranks, bool has_failed);
 // In the process that forked the ranks: the rank's process has ended, maybe before it joined.
 void byoc_shared_ranks_ended(byoc_shared_ranks_t *ranks, int32_t rank);

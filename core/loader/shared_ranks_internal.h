@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the communicator over processes of one machine share. Internal to core/loader.
+// Shared by the files shared_ranks*.c. Internal to core/loader.
 #ifndef BYOC_CORE_LOADER_SHARED_RANKS_INTERNAL_H_
 #define BYOC_CORE_LOADER_SHARED_RANKS_INTERNAL_H_
 
@@ -14,7 +14,7 @@ enum {
   OUTBOX_BYTES = 1 << 20,
 };
 
-// What a rank is doing, as the others see it.
+// The state of a rank, as the others see it.
 enum { ABSENT, JOINED, LEFT, FAILED, ENDED };
 
 typedef struct description_t {
@@ -23,7 +23,7 @@ typedef struct description_t {
   int32_t first, stride, members, root, targets[MOST];
 } description_t;
 
-// What a rank waits for: that `rank` posts (or reads), beginning with 1; 0: it does not wait.
+// The wait of a rank: until `rank` - 1 posts (or reads); 0: it does not wait.
 typedef struct waiting_t {
   _Atomic uint32_t epoch; // counts the waits
   _Atomic int32_t for_post, for_reading;
@@ -46,10 +46,10 @@ struct byoc_shared_ranks_t {
   size_t size_bytes;
   int file;
   bool has_begun;
-  byoc_helper_t *helper;   // goes on with what has begun; NULL: not yet
-  byoc_collective_t begun; // what the helper goes on with
+  byoc_helper_t *helper;   // does the rest of a collective that has begun; NULL: not made yet
+  byoc_collective_t begun; // the collective that the helper continues
   bool is_helped;          // the helper has it
-  int32_t status;          // of what the helper has done
+  int32_t status;          // the status of the helper's work
   _Atomic int32_t failure; // the first one's status, which stays
   _Atomic bool is_abandoned;
   int32_t (*is_ending)(void *waiter); // of the collective that runs; NULL: it has no limit
@@ -62,8 +62,8 @@ __attribute__((format(printf, 3, 4))) int32_t byoc_shared_ranks_fail(byoc_shared
                                                                      const char *format, ...);
 // Notes that this rank's run was ended early.
 int32_t byoc_shared_ranks_give_up(byoc_shared_ranks_t *ranks);
-// Waits until `word` is `value` (or, if `is` is false, is not any more), which `rank` sees to. `slot` tells the others
-// what for. Fails if that rank never will, or if ranks wait for each other in a circle.
+// Waits until `rank` has set `word` to `value` (or, if `is` is false, to another value). The others see the wait in
+// `slot`. Fails if that rank has ended, or if ranks wait for each other in a circle.
 int32_t byoc_shared_ranks_wait(byoc_shared_ranks_t *ranks, int32_t rank, _Atomic int32_t *slot, _Atomic uint32_t *word,
                                bool is, uint32_t value);
 

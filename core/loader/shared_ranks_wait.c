@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that wait for each other in shared memory: until what they wait for is there, or can never be.
+// Waits of ranks for each other in shared memory; a wait fails if it can never end.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -12,7 +12,7 @@
 #include "core/loader/shared_ranks_internal.h"
 
 enum {
-  LOOK_AROUND_MS = 100, // so often a rank that waits looks whether the one that it waits for is alive
+  LOOK_AROUND_MS = 100, // the period in which a waiting rank checks that the other one is alive
 };
 
 // ---- failures ----
@@ -38,7 +38,7 @@ static bool is_alive(const byoc_shared_ranks_t *ranks, int32_t rank) {
   return fcntl(ranks->file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-// Why a rank will never again do anything, and who is to blame.
+// The reason why a rank does nothing more, and the rank that is to blame.
 typedef struct verdict_t {
   uint32_t state; // LEFT, FAILED or ENDED; ABSENT: it may still do something
   int32_t rank;
@@ -53,7 +53,7 @@ static verdict_t judge(const byoc_shared_ranks_t *ranks, int32_t rank) {
     if (state == LEFT || state == ENDED) return (verdict_t){state, rank};
     if (state == JOINED)
       return is_alive(ranks, rank) || atomic_load(&memory->state[rank]) != JOINED
-                 ? none // it is there, or it has just left, which the next look tells
+                 ? none // it is alive, or it has just left: the next check shows that
                  : (verdict_t){ENDED, rank};
     const int32_t culprit = atomic_load(&memory->culprit[rank]);
     if (culprit == 0) break;
@@ -89,8 +89,8 @@ static int32_t awaited(const memory_t *memory, int32_t rank) {
   return -1;
 }
 
-// Do ranks wait for each other in a circle that this one is in? Each of them was in the same wait at both looks, with
-// what it waits for still undone at the second one, so all of them waited in between.
+// Do ranks wait for each other in a circle with this one? Each of them was in the same wait at two checks, and that
+// wait was not over at the second check: so all of them waited in between.
 static bool waits_in_circle(const byoc_shared_ranks_t *ranks) {
   const memory_t *memory = ranks->memory;
   const int32_t own = ranks->communicator.rank;
@@ -129,7 +129,7 @@ int32_t byoc_shared_ranks_wait(byoc_shared_ranks_t *ranks, int32_t rank, _Atomic
       break;
     }
     const verdict_t verdict = judge(ranks, rank);
-    // What the other did before it ended is there.
+    // The data that the other rank sent before it ended is there.
     if (verdict.state != ABSENT && (atomic_load(word) == value) != is) status = give_up_on(ranks, verdict);
     if (status == BYOC_OK && waits_in_circle(ranks)) {
       status = byoc_shared_ranks_fail(

@@ -31,7 +31,7 @@ static bool accept(reader_t *reader, char c) {
   return true;
 }
 
-// Does the word stand here? A letter or digit behind it makes it another one.
+// Is the word at this position? A letter or digit after it makes it another one.
 static bool accept_word(reader_t *reader, const char *word) {
   const size_t size = strlen(word);
   if (strncmp(reader->at, word, size) != 0 || isalnum((unsigned char)reader->at[size])) return false;
@@ -51,7 +51,7 @@ static bool read_number(reader_t *reader, int64_t *out) {
   return true;
 }
 
-// The value that p0 or r0 stands for; NULL if there is none.
+// The value of p0 or r0; NULL if there is none.
 static const byoc_value_t *find_value(const byoc_function_t *function, char kind, int64_t index) {
   const byoc_block_t *body = function->body;
   if (kind == 'p') return (uint64_t)index < body->parameters.count ? body->parameters.data[index] : NULL;
@@ -172,7 +172,7 @@ byoc_status_t byoc_extent_parse(const char *text, const byoc_function_t *functio
 
 // ---- printing ----
 
-enum { MAX_PRINTED_BYTES = 1024, MAX_PRINTED_DEPTH = 24 }; // leaves room for who puts several of them together
+enum { MAX_PRINTED_BYTES = 1024, MAX_PRINTED_DEPTH = 24 }; // so that callers can combine several of them
 
 // p0.1 or r0.1, if one of these values has the dimension.
 static bool print_dimension(byoc_dim_t dim, char kind, byoc_value_t *const *values, size_t count, byoc_string_t *out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a function is launched on a device: what bind_kernel of byoc/device_plugin.h said, checked. Extents are over
+// The launches of a function on a device, after the checks of bind_kernel (byoc/device_plugin.h). Extents are over
 // symbols that name dimensions of the function's operands and results (core/module/extent.h).
 #ifndef BYOC_CORE_MODULE_KERNELS_H_
 #define BYOC_CORE_MODULE_KERNELS_H_
@@ -31,7 +31,7 @@ struct byoc_kernel_launches_t {
   byoc_dim_t scratch_bytes;      // 0: none
   const byoc_dim_t *temporaries; // bytes of each tensor between launches
   uint32_t temporary_count;
-  // The memory scope of each operand and each result; NULL for one that may be in any scope.
+  // The memory scope of each operand and each result; NULL: any scope.
   const char **operand_scopes, **result_scopes;
 };
 

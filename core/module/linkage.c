@@ -36,7 +36,8 @@ const byoc_runtime_module_t *byoc_linkage_find(const byoc_graph_module_t *graph,
   return NULL;
 }
 
-// The module whose symbol keeps its name: one outside of artifacts, which has to, otherwise the first that lists it.
+// The module whose symbol keeps its name: one outside of artifacts, because it cannot be changed; otherwise the first
+// that lists it.
 static const byoc_runtime_module_t *find_keeper(const byoc_graph_module_t *graph, const char *symbol) {
   for (size_t i = 0; graph != NULL && i < graph->runtime_modules.count; i++) {
     const byoc_runtime_module_t *module = graph->runtime_modules.data[i];

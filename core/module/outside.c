@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds shared libraries as a linker does, and reads what they define.
+// Finds shared libraries as a linker does, and reads the symbols that they define.
 #include "core/module/outside.h"
 
 #include <elf.h>
@@ -22,9 +22,9 @@
 enum { MAX_PATH_BYTES = 4096 };
 
 typedef struct library_t {
-  const char *name;    // as the module needs it
-  byoc_map_t *symbols; // what was found so far: text → anything
-  bool other_name;     // its own name is another one
+  const char *name;    // the name that the module requires
+  byoc_map_t *symbols; // symbols found so far
+  bool other_name;     // its own name differs
   char own_name[256];
   byoc_diag_t *diag;
 } library_t;

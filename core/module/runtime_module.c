@@ -34,8 +34,8 @@ static uint32_t kind_properties(byoc_runtime_module_kind_t kind) {
 
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module) {
   uint32_t properties = kind_properties(module->kind);
-  // An engine or a library can be called in this process if it says how. Without that, objects of a static library can
-  // still be linked into a temporary shared object, but an engine or a driver cannot.
+  // An engine or a library can be called in this process if it has a host function or table. Without one, objects of a
+  // static library can be linked into a temporary shared object, but an engine or a driver cannot.
   if (module->kind == BYOC_RUNTIME_MODULE_ENGINE && module->in_process == NULL) properties &= ~BYOC_MODULE_RUNNABLE;
   if (module->kind == BYOC_RUNTIME_MODULE_DRIVER && module->driver == NULL) properties &= ~BYOC_MODULE_RUNNABLE;
   return properties;
@@ -69,7 +69,7 @@ void byoc_runtime_module_release(byoc_runtime_module_t *module) {
   if (module == NULL || --module->reference_count > 0) return;
   for (size_t i = module->imports.count; i-- > 0;) byoc_runtime_module_release(module->imports.data[i]);
   for (size_t i = 0; i < module->constants.count && module->file_memory != NULL; i++) {
-    byoc_file_memory_give_back(module->file_memory, module->constants.data[i].data); // those that lie there
+    byoc_file_memory_give_back(module->file_memory, module->constants.data[i].data); // those in the file
   }
   byoc_file_memory_release(module->file_memory);
   byoc_arena_deinit(&module->arena); // frees the vectors too

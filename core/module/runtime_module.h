@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime modules: what backends hand back. Reference-counted members of a graph module, in order of production.
+// Runtime modules, which backends hand back: reference-counted members of a graph module, in order of production.
 #ifndef BYOC_CORE_MODULE_RUNTIME_MODULE_H_
 #define BYOC_CORE_MODULE_RUNTIME_MODULE_H_
 
@@ -63,13 +63,13 @@ struct byoc_runtime_module_t {
   byoc_runtime_module_kind_t kind;
   byoc_allocator_t allocator;
   byoc_arena_t arena; // owns everything below
-  void *owner;        // what made it and must outlive it (a loaded plugin); passed to release_owner at the end
+  void *owner;        // its maker, a loaded plugin, which must outlive it; passed to release_owner at the end
   void (*release_owner)(void *);
   const char *name;                             // unique in its graph module
   const char *given_name;                       // its backend's name for it, if that was taken; NULL: name
-  const char *target;                           // text of the target that made it; "" for the host
-  BYOC_VECTOR(const char *) users;              // texts of further targets that handed back an equal module
-  BYOC_VECTOR(const char *) symbols;            // that it defines
+  const char *target;                           // the target that made it, as a string; "" for the host
+  BYOC_VECTOR(const char *) users;              // further targets that handed back an equal module
+  BYOC_VECTOR(const char *) symbols;            // the symbols that it defines
   BYOC_VECTOR(byoc_runtime_module_t *) imports; // retained; never a cycle
 
   // C_SOURCE
@@ -78,7 +78,7 @@ struct byoc_runtime_module_t {
   // STATIC_LIBRARY, ENGINE
   BYOC_VECTOR(byoc_file_bytes_t) files;
   BYOC_VECTOR(const char *) needed;
-  BYOC_VECTOR(const char *) search; // STATIC_LIBRARY: folders that may hold what is needed
+  BYOC_VECTOR(const char *) search; // STATIC_LIBRARY: folders with needed libraries
   const char *setup_symbol;
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
   void *open_self;
@@ -89,12 +89,12 @@ struct byoc_runtime_module_t {
   // DRIVER: has files, needed libraries and symbols, too
   const char *driver_symbol;
   const byoc_driver_t *driver; // the same in this process; NULL: not known here
-  // DEVICE: code that the driver which it imports loads
+  // DEVICE: code for the driver that it imports
   const char *driver_name;                  // the driver's given name
   BYOC_VECTOR(byoc_device_form_t) variants; // in the order of the plugin
   BYOC_VECTOR(const char *) entries;        // kernels in it
-  // KERNELS: how one function is launched, with code of the modules that it imports. NULL once a text was read: the
-  // program's launches are all that is left of it
+  // KERNELS: the launches of one function, with code of the modules that it imports. NULL in a program that was read
+  // from text, which has launches of its own
   const byoc_kernel_launches_t *launches; // core/module/kernels.h
   // JSON, PACKED and KERNELS: one function. PACKED: inputs, then these constants, then outputs (byoc/call.h)
   const char *function_name; // of the graph module's function; its symbol in the artifact too
@@ -102,7 +102,7 @@ struct byoc_runtime_module_t {
   const char *engine_name;
   const char *json;
   BYOC_VECTOR(byoc_bound_constant_t) constants;
-  byoc_file_memory_t *file_memory; // where large ones lie: of the first graph that one was added for; NULL: nowhere
+  byoc_file_memory_t *file_memory; // file of large constants: that of the first graph with one; NULL: none
   uint64_t workspace_size_bytes;
 };
 
@@ -133,14 +133,14 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
 // Adds a folder in which the linker and the artifact look for shared libraries: a whole path, or one that begins with
 // "$ORIGIN", the artifact's own folder. BYOC_INVALID_ARGUMENT for anything else.
 byoc_status_t byoc_runtime_module_add_search(byoc_runtime_module_t *module, const char *folder, byoc_diag_t *diag);
-// Is it one of those that only the loader of an artifact can look in?
+// Can only the loader of an artifact look in the folder?
 bool byoc_runtime_module_search_is_of_artifact(const char *folder);
-// Notes that this target handed back an equal module, too.
+// Records that this target handed back an equal module, too.
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
-// Copies the data. Where the graph (may be NULL) is a large model's, a large constant goes to its file.
+// Copies the data. If the graph (may be NULL) is a large model, a large constant goes to its file.
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, byoc_graph_module_t *graph,
                                                const byoc_tensor_data_t *data, byoc_diag_t *diag);
-// Appends a form of a device module's code; texts and data are copied. NULL stands for "".
+// Appends a form of a device module's code; strings and data are copied. NULL means "".
 byoc_status_t byoc_runtime_module_add_variant(byoc_runtime_module_t *module, const byoc_device_form_t *form,
                                               byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_entry(byoc_runtime_module_t *module, const char *entry, byoc_diag_t *diag);
@@ -148,7 +148,7 @@ bool byoc_runtime_module_has_entry(const byoc_runtime_module_t *module, const ch
 // The driver that a device module imports; NULL if there is none.
 const byoc_runtime_module_t *byoc_runtime_module_driver(const byoc_runtime_module_t *module);
 // Checks that an object or archive member of the module defines every listed symbol globally. Shared libraries that a
-// static library needs must be there, and define the symbols if it has no files (core/module/outside.h).
+// static library needs must exist, and must define the symbols if it has no files (core/module/outside.h).
 byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag);
 // Appends to the graph module's list and keeps a reference. BYOC_ALREADY_EXISTS if the name is taken.
 byoc_status_t byoc_graph_module_add_runtime_module(byoc_graph_module_t *graph, byoc_runtime_module_t *module,

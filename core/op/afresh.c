@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infers types from scratch, and names dimensions that are known only at run time. Types are inferred as a graph is
-// built, and kept when it is rewritten. An unknown dimension may then stay in types long after the operator that it
-// came from has gone (two equal ones merged, one expanded into others). Here each type is inferred again in order and
-// compared with the type from before: an old unknown dimension becomes the dimension that is now in its place.
+// Infers types from scratch, and names dimensions that are known only at run time. Types are inferred when a graph is
+// built, and kept when it is rewritten. So an unknown dimension may stay in types after its operator has gone (merged
+// with an equal one, or expanded). This file infers each type again in order and compares it with the old type: an old
+// unknown dimension becomes the new dimension at its position.
 #include <string.h>
 
 #include "core/ir/dim_names.h"
@@ -41,7 +41,7 @@ static bool has_unknown(byoc_dim_t dim) {
   return !byoc_dim_walk(dim, is_symbol, NULL);
 }
 
-// `before`: the old type; `now`: the inferred type; `is_call`: results of calls may have been given dimensions.
+// `before`: the old type; `now`: the inferred type; `is_call`: dimensions of results may have been set for a call.
 static byoc_dim_t merge_dim(afresh_t *a, byoc_dim_t before, byoc_dim_t now, bool is_call) {
   byoc_arena_t *arena = &a->module->arena;
   if (byoc_dim_is_constant(now)) {
@@ -141,7 +141,7 @@ typedef struct {
   byoc_graph_module_t *module;
   byoc_map_t taken;       // text map: symbols of the module
   byoc_map_t names;       // pointer map: id + 1 → const byoc_dim_t *
-  byoc_dim_names_t model; // what the model calls them
+  byoc_dim_names_t model; // the model's names of dimensions
   uint64_t next;
   bool failed;
 } namer_t;
@@ -156,7 +156,7 @@ static void note_type(namer_t *n, const byoc_type_t *type) {
   for (int32_t d = 0; byoc_type_is_tensor(type) && d < type->rank; ++d) byoc_dim_walk(type->dims[d], note_symbol, n);
 }
 
-// What the model calls it; otherwise u0, u1 and so on.
+// The model's name of the dimension; otherwise u0, u1 and so on.
 static const char *new_name(namer_t *n, byoc_dim_t unknown, char *buffer, size_t size) {
   for (size_t i = 0; i < n->model.count; ++i) {
     const byoc_dim_name_t *given = &n->model.items[i];

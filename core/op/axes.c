@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operands are cut when a result is: a function for each kind of operator, which rows name.
+// Finds the operands that are divided with a result: one function for each kind of operator, named in its rows.
 #include "core/op/axes.h"
 
 #include "core/op/util.h"
@@ -8,7 +8,7 @@ static int64_t size_of(const byoc_type_t *type, int32_t d) {
   return type->dims[d].constant;
 }
 
-// Cuts operand `index`, which broadcasts to result 0.
+// Divides operand `index`, which broadcasts to result 0.
 static bool cut_broadcast(const byoc_node_t *node, uint32_t index, byoc_axis_t *axis) {
   const byoc_type_t *type = byoc_operand_type(node, index), *result = node->results[0]->type;
   if (type == NULL) return true;
@@ -26,7 +26,7 @@ static bool elementwise(const byoc_node_t *node, byoc_axis_t *axis) {
   const byoc_type_t *result = node->results[0]->type;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = byoc_operand_type(node, i);
-    // Before, an attribute said where the second operand's dimensions belong.
+    // In older versions an attribute aligns the second operand's dimensions.
     if (type != NULL && node->since_version < FIRST_WITH_BROADCASTING && type->rank != result->rank) return false;
     if (!cut_broadcast(node, i, axis)) return false;
   }
@@ -38,8 +38,8 @@ bool byoc_axes_channelwise(const byoc_node_t *node, byoc_axis_t *axis) {
   return axis->dim < 2 && node->result_count == 1; // a second result counts across channels
 }
 
-// A view keeps the order of elements. So a dimension goes over into one that has as many elements in front of it: its
-// parts are the same bytes then, even if dimensions behind it are merged with it or split off.
+// A view keeps the order of elements. So a dimension corresponds to the one with as many elements before it: their
+// parts are the same bytes, even if later dimensions are merged with it or split off.
 static bool view(const byoc_node_t *node, byoc_axis_t *axis) {
   const byoc_type_t *from = byoc_operand_type(node, 0), *to = node->results[0]->type;
   int64_t before = 1, before_from = 1;
@@ -103,7 +103,7 @@ bool byoc_axes_cumulate(const byoc_node_t *node, byoc_axis_t *axis) {
          byoc_normalize_axis(along.values[0], byoc_operand_type(node, 0)->rank, &d) && cut_first(axis, d != axis->dim);
 }
 
-// The result has the dimensions that are not folded and, with keepdims, 1 for each other.
+// The result has the dimensions that are not folded and, with keepdims, 1 for each folded one.
 static bool cut_folded(const byoc_node_t *node, uint32_t over, byoc_axis_t *axis) {
   const int32_t rank = byoc_operand_type(node, 0)->rank;
   const bool keep = byoc_node_flag(node, "keepdims");
@@ -178,8 +178,8 @@ bool byoc_axes_gemm(const byoc_node_t *node, byoc_axis_t *axis) {
   return cut_broadcast(node, 2, axis);
 }
 
-// Images, and output channels that each see all input channels: filters and biases are theirs. What else there is are
-// scalars.
+// Divides images, or output channels with their filters and biases. Each output channel needs all input channels. Other
+// operands are scalars.
 bool byoc_axes_conv(const byoc_node_t *node, byoc_axis_t *axis) {
   if (axis->dim == 0) axis->operands[0] = 0;
   if (axis->dim == 1) axis->operands[1] = 0;
@@ -264,7 +264,7 @@ bool byoc_axes_gather_elements(const byoc_node_t *node, byoc_axis_t *axis) {
   return is_along || size_of(data, axis->dim) == size_of(indices, axis->dim);
 }
 
-// Images and channels, where they stay as many as they are.
+// Divides images and channels, if the operator keeps their numbers.
 bool byoc_axes_resize(const byoc_node_t *node, byoc_axis_t *axis) {
   return axis->dim < 2 &&
          size_of(byoc_operand_type(node, 0), axis->dim) == size_of(node->results[0]->type, axis->dim) &&

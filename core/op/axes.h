@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Along which dimensions the work of an operator can be cut into parts that know nothing of each other. An operator's
-// row says it (byoc_op_t.axes); for elementwise operators, views and those that work channel by channel, the traits say
-// it.
+// Finds dimensions along which the work of an operator can be divided into independent parts. The operator's row has a
+// function for this (byoc_op_t.axes); for elementwise operators, views and channelwise operators the traits are enough.
 //
 // Example:
 //   int32_t operands[2], results[1];
@@ -12,25 +11,25 @@
 
 #include "core/op/op.h"
 
-// A way to cut a node. Part p of dimension d is its p-th piece of size / parts indices: part p of each result follows
-// from part p of the operands that are cut, and from all of the others.
+// A way to divide a node. Part p of a dimension consists of size / parts indices. Part p of each result depends on part
+// p of the divided operands, and on all of the other operands.
 typedef struct byoc_axis_t {
   int64_t parts;     // 2 or more
   int32_t dim;       // of result 0
-  int32_t *operands; // for each operand: the dimension that is cut, or -1
-  int32_t *results;  // for each result: the dimension that is cut
+  int32_t *operands; // for each operand: the dimension that is divided, or -1
+  int32_t *results;  // for each result: the dimension that is divided
 } byoc_axis_t;
 
-// Can the node be cut into axis->parts parts along dimension `dim` of result 0? All shapes must be known, and each
-// dimension that is cut must be a multiple of the parts. Fills `operands` and `results`, which have room for all of the
-// node's.
+// Can the node be divided into axis->parts parts along dimension `dim` of result 0? All shapes must be known, and each
+// divided dimension must be a multiple of the parts. Fills `operands` and `results`, which are as long as the node's
+// lists.
 bool byoc_node_cut(const byoc_node_t *node, int32_t dim, byoc_axis_t *axis);
 
-// For rows. They are called with `dim` set, -1 for each operand and `dim` for each result, and need not look at parts.
+// For rows. They are called with `dim` set, -1 for each operand and `dim` for each result. They need not check `parts`.
 bool byoc_axes_channelwise(const byoc_node_t *node, byoc_axis_t *axis); // dimensions 0 and 1 of operand 0
 bool byoc_axes_batch(const byoc_node_t *node, byoc_axis_t *axis);       // dimension 0 of operand 0
 bool byoc_axes_beside(const byoc_node_t *node, byoc_axis_t *axis);      // operand 0's, but not attribute `axis`
-bool byoc_axes_before(const byoc_node_t *node, byoc_axis_t *axis);      // operand 0's in front of attribute `axis`
+bool byoc_axes_before(const byoc_node_t *node, byoc_axis_t *axis);      // operand 0's before attribute `axis`
 bool byoc_axes_instance_norm(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_batch_norm(const byoc_node_t *node, byoc_axis_t *axis);
 bool byoc_axes_softmax(const byoc_node_t *node, byoc_axis_t *axis);

@@ -10,7 +10,7 @@
 #include "core/op/util.h"
 
 typedef struct declared_t {
-  byoc_op_t row; // first, so that the rest is found from it
+  byoc_op_t row; // first, so that a pointer to the row is a pointer to the struct
   byoc_op_declaration_t declaration;
   const byoc_signature_t *signature;
 } declared_t;
@@ -30,7 +30,7 @@ static const byoc_loop_expr_t *point_declared(byoc_lower_t *lower, const byoc_no
 static byoc_status_t loops_declared(byoc_lower_t *lower, const byoc_node_t *node) {
   const declared_t *declared = (const declared_t *)byoc_op_of(node);
   byoc_definition_loops(declared->signature, declared->declaration.loops, lower, node);
-  return BYOC_OK; // a failure is the builder's
+  return BYOC_OK; // the builder has the failure
 }
 
 const byoc_op_declaration_t *byoc_op_declaration(const byoc_op_t *op) {
@@ -54,7 +54,7 @@ static byoc_status_t refuse(const byoc_op_declaration_t *d, byoc_diag_t *diag, c
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "operator '%s::%s': %s", d->domain, d->name, what);
 }
 
-// On one line, because the reasons of refusals are listed.
+// The reason is on one line, because reasons of refusals are listed.
 byoc_status_t byoc_op_text_error(const byoc_op_declaration_t *d, const char *what, const byoc_diag_t *inner,
                                  byoc_diag_t *diag) {
   if (inner->status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
@@ -95,7 +95,7 @@ static byoc_status_t check_attributes(const byoc_op_declaration_t *d, const byoc
   return BYOC_OK;
 }
 
-// Elements stand at the same place in all values, whatever their rank: passes may move an elementwise operator over a
+// All values must have the same dimensions in the same order: passes may move an elementwise operator over a
 // transposition.
 static byoc_status_t check_element(const byoc_op_declaration_t *d, const byoc_signature_t *signature,
                                    byoc_diag_t *diag) {
@@ -109,7 +109,7 @@ static byoc_status_t check_element(const byoc_op_declaration_t *d, const byoc_si
                   value->name);
   }
   if (d->broadcasts && signature->required_count != signature->operand_count) {
-    return refuse(d, diag, "what broadcasts has no optional operands");
+    return refuse(d, diag, "an operator that broadcasts has no optional operands");
   }
   return signature->operand_count > 0 ? BYOC_OK : refuse(d, diag, "it computes element by element from no operand");
 }
@@ -126,11 +126,11 @@ static byoc_status_t check(const byoc_op_declaration_t *d, byoc_diag_t *diag) {
   if (byoc_op_domain_is_reserved(d->domain)) return refuse(d, diag, "the domain '%s' is byoc's own", d->domain);
   if (d->since_version < 1) return refuse(d, diag, "its version is %d, and versions start at 1", d->since_version);
   if (d->element && d->loops) return refuse(d, diag, "it has two definitions, by elements and by loops");
-  if (d->broadcasts && !d->element) return refuse(d, diag, "only what is defined by elements broadcasts");
+  if (d->broadcasts && !d->element) return refuse(d, diag, "only an operator that is defined by elements broadcasts");
   const char *texts[] = {d->signature, d->element, d->loops};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
     if (texts[i] && strnlen(texts[i], BYOC_DECLARED_TEXT) == BYOC_DECLARED_TEXT) {
-      return refuse(d, diag, "a text of it has %d bytes or more", BYOC_DECLARED_TEXT);
+      return refuse(d, diag, "one of its strings has %d bytes or more", BYOC_DECLARED_TEXT);
     }
   }
   return BYOC_OK;
@@ -138,7 +138,7 @@ static byoc_status_t check(const byoc_op_declaration_t *d, byoc_diag_t *diag) {
 
 // ---- the row ----
 
-// Does the text call a function that costs as exp does?
+// Does the definition call a function that is as slow as exp?
 static bool is_transcendental(const char *text) {
   for (byoc_loop_op_t op = 0; text && op < BYOC_LOOP_OP_COUNT; ++op) {
     byoc_loop_category_t category = byoc_loop_op_category(op);

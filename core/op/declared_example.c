@@ -68,8 +68,8 @@ static bool add_dim(const example_t *example, const char *name, int32_t index, b
   return !failed;
 }
 
-// How many dimensions a rest has. Where an attribute counts them, its default (or what a required one gets) does; from
-// the end it counts what the other rest has.
+// The number of dimensions of a rest. If an attribute counts them, it is the attribute's default, or the example's
+// value for a required one. A negative value counts from the end.
 static int32_t rest_count(const example_t *example, const byoc_signature_value_t *value, int32_t d) {
   if (value->counted < 0) return example->form->rest_rank;
   const byoc_op_attribute_t *entry = byoc_op_attribute(example->row, value->dims[value->counted].axis);
@@ -100,7 +100,7 @@ static const byoc_type_t *operand_type(const example_t *example, const byoc_sign
   return fine ? byoc_type_tensor(&example->module->arena, dtype, rank, dims) : NULL;
 }
 
-// What the node must have, and the choice among texts.
+// Sets the node's required attributes, and those with a choice of strings.
 static bool give_attribute(byoc_node_t *node, const byoc_op_attribute_t *entry, size_t choice) {
   static const int64_t integer = 1;
   static const double number = 1.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries the definition of a declared operator on nodes of its own, so that mistakes show when it is declared.
+// Tries the definition of a declared operator on example nodes, so that mistakes show when it is declared.
 #include <stdio.h>
 
 #include "core/op/declared_example.h"
@@ -68,7 +68,7 @@ static byoc_status_t try_form(const byoc_op_t *row, const byoc_op_form_t *form, 
   byoc_graph_module_t *module = NULL;
   byoc_node_t *node = NULL;
   BYOC_RETURN_IF_ERROR(byoc_op_example(row, form, diag, &module, &node));
-  // Known sizes that do not suit the operator say nothing about its definition.
+  // If the example's sizes do not fit the operator, its definition is not at fault.
   byoc_status_t status = byoc_infer_node(node, form->is_open ? diag : NULL);
   const bool is_unsuited = status != BYOC_OK && status != BYOC_OUT_OF_MEMORY && !form->is_open;
   if (status == BYOC_OK) status = lower_node(row, node, diag);

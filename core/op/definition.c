@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes loops of definitions: the text is read for the types, dimensions and attributes of one node, and built again
-// through the lowering's context, which folds what is known.
+// Makes loops of definitions: reads the text for the types, dimensions and attributes of one node, and builds it again
+// in the lowering's context, which folds constants.
 #include "core/op/definition.h"
 
 #include <string.h>
@@ -30,13 +30,13 @@ static const char *type_name(const byoc_loop_expr_t *expr) {
 
 // ---- expressions ----
 
-// Sums of so many terms nest as deep: every walk over an expression is bounded.
+// The deepest expression: a sum nests as deep as it has terms, and every walk must be bounded.
 enum { MAX_DEPTH = 256 };
 
 static const byoc_loop_expr_t *build(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want);
 static const byoc_loop_expr_t *build_node(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want);
 
-// Does the expression take its type from what it is combined with?
+// Does the expression get its type from the other operand?
 static bool is_plain(const scope_t *s, const byoc_loop_expr_t *raw) {
   if (byoc_pointer_map_find(&s->known, raw)) return false;
   switch (raw->kind) {
@@ -86,7 +86,7 @@ static const byoc_loop_expr_t *build_number(scope_t *s, const byoc_loop_expr_t *
     return byoc_loop_const(s->b, dtype, (double)raw->number.i);
   }
   if (byoc_loop_is_float(dtype)) return byoc_loop_const(s->b, dtype, raw->number.f);
-  return refuse(s, "the number %g stands where %s is wanted", raw->number.f, byoc_dtype_name(dtype));
+  return refuse(s, "the number %g is used where %s is expected", raw->number.f, byoc_dtype_name(dtype));
 }
 
 static const byoc_loop_expr_t *build_index(scope_t *s, const byoc_loop_expr_t *raw, const char *of) {
@@ -142,13 +142,14 @@ static const byoc_loop_expr_t *build_select(scope_t *s, const byoc_loop_expr_t *
   if (condition->dtype != BYOC_DTYPE_BOOL) {
     return refuse(s, "the condition of 'select' is %s instead of bool", type_name(condition));
   }
-  // What a known condition does not choose must fit, too, but computes nothing.
+  // The branch that a known condition does not choose must have the right type, but computes nothing.
   const bool is_known = condition->kind == BYOC_LOOP_CONST, may_emit = s->may_emit;
   if (is_known) s->may_emit = false;
   const bool fine = build_pair(s, choices, want, "'select'", built);
   s->may_emit = may_emit;
   if (!fine) return NULL;
-  // Built again only where a `let` may be emitted now: twice at each level of a chain would be too much.
+  // Builds the expression again only if a `let` may be emitted now: to build it twice at each level of a chain would be
+  // too slow.
   if (is_known && !may_emit) return built[condition->number.i ? 0 : 1];
   if (is_known) return build(s, condition->number.i ? choices[0] : choices[1], built[0]->dtype);
   return byoc_loop_select(s->b, condition, built[0], built[1]);
@@ -156,7 +157,7 @@ static const byoc_loop_expr_t *build_select(scope_t *s, const byoc_loop_expr_t *
 
 static bool know(scope_t *s, const void *raw, const void *built);
 
-// In an element, a `let` becomes a statement when it is first used: attributes decide which ones are.
+// In an element definition, a `let` becomes a statement when it is first used: attributes may make it unused.
 static const byoc_loop_expr_t *read_variable(scope_t *s, const byoc_loop_variable_t *variable) {
   const byoc_loop_expr_t *value = byoc_pointer_map_get(&s->known, variable);
   byoc_map_entry_t *unnamed = s->is_element ? byoc_pointer_map_find(&s->unnamed, variable) : NULL;
@@ -166,7 +167,7 @@ static const byoc_loop_expr_t *read_variable(scope_t *s, const byoc_loop_variabl
   return know(s, variable, value) ? value : NULL;
 }
 
-// `want`: the type that a plain number takes; BYOC_DTYPE_NONE if nothing says.
+// `want`: the type of a plain number; BYOC_DTYPE_NONE if it is not known.
 static const byoc_loop_expr_t *build(scope_t *s, const byoc_loop_expr_t *raw, byoc_dtype_t want) {
   const byoc_loop_expr_t *known = byoc_pointer_map_get(&s->known, raw);
   if (known) return known;
@@ -207,7 +208,7 @@ static const byoc_loop_expr_t *build_as(scope_t *s, const byoc_loop_expr_t *raw,
 }
 
 static bool know(scope_t *s, const void *raw, const void *built) {
-  if (!built) s->failed = true; // the builder or `refuse` knows why
+  if (!built) s->failed = true; // the builder or `refuse` has the reason
   if (!built || byoc_pointer_map_put(&s->known, raw, (void *)(uintptr_t)built)) return built != NULL;
   s->failed = s->b->failed = true;
   return false;
@@ -229,7 +230,7 @@ static bool build_for(scope_t *s, const byoc_loop_stmt_t *stmt) {
   const byoc_loop_expr_t *begin = build_as(s, stmt->loop.begin, BYOC_DTYPE_I64, name);
   const byoc_loop_expr_t *end = begin ? build_as(s, stmt->loop.end, BYOC_DTYPE_I64, name) : NULL;
   if (!end) return false;
-  // Only loops of known length can be unrolled, and whether it is known depends on the node.
+  // Only loops of known length can be unrolled; the node decides whether it is known.
   int64_t low, high;
   byoc_loop_for_kind_t kind = stmt->loop.kind;
   if (kind == BYOC_LOOP_UNROLL && (!byoc_loop_is_int(begin, &low) || !byoc_loop_is_int(end, &high))) {

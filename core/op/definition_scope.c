@@ -15,9 +15,9 @@ static bool no_memory(scope_t *s) {
   return false;
 }
 
-// The name is free: declarations are checked for that (core/op/declared.c).
+// The name is free: core/op/declared.c has checked that.
 static bool add_value(scope_t *s, const char *name, const byoc_loop_expr_t *value) {
-  if (!value) s->failed = true; // the builder knows why
+  if (!value) s->failed = true; // the builder has the reason
   return value && (byoc_text_map_put(&s->names.values, name, (void *)(uintptr_t)value) || no_memory(s));
 }
 
@@ -27,7 +27,7 @@ static bool add_typed(scope_t *s, const char *name, const byoc_loop_expr_t *valu
   return byoc_pointer_map_put(&s->known, value, (void *)(uintptr_t)value) || no_memory(s);
 }
 
-// A number that takes its type from what it is combined with.
+// A number whose type is that of the other operand.
 static bool add_plain(scope_t *s, const char *name, byoc_dtype_t dtype, int64_t i, double f) {
   byoc_loop_expr_t *number = BYOC_ARENA_NEW(&s->scratch, byoc_loop_expr_t);
   if (!number) return no_memory(s);
@@ -46,7 +46,7 @@ static bool add_has(scope_t *s, const char *name, bool has) {
 static byoc_dtype_t dtype_of(const scope_t *s, const byoc_signature_value_t *value) {
   if (value->dtype != BYOC_DTYPE_NONE) return value->dtype;
   byoc_dtype_t bound = s->binding.dtypes[value->variable];
-  // No operand of this type is given, so that nothing is computed in it.
+  // No operand of this type is given: nothing is computed in it.
   return bound != BYOC_DTYPE_NONE ? bound : s->signature->variables[value->variable].dtypes[0];
 }
 
@@ -60,7 +60,7 @@ static bool add_types(scope_t *s) {
   return true;
 }
 
-// All names of dimensions; those of operands that are left out are 0.
+// All names of dimensions; dimensions of missing operands are 0.
 static bool add_dims(scope_t *s) {
   const byoc_signature_t *signature = s->signature;
   for (uint32_t i = 0; i < signature->operand_count; ++i) {
@@ -92,7 +92,7 @@ static int64_t place_among(const char *const *allowed, const char *text) {
 }
 
 static bool add_list(scope_t *s, const char *name, bool is_int, const byoc_attribute_t *value) {
-  enum { FEWEST_ELEMENTS = 16 }; // a definition may name these, however long the list is
+  enum { FEWEST_ELEMENTS = 16 }; // a definition may name these, even if the list is shorter
   size_t count = value ? value->count : 0;
   const char *full = byoc_arena_format(&s->scratch, "%s.count", name);
   if (!full) return no_memory(s);
@@ -120,7 +120,7 @@ static bool add_attribute(scope_t *s, const byoc_op_attribute_t *entry) {
   case BYOC_ATTRIBUTE_FLOATS:
     return add_list(s, name, entry->value.kind == BYOC_ATTRIBUTE_INTS, value);
   case BYOC_ATTRIBUTE_STRING:
-    if (!entry->allowed) return true; // a text that no loop can read
+    if (!entry->allowed) return true; // a string without a choice, which loops cannot read
     return add_plain(s, name, BYOC_DTYPE_I64, place_among(entry->allowed, value ? value->s : NULL), 0.0);
   default:
     return true;

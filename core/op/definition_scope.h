@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in a definition stand for, for one node. Internal to core/op/definition*.c.
+// The meaning of names in a definition, for one node. Internal to core/op/definition*.c.
 #ifndef BYOC_CORE_OP_DEFINITION_SCOPE_H_
 #define BYOC_CORE_OP_DEFINITION_SCOPE_H_
 
@@ -14,7 +14,7 @@ typedef struct byoc_definition_scope_t {
   const byoc_node_t *node;
   byoc_diag_t *diag; // of `lower`; may be NULL
   byoc_signature_binding_t binding;
-  byoc_arena_t scratch; // of what is read
+  byoc_arena_t scratch; // for the parsed text
   byoc_loop_scope_t names;
   byoc_map_t known; // pointer map: an expression, variable or buffer as it was read → as it was built
   byoc_loop_variable_info_t results[BYOC_SIGNATURE_VALUES]; // of an element
@@ -25,7 +25,7 @@ typedef struct byoc_definition_scope_t {
   bool failed;
 } byoc_definition_scope_t;
 
-// Fills in types, dimensions and attributes. Must be closed, also after a failure.
+// Fills in types, dimensions and attributes. Must be closed, even after a failure.
 bool byoc_definition_scope_open(byoc_definition_scope_t *scope, const byoc_signature_t *signature, byoc_lower_t *lower,
                                 const byoc_node_t *node);
 void byoc_definition_scope_close(byoc_definition_scope_t *scope);

@@ -21,7 +21,7 @@ byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
 }
 
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
-  // Texts are moved as numbers: their addresses.
+  // Strings are moved as numbers: their addresses.
   if (dtype == BYOC_DTYPE_STRING) return value && value->dtype == BYOC_DTYPE_U64 ? value : NULL;
   return !value || value->dtype == dtype ? value : byoc_loop_cast(b, dtype, value);
 }
@@ -42,8 +42,8 @@ const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t 
   return value ? byoc_emit_as(b, byoc_compute_dtype(value->dtype), value) : NULL;
 }
 
-// Sizes, axes, steps and pads that are data are clamped to this limit, which is beyond any memory: sums and products
-// with them then do not overflow.
+// Sizes, axes, steps and pads that are data are clamped to this limit. It is larger than any memory, and sums and
+// products with it do not overflow.
 #define FARTHEST (INT64_C(1) << 35)
 
 const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index) {
@@ -172,8 +172,9 @@ bool byoc_dtype_is_float8(byoc_dtype_t dtype) {
   return dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ;
 }
 
-// The largest number; the limit from which on rounding leaves the range; and whether that limit itself is outside. The
-// limit is half-way to the next number there would be. It is outside if the last bit of the largest number is set.
+// The largest number; the limit beyond which rounding leaves the range; and whether the limit itself is outside. The
+// limit is half-way to the next number, which does not exist. It is outside if the last bit of the largest number is
+// set.
 static const struct {
   double largest, limit;
   bool limit_is_outside, has_infinity;

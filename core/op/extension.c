@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the rows that plugins bring: a list of tables behind a lock.
+// Keeps the rows of plugins in a list, which a lock guards.
 #include "core/op/extension.h"
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ byoc_status_t byoc_op_extend(byoc_op_extension_t *extension, byoc_diag_t *diag) 
   for (size_t i = 0; i < extension->row_count; ++i) {
     const byoc_op_t *row = extension->rows[i], *own = byoc_op_newest(row->domain, row->name);
     if (!own || own->extension) continue;
-    // Not BYOC_ALREADY_EXISTS, which the user solves by choosing one of two plugins.
+    // Not BYOC_ALREADY_EXISTS: that means that the user has to choose one of two plugins.
     byoc_diag_error(diag, BYOC_INVALID_DATA, "it declares the operator '%s::%s', which is byoc's own", row->domain,
                     row->name);
     byoc_diag_hint(diag, "declare it in a domain of the plugin's own");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inference for nodes, functions and modules: checks counts and attributes, runs the row's infer, and merges its answer
-// with what was known before, so that inferring twice is harmless and never loses precision.
+// Inference for nodes, functions and modules: checks counts and attributes, runs the row's infer, and merges the result
+// with the known types, so that a second inference never loses precision.
 #include <string.h>
 
 #include "core/op/op.h"
@@ -20,9 +20,9 @@ static bool has_fewer_leaves(byoc_dim_t part, byoc_dim_t whole) {
   return byoc_dim_walk(part, is_leaf_of, &whole) && !byoc_dim_walk(whole, is_leaf_of, &part);
 }
 
-// Which of two descriptions of one dimension says more? Constants do, then expressions and names, then unknown
-// dimensions. Exception: if all leaves of an expression but one unknown dimension became constants, that dimension says
-// more than the expression.
+// The more precise one of two descriptions of one dimension. Constants come first, then expressions and names, then
+// unknown dimensions. Exception: an unknown dimension comes before an expression of which it is the only leaf that is
+// no constant.
 static bool merge_dim(byoc_dim_t known, byoc_dim_t inferred, byoc_dim_t *out) {
   *out = inferred;
   if (byoc_dim_is_constant(known) && byoc_dim_is_constant(inferred)) return known.constant == inferred.constant;
@@ -114,7 +114,7 @@ typedef struct {
   bool failed;
 } call_t;
 
-// Is there a parameter with the dimension? Gives what the caller has there.
+// Finds a parameter with the dimension, and the dimension of the caller's operand there.
 static bool given_dim(const call_t *c, byoc_dim_t dim, byoc_dim_t *out) {
   for (uint32_t i = 0; i < c->call->operand_count; ++i) {
     const byoc_type_t *type = c->call->callee->body->parameters.data[i]->type;
@@ -154,7 +154,7 @@ static byoc_dim_t caller_leaf(call_t *c, byoc_dim_t leaf) {
   return made->dim;
 }
 
-// A whole expression that a parameter has as a dimension is what the caller gives there, whatever it is made of.
+// A parameter's dimension that is an expression as a whole is replaced by the caller's dimension.
 static byoc_dim_t caller_dim(call_t *c, byoc_dim_t dim) {
   byoc_dim_t given;
   if (byoc_dim_is_constant(dim)) return dim;
@@ -205,7 +205,7 @@ static byoc_status_t unknown_operator(const byoc_node_t *node, byoc_diag_t *diag
   return status;
 }
 
-// Is the node one of an operator that there is, with as many operands and results as it takes, and with its attributes?
+// Is the operator known, and does the node have an allowed number of operands and results, and allowed attributes?
 static byoc_status_t check_schema(const byoc_node_t *node, byoc_diag_t *diag) {
   const byoc_op_t *op = byoc_op_of(node);
   if (!op) return unknown_operator(node, diag);
@@ -260,7 +260,7 @@ byoc_status_t byoc_infer_branch_fault(byoc_block_t *block, byoc_status_t status,
   return BYOC_OK;
 }
 
-// A branch whose nodes contradict each other fails when it is run; one of the two must be able to.
+// A branch whose nodes contradict each other fails when it is run. One of the two branches must be valid.
 static byoc_status_t infer_branches(byoc_node_t *node, byoc_diag_t *diag) {
   bool can_run = false;
   byoc_diag_t fault = {0};
@@ -291,7 +291,7 @@ static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag) {
 }
 
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag) {
-  // Kernels and externs have types by their signature; their bodies are not run as graphs.
+  // Kernels and externs have types by their signature; their bodies are not inferred.
   if (function->kind != BYOC_FUNCTION_GRAPH) return BYOC_OK;
   BYOC_RETURN_IF_ERROR_IN(diag, infer_block(function->body, diag), "in function '%s'", function->name);
   return BYOC_OK;

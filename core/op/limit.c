@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of elements: noting them, checking constants, and writing the checks of a run.
+// Limits of elements: records them, checks constants, and inserts the checks of a run.
 #include "core/op/limit.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ bool byoc_indices_set_clamped(byoc_graph_module_t *module) {
   return byoc_attributes_set_string(&module->attributes, BYOC_ATTRIBUTE_INDICES, "clamp");
 }
 
-// ---- what operators ask ----
+// ---- limits of operators ----
 
 static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_t *limit, int64_t i, int64_t element) {
   const byoc_dim_t extent = limit->extents[i % limit->count].dim;
@@ -41,7 +41,7 @@ static byoc_status_t refuse_element(const byoc_infer_t *infer, const byoc_limit_
                           (long long)element, expected);
 }
 
-// With an open extent only elements that no extent allows are outside.
+// With a dynamic extent, constants are refused only if no extent allows them.
 static bool is_inside(const byoc_limit_t *limit, int64_t i, int64_t element) {
   const byoc_dim_t extent = limit->extents[i % limit->count].dim;
   if (limit->kind == BYOC_RANGE_NOT_ZERO) return element != 0;
@@ -134,7 +134,7 @@ static byoc_value_t *write_size(byoc_writer_t *w, byoc_value_t *x, int64_t axis,
   return byoc_write_node(w, "", "Shape", x, NULL, NULL, range, 2);
 }
 
-// An i64[1]; NULL if an operand of the node does not tell.
+// The extent as i64[1]; NULL if the node's operands do not have it.
 static byoc_value_t *write_dim(byoc_writer_t *w, byoc_dim_t dim) {
   static const char *const ops[] = {[BYOC_DIM_ADD] = "Add",
                                     [BYOC_DIM_SUB] = "Sub",
@@ -151,7 +151,7 @@ static byoc_value_t *write_dim(byoc_writer_t *w, byoc_dim_t dim) {
   return right ? byoc_write_plain(w, ops[kind], left, right) : NULL;
 }
 
-// Extents that are neighbours in the shape of one operand.
+// Extents that are neighbours in the shape of one operand are read together.
 static bool are_neighbours(const byoc_limit_t *limit) {
   for (uint32_t k = 0; k < limit->count; ++k) {
     const byoc_side_t *side = &limit->extents[k];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which integers a value can hold, as far as its producers tell: where that is enough, a run need not look at them.
+// Finds the range of integers in a value from its producers. If it is within the limit, a run has no check.
 #include <string.h>
 
 #include "core/op/util.h"
@@ -48,7 +48,7 @@ static bool is_constant(const range_t *range) {
   return range->has_low && range->has_end && byoc_dim_is_constant(range->end);
 }
 
-// What holds for the elements of both.
+// The range that contains both.
 static range_t either(range_t a, range_t b) {
   range_t both = {.has_low = a.has_low && b.has_low, .low = a.low < b.low ? a.low : b.low};
   both.has_end = a.has_end && b.has_end;
@@ -80,7 +80,7 @@ static range_t of_operand(finder_t *f, const byoc_node_t *node, uint32_t index, 
   return byoc_has_operand(node, index) ? range_of(f, node->operands[index], depth) : (range_t){0};
 }
 
-// The indices that ArgMax, ArgMin and TopK give.
+// Indices from ArgMax, ArgMin and TopK.
 static range_t of_places(const byoc_node_t *node, int64_t axis) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   int32_t d = 0;
@@ -96,7 +96,7 @@ static range_t of_non_zero(const byoc_node_t *node) {
   return all;
 }
 
-// From a start that is not negative, upwards to a limit.
+// Range from a start that is not negative, upwards to a limit.
 static range_t of_count(finder_t *f, const byoc_node_t *node, int depth) {
   const range_t start = of_operand(f, node, 0, depth), step = of_operand(f, node, 2, depth);
   const bool rises = start.has_low && step.has_low && step.low > 0;
@@ -115,7 +115,7 @@ static range_t of_clip(finder_t *f, const byoc_node_t *node, int depth) {
   return byoc_has_operand(node, 2) ? bounded(out, of_operand(f, node, 2, depth), true) : out;
 }
 
-// The sign of the rest is the divisor's, or, with fmod, that of the number.
+// The remainder has the sign of the divisor, or, with fmod, of the dividend.
 static range_t of_rest(finder_t *f, const byoc_node_t *node, int depth) {
   const range_t x = of_operand(f, node, 0, depth), y = of_operand(f, node, 1, depth);
   if (!is_constant(&y) || y.low < 1) return (range_t){0};
@@ -123,7 +123,7 @@ static range_t of_rest(finder_t *f, const byoc_node_t *node, int depth) {
   return between(!byoc_node_flag(node, "fmod") || (x.has_low && x.low >= 0) ? 0 : -most, most);
 }
 
-// Numbers of few elements that follow from shapes and constants.
+// Short lists of numbers that follow from shapes and constants.
 static range_t of_sizes(finder_t *f, const byoc_value_t *value) {
   int32_t count = 0;
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -165,7 +165,7 @@ static range_t of_cast(finder_t *f, const byoc_node_t *node, int depth) {
   return fits && (x.low >= 0 || is_wide || to->dtype == BYOC_DTYPE_I32) ? x : (range_t){0};
 }
 
-// The number of the turn of a Loop is less than the number of turns.
+// The number of an iteration of a Loop is less than the number of iterations.
 static range_t of_turn(finder_t *f, const byoc_value_t *value) {
   const byoc_block_t *block = value->block;
   const byoc_node_t *owner = block != NULL ? block->owner : NULL;
@@ -220,7 +220,7 @@ static bool starts_inside(const range_t *range, const byoc_limit_t *limit, byoc_
   return limit->kind == BYOC_RANGE_INDEX && byoc_dim_is_constant(extent) && range->low >= -extent.constant;
 }
 
-// An open extent is at least 1, because operators ask for that themselves.
+// A dynamic extent is at least 1, because operators require that themselves.
 static bool ends_inside(finder_t *f, const range_t *range, const byoc_limit_t *limit, byoc_dim_t extent) {
   if (!range->has_end) return false;
   byoc_dim_t end = byoc_dim_constant(1 - limit->less); // elements are less than extent + this

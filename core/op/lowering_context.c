@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements byoc_lower_*, which the operators' definitions build kernels with.
+// Implements byoc_lower_*, by which definitions of operators build kernels.
 #include "core/op/lowering_context.h"
 
 #include <stdarg.h>
@@ -33,7 +33,7 @@ bool byoc_lower_is_out_of_memory(const byoc_lower_t *lower) {
 }
 
 byoc_status_t byoc_lower_unsupported(const byoc_lower_t *lower, const char *format, ...) {
-  if (byoc_lower_is_out_of_memory(lower)) return byoc_diag_out_of_memory(lower->diag); // the cause of all else
+  if (byoc_lower_is_out_of_memory(lower)) return byoc_diag_out_of_memory(lower->diag); // the cause of other failures
   va_list arguments;
   va_start(arguments, format);
   const byoc_status_t status = byoc_diag_errorv(lower->diag, BYOC_UNSUPPORTED, format, arguments);
@@ -47,8 +47,7 @@ int32_t byoc_lower_vector_bytes(const byoc_lower_t *lower) {
   return known > 0 ? known : WIDEST;
 }
 
-// Notes that the definition asked for an element that has no value. If the builder had failed before, memory had run
-// out.
+// Records that the definition loaded an element without a value. If the builder had failed before, memory had run out.
 static const byoc_loop_expr_t *fail(byoc_lower_t *lower) {
   if (!lower->builder.failed) lower->refused = true;
   lower->builder.failed = true;
@@ -93,7 +92,7 @@ void byoc_lower_end_element(byoc_lower_t *lower, size_t mark) {
   lower->elements.count = mark;
 }
 
-// Gives a name to a value that is costly, so that it is computed once however often it is read.
+// Gives a costly value a name, so that it is computed once, even if it is read several times.
 static const byoc_loop_expr_t *name_value(byoc_lower_t *lower, const byoc_loop_expr_t *expr) {
   if (!expr || expr->kind == BYOC_LOOP_LOAD) return expr;
   return byoc_loop_let(&lower->builder, "v", expr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context behind core/op/lowering.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
-// that shows what a definition reads and computes.
+// The context of core/op/lowering.h, for its callers: it lowers one outlined group to one kernel. A trial records the
+// loads and the cost of a definition instead.
 //
 // Example:
 //   byoc_lower_t lower;
@@ -16,8 +16,7 @@
 #include "core/base/vector.h"
 #include "core/op/lowering.h"
 
-// The definition of a node, element by element. The context does not know the operator table above it: its driver looks
-// rows up.
+// The point definition of a node. The caller looks it up, because the context does not know the operator table.
 typedef struct byoc_lower_definition_t {
   byoc_lower_point_fn_t point; // NULL if the node has none
   bool is_elementwise;         // false: the definition may guard its loads, and nothing is hoisted out of it
@@ -25,7 +24,7 @@ typedef struct byoc_lower_definition_t {
 
 typedef byoc_lower_definition_t (*byoc_lower_find_fn_t)(const byoc_node_t *node);
 
-// The value of an element that was already computed, with the indices it was computed for.
+// The value of an element that was already computed, and its indices.
 typedef struct byoc_lower_element_t {
   const byoc_value_t *value;
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
@@ -41,19 +40,19 @@ struct byoc_lower_t {
   byoc_map_t buffers;          // pointer map: parameter or result value → byoc_loop_buffer_t *
   byoc_node_t *const *members; // anchor and epilogue in order; every other node of the body is inlined
   uint32_t member_count;
-  // Elements that are known while one element of the anchor is computed and stored; in a trial, what was loaded.
+  // Known elements, while one element of the anchor is computed and stored; in a trial, the elements that were loaded.
   BYOC_VECTOR(byoc_lower_element_t) elements;
   int frames;   // nested evaluations in progress; elements are forgotten when the last one ends
   int guarded;  // inside definitions that may guard their loads: nothing is hoisted out of them
   bool refused; // a definition asked for an element that does not exist or has no value
 };
 
-// Makes an empty context, which is a trial until `function` is set. Everything it makes lives in `arena`. When memory
-// runs out, lower->builder.failed is set. byoc_lower_deinit must be called in any case.
+// Makes an empty context, which is a trial until `function` is set. Everything that it makes lives in `arena`. When
+// memory runs out, lower->builder.failed is set. byoc_lower_deinit must be called even after a failure.
 void byoc_lower_init(byoc_lower_t *lower, byoc_arena_t *arena, const char *name, byoc_lower_find_fn_t find,
                      byoc_diag_t *diag);
 void byoc_lower_deinit(byoc_lower_t *lower);
-// Did memory run out, rather than a definition ask for what there is not?
+// Did the context fail because memory ran out, and not because a definition loaded an element that does not exist?
 bool byoc_lower_is_out_of_memory(const byoc_lower_t *lower);
 
 // Between the two calls, one element is computed and stored; values computed for it are reused.

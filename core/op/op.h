@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator table. It has one row per operator and since-version, and one file per family (core/ops). A
-// row says everything about an operator: its schema, how types flow through it, and what it computes, loop by loop.
+// The operator table. It has one row for each operator and since-version, in one file for each family (core/ops). A row
+// has everything about an operator: its schema, its type inference and its definition.
 //
 // An operator has one of four definitions:
 //   point    each output element is an expression of input elements: the lowering fuses these freely
@@ -9,7 +9,7 @@
 //   view     the same bytes under another shape: no code at all
 //   expand   rewritten into other operators before the nodes that no backend took are lowered; an expansion for some
 //            cases only (BatchNormalization in training) declines the others, which a point or loops definition takes
-// Operators of control flow, of sequences and optionals, and of text have none of them: the host program runs them.
+// Operators of control flow, of sequences, optionals and strings have no definition: the host program runs them.
 #ifndef BYOC_CORE_OP_OP_H_
 #define BYOC_CORE_OP_OP_H_
 
@@ -31,7 +31,7 @@ const char *byoc_op_trait_name(uint32_t bit); // "commutes"; NULL: there is no s
 
 // The kind of an operator's arithmetic, to estimate its cost. HEAVY operators without a kind are matrix products; all
 // others take one operation per element.
-// X(NAME, what `byoc ops` calls it)
+// X(NAME, its name in `byoc ops`)
 #define BYOC_OP_WORK_LIST(X)                                                                                           \
   X(USUAL, "usual")                                                                                                    \
   X(TRANSCENDENTAL, "transcendental")                 /* exp, tanh or the like for each element */                     \
@@ -49,15 +49,15 @@ typedef struct byoc_relations_t byoc_relations_t;
 struct byoc_axis_t;         // core/op/axes.h
 struct byoc_op_extension_t; // core/op/extension.h
 
-// What type inference sees, and where it leaves its answer.
+// The input and output of type inference for one node.
 typedef struct byoc_infer_t {
   byoc_node_t *node;
   byoc_arena_t *arena; // the module's
   int32_t opset;       // since-version of the row in force (node->since_version)
   byoc_diag_t *diag;
   uint64_t *next_unknown;      // ids for BYOC_DIM_UNKNOWN
-  byoc_relations_t *relations; // relations that cannot be decided yet are added here; NULL: they are not wanted
-  const byoc_node_t *named;    // the node that errors name, where `node` stands in for it; NULL: `node`
+  byoc_relations_t *relations; // receives relations that cannot be decided yet; NULL: they are dropped
+  const byoc_node_t *named;    // the node in messages, if `node` is a copy of it; NULL: `node`
 } byoc_infer_t;
 
 // Along an axis of a result: `first` elements, then `count` runs of `length` elements each, then the rest. In a run the
@@ -78,8 +78,8 @@ typedef struct byoc_op_t {
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/op/lowering.h
-  // For a point definition whose indices are slow to compute: its runs along an axis; false if there are none that are
-  // worth loops of their own. NULL: it has none.
+  // For a point definition whose indices are slow to compute: its runs along an axis; false if no run is worth a loop
+  // of its own. NULL: it has none.
   bool (*runs)(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs);
   byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
   // Rewrites the node in place into simpler operators; afterwards its results are unused. *out_changed says if it did.
@@ -91,10 +91,10 @@ typedef struct byoc_op_t {
   const byoc_loop_expr_t *(*shape)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d);
   uint32_t shape_elements;  // bit i: `shape` reads operand i's elements; of the others it reads only the dimensions
   uint32_t by_shape;        // bit i: operand i's elements are not read once the results' shapes are known
-  uint32_t scratch_results; // bit i: result i is room for `loops`, which needs it though nobody reads it
-  // Along which dimensions the work can be cut into parts (core/op/axes.h); NULL: what the traits say.
+  uint32_t scratch_results; // bit i: `loops` uses result i as scratch memory, even if nothing reads it
+  // Dimensions along which the work can be divided (core/op/axes.h); NULL: the traits decide.
   bool (*axes)(const byoc_node_t *node, struct byoc_axis_t *axis);
-  const struct byoc_op_extension_t *extension; // what brought the row; NULL: it is byoc's own
+  const struct byoc_op_extension_t *extension; // the plugin's extension; NULL: the row is byoc's own
 } byoc_op_t;
 
 // The rows of one file of core/ops.
@@ -108,8 +108,8 @@ void byoc_op_table_set(const byoc_op_family_t *families, size_t count);
 
 // The row in force for `opset` (the largest since_version <= opset); NULL if there is none.
 const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset);
-// The oldest row, for models that use an operator at an operator set that did not have it yet; NULL if there is none,
-// or if the operator meant something else before.
+// The oldest row, for models that use an operator with an operator set that did not have it yet. NULL if there is none,
+// or if the operator had another meaning before.
 const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name);
 const byoc_op_t *byoc_op_newest(const char *domain, const char *name); // its last version
 // The row of a node (by its since_version); NULL for calls and unknown operators.
@@ -129,22 +129,22 @@ byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
 byoc_status_t byoc_infer_nested(byoc_node_t *node, byoc_diag_t *diag); // with its blocks and its callee
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);
-// What follows from how the inference of a branch of an If ended: BYOC_OK where its nodes only contradict each other,
-// which matters when the branch is run (byoc_infer_function puts byoc::Refuse there); else the error, recorded.
+// Decides about an error in the inference of a branch of an If. BYOC_OK if its nodes only contradict each other: then
+// the branch may not run, and byoc_infer_function replaces it by byoc::Refuse. Otherwise records and returns the error.
 byoc_status_t byoc_infer_branch_fault(byoc_block_t *block, byoc_status_t status, const byoc_diag_t *fault,
                                       byoc_diag_t *diag);
 
-// Infers all types of a graph function from scratch, nested blocks included, from the types of its parameters. What was
-// known besides (declared constants, names) is kept if it says more. Afterwards every unknown dimension belongs to an
-// operator that is still in the function. Does nothing if symbols are the only open parts of all types.
+// Infers all types of a graph function from scratch, nested blocks included, from the types of its parameters. Declared
+// constants and names are kept if they are more precise. Afterwards every unknown dimension belongs to an operator of
+// the function. Does nothing if types have no unknown dimensions.
 byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag);
 // Does the same for every graph function, then gives each unknown dimension a symbol (u0, u1, ...: unique in the
 // module). Dimensions inside sequences and optionals get none, because elements may differ in them.
 byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named);
 
 // Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions. Returns NULL
-// if out of memory, if the operator is not known, or if its types do not infer; `diag` (which may be NULL) says which,
-// and nothing is left behind. byoc_diag_failure(diag) is the status to return.
+// if out of memory, if the operator is not known, or if its types do not infer; `diag` (which may be NULL) has the
+// reason, and the graph is unchanged. byoc_diag_failure(diag) is the status to return.
 byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                             byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
                             byoc_diag_t *diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces branches that cannot run by nodes that say why.
+// Replaces branches that cannot run by nodes with the reason.
 #include "core/op/refusal.h"
 
 #include "core/base/log.h"

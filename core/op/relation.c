@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what inference assumes about dimensions that it cannot compare yet.
+// Records relations of dimensions that inference cannot compare yet.
 #include "core/op/relation.h"
 
 #include <string.h>
@@ -85,9 +85,9 @@ byoc_status_t byoc_infer_relate_made(const byoc_infer_t *infer, byoc_relation_ki
   return BYOC_OK;
 }
 
-// ---- what a node's types say beyond inference ----
+// ---- relations of a node's types beyond inference ----
 
-// Dimensions that are made only at run time, and the dimensions that stand for them in the types of the results.
+// Dimensions that are known only at run time, and the dimensions for them in the types of the results.
 typedef struct {
   const byoc_infer_t *infer;
   uint64_t first_unknown; // made by this inference, from here on
@@ -106,7 +106,7 @@ static bool stands_for(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   return false;
 }
 
-// Relations between dimensions made only at run time become relations between the dimensions that stand for them.
+// Relations between dimensions that are known only at run time become relations between the dimensions in the types.
 static byoc_status_t settle(made_t *made, byoc_relations_t *relations, size_t first) {
   bool failed = false;
   for (size_t i = first; i < relations->items.count; ++i) {
@@ -124,7 +124,7 @@ static bool is_older(void *self, byoc_dim_t leaf) {
   return !byoc_dim_is_unknown(leaf) || leaf.expr->id < made->first_unknown;
 }
 
-// The run must make the rank that the result has, because the model declares it or because inference assumed it.
+// The result must have this rank in a run, because the model declares it or inference has assumed it.
 static byoc_status_t relate_rank(const byoc_infer_t *infer, int32_t rank) {
   const char *name = infer->node->results[0]->name;
   char text[200];
@@ -154,9 +154,9 @@ static byoc_status_t relate_result(made_t *made, uint32_t r, const byoc_type_t *
              name ? name : "", name ? "'" : "");
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     bool is_number = byoc_dim_is_constant(has->dims[d]);
-    BYOC_RETURN_IF_ERROR(
-        byoc_infer_relate(infer, is_number ? BYOC_RELATION_DECLARED : BYOC_RELATION_EQUAL, byoc_side(dim, text),
-                          byoc_side(has->dims[d], is_number ? NULL : "what the model declares for it")));
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, is_number ? BYOC_RELATION_DECLARED : BYOC_RELATION_EQUAL,
+                                           byoc_side(dim, text),
+                                           byoc_side(has->dims[d], is_number ? NULL : "the declared size")));
   }
   return byoc_infer_memory(infer, failed);
 }

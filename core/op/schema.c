@@ -12,7 +12,7 @@ bool byoc_attribute_is_reserved(const char *name) {
   return strncmp(name, BYOC_ATTRIBUTE_RESERVED, sizeof(BYOC_ATTRIBUTE_RESERVED) - 1) == 0;
 }
 
-// ONNX leaves these names to tools that annotate models.
+// ONNX reserves these names for tools that annotate models.
 static bool is_annotation(const char *name) {
   return strncmp(name, "__", 2) == 0;
 }
@@ -21,7 +21,7 @@ bool byoc_op_attribute_holds(const byoc_op_attribute_t *attribute, int32_t versi
   return version >= attribute->since && (attribute->until == 0 || version < attribute->until);
 }
 
-// The entry in force, else one for another version.
+// The entry in force, else the entry of another version.
 static const byoc_op_attribute_t *find_entry(const byoc_op_t *op, const char *name) {
   const byoc_op_attribute_t *found = NULL;
   for (const byoc_op_attribute_t *entry = op->attributes; entry && entry->value.name; ++entry) {
@@ -177,7 +177,7 @@ const char *byoc_node_text(const byoc_node_t *node, const char *name) {
 int byoc_node_choice(const byoc_node_t *node, const char *name) {
   const byoc_op_attribute_t *entry;
   const byoc_attribute_t *attribute = read_attribute(node, name, BYOC_ATTRIBUTE_STRING, &entry);
-  assert(entry && entry->allowed && "the attribute is not one of several texts");
+  assert(entry && entry->allowed && "the attribute is not a choice of strings");
   for (int i = 0; attribute && entry && entry->allowed && entry->allowed[i]; ++i) {
     if (strcmp(entry->allowed[i], attribute->s) == 0) return i;
   }

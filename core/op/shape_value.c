@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows shape arithmetic in the graph symbolically: exporters write Reshape's target as Concat(Gather(Shape(x), 0),
-// -1), and the result's type should say [N, ...] even if N is a symbol and nothing can be folded.
+// -1), and the result's type should be [N, ...] even if N is a symbol and nothing can be folded.
 #include <string.h>
 
 #include "core/op/util.h"
 
 // Deeper chains are left to constant folding. An operand that is used twice is followed twice, so a short chain may
-// have millions of paths; exporters' arithmetic takes less than a hundred steps.
+// have millions of paths; arithmetic of exporters has less than a hundred steps.
 enum { MAX_DEPTH = 24, MAX_STEPS = 4096 };
 
 typedef struct {
   byoc_dim_t dim;
-  bool is_data; // only the run knows it; the dimension says nothing
-  bool is_size; // no run can make it negative
+  bool is_data; // only the run knows the element; `dim` means nothing
+  bool is_size; // the element is never negative
 } element_t;
 
 typedef struct {
@@ -24,14 +24,14 @@ typedef struct {
 
 typedef struct {
   byoc_arena_t *arena;
-  bool takes_data; // elements may be data; otherwise following ends there
+  bool takes_data; // elements may be data; otherwise data ends the walk
   int32_t steps;
   bool failed;
 } context_t;
 
 static bool evaluate(context_t *context, const byoc_value_t *value, int depth, list_t *out);
 
-// What a dimension of a value is.
+// A dimension of a value, as an element.
 static element_t size_of(byoc_dim_t dim) {
   return (element_t){.dim = dim, .is_size = true};
 }
@@ -173,7 +173,7 @@ static bool from_transpose(context_t *context, const byoc_node_t *node, int dept
   return rows > 0;
 }
 
-// ConstantOfShape, of so many elements as a list may have.
+// ConstantOfShape with as many elements as a list may have.
 static bool from_filled(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
   int64_t count = 0;
   list_t one;
@@ -215,7 +215,7 @@ static bool combine(context_t *context, byoc_dim_kind_t kind, element_t x, eleme
   return true;
 }
 
-// 1 or 0; false if only the run knows.
+// The truth of a comparison as 1 or 0; false if only the run knows it.
 static bool compare(element_t x, element_t y, element_t *out) {
   const bool same = byoc_dim_equal(x.dim, y.dim);
   const bool constants = byoc_dim_is_constant(x.dim) && byoc_dim_is_constant(y.dim);
@@ -273,7 +273,7 @@ static bool from_where(context_t *context, const byoc_node_t *node, int depth, l
   return true;
 }
 
-// ReduceProd of all there is.
+// ReduceProd over all elements.
 static bool from_product(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
   list_t data;
   const byoc_type_t *type = node->results[0]->type;
@@ -323,7 +323,7 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   return operand(context, node, 0, depth, out) && reshape(out, type);
 }
 
-// All elements are data.
+// Makes all elements data.
 static bool from_type(const byoc_type_t *type, list_t *out) {
   if (!byoc_is_ranked(type) || type->rank > 1 || !byoc_dtype_is_integer(type->dtype)) return false;
   const int64_t count = byoc_type_element_count(type);

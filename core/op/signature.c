@@ -47,7 +47,7 @@ static bool is_bound(const byoc_signature_t *signature, const char *name, bool i
   return false;
 }
 
-// "pads.1": the length of "pads" and 1.
+// Splits "pads.1" into the length of "pads" and 1.
 static bool split_element(const char *name, size_t *out_size, uint64_t *out_index) {
   const char *dot = strrchr(name, '.');
   if (!dot || dot == name || dot[1] == '\0' || strspn(dot + 1, "0123456789") != strlen(dot + 1)) return false;
@@ -79,7 +79,7 @@ static bool read_rest(reader_t *r, const char *at, bool is_result, byoc_signatur
   const char *axis = at + sizeof dots - 1;
   int32_t *which = axis[0] != '\0' ? &value->counted : &value->rest;
   if (is_result && axis[0] != '\0') {
-    return byoc_lexer_fail(lexer, "a result names dimensions of operands; '%s' stands behind them", axis);
+    return byoc_lexer_fail(lexer, "a result names dimensions of operands; '%s' comes after them", axis);
   }
   if (!is_result && *which >= 0) return byoc_lexer_fail(lexer, "'%s' has two rests", value->name);
   bool is_counted = axis[0] != '\0' && !strchr(axis, '.') && is_attribute(r->attributes, axis);
@@ -158,7 +158,8 @@ static bool read_values(reader_t *r, bool is_result) {
     if (!read_value(r, is_result, value)) return false;
     if (!is_result && !value->is_optional) {
       if (signature->required_count < *count) {
-        return byoc_lexer_fail_at(lexer, offset, "'%s' stands behind an optional operand and must be one", value->name);
+        return byoc_lexer_fail_at(lexer, offset, "'%s' comes after an optional operand and must be optional, too",
+                                  value->name);
       }
       ++signature->required_count;
     }
@@ -221,7 +222,7 @@ static bool read_variable(reader_t *r) {
   return true;
 }
 
-// ---- what the parts mean together ----
+// ---- checks of the whole ----
 
 static bool resolve_element(reader_t *r, byoc_signature_value_t *value) {
   const byoc_signature_t *signature = r->signature;
@@ -235,14 +236,14 @@ static bool resolve_element(reader_t *r, byoc_signature_value_t *value) {
     value->variable = i;
     return true;
   }
-  return byoc_lexer_fail_at(&r->lexer, 0, "'%s' of '%s' is neither an element type nor listed behind `where`",
+  return byoc_lexer_fail_at(&r->lexer, 0, "'%s' of '%s' is neither an element type nor listed after `where`",
                             value->element, value->name);
 }
 
 static bool check_leaf(void *self, byoc_dim_t leaf) {
   reader_t *r = self;
   if (leaf.expr->kind != BYOC_DIM_SYMBOL)
-    return byoc_lexer_fail_at(&r->lexer, 0, "an unknown dimension has no place here");
+    return byoc_lexer_fail_at(&r->lexer, 0, "an unknown dimension is not allowed here");
   const char *name = leaf.expr->symbol;
   if (is_bound(r->signature, name, false) || is_attribute(r->attributes, name)) return true;
   return byoc_lexer_fail_at(
@@ -331,7 +332,7 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
   return -1;
 }
 
-// How many dimensions of a ranked operand each of the value's stands for; false if that does not fit its rank.
+// The number of an operand's dimensions for each dimension of the signature; false if they do not fit its rank.
 static bool count_dims(const byoc_signature_value_t *value, const byoc_node_t *node, int32_t rank,
                        int32_t counts[BYOC_MAX_RANK]) {
   int32_t taken = 0;
@@ -475,12 +476,12 @@ static bool bound_leaf(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
     return true;
   }
   int64_t value = 0;
-  (void)byoc_signature_attribute(binding->node, leaf.expr->symbol, &value); // an element behind the list's end is 0
+  (void)byoc_signature_attribute(binding->node, leaf.expr->symbol, &value); // an element after the list's end is 0
   *out_dim = byoc_dim_constant(value);
   return true;
 }
 
-// Does the dimension divide by a number that is not positive, now that attributes have their values?
+// Does the dimension divide by a number that is not positive, with the attributes' values?
 static bool divides_by_nothing(byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim) || byoc_dim_is_leaf(dim)) return false;
   const byoc_dim_expr_t *e = dim.expr;

@@ -16,8 +16,8 @@ void byoc_op_table_set(const byoc_op_family_t *list, size_t count) {
   family_count = count;
 }
 
-// Open addressing; each slot starts a chain of the versions of one operator. The table is static, so look-up never
-// fails. More rows than it takes end the process at the first look-up: whoever adds them raises the limit.
+// Open addressing; each slot starts a chain of the versions of one operator. The table is static, so that look-up never
+// fails. If there are more rows than ROW_LIMIT, the first look-up ends the process: raise the limit then.
 #define SLOT_COUNT 8192u
 #define ROW_LIMIT  4096u
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
@@ -83,7 +83,8 @@ const byoc_op_t *byoc_op_newest(const char *domain, const char *name) {
 }
 
 const byoc_op_t *byoc_op_find_oldest(const char *domain, const char *name) {
-  // Before the oldest row here these were something else: sizes as attributes, other defaults, texts for types.
+  // Before their oldest row these operators had another meaning: sizes as attributes, other defaults, strings for
+  // types.
   static const char *const changed[] = {"BatchNormalization",
                                         "Cast",
                                         "Concat",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the families: messages, operands, dimensions. What lowering shares is in emit.c.
+// Functions for all families: messages, operands, dimensions. Those for lowering are in emit.c.
 #include "core/op/util.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_S
 }
 
 static byoc_status_t error_at(const byoc_infer_t *infer, byoc_status_t status, const char *format, va_list arguments) {
-  // Sizes that could not be made contradict others.
+  // Sizes that do not fit are contradictions.
   if (infer->arena != NULL && infer->arena->is_exhausted) return byoc_diag_out_of_memory(infer->diag);
   char where[256], message[512];
   byoc_node_describe(infer->named ? infer->named : infer->node, where, sizeof where);
@@ -114,7 +114,7 @@ byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index) {
                           byoc_type_text(first, a), byoc_type_text(type, b));
 }
 
-// The side for a dimension: that of the first operand that has it, else the text for what the operands make.
+// The side of a relation for a dimension: that of the first operand with it, else the string for the common shape.
 static byoc_side_t find_side(const byoc_infer_t *infer, byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim)) return byoc_side_number(dim.constant);
   for (uint32_t i = 0; i < infer->node->operand_count; ++i) {
@@ -123,7 +123,7 @@ static byoc_side_t find_side(const byoc_infer_t *infer, byoc_dim_t dim) {
       if (byoc_dim_equal(type->dims[d], dim)) return byoc_side_of(infer, i, d);
     }
   }
-  return byoc_side(dim, "what the other operands make of it");
+  return byoc_side(dim, "the common shape of the other operands");
 }
 
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected) {
@@ -315,7 +315,7 @@ byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dt
   }
   for (int32_t i = 0; i < rank; ++i) {
     if (byoc_dim_is_constant(dims[i]) && dims[i].constant < 0) {
-      return byoc_infer_error(infer, "result %u would have the negative dimension %lld in place %d", result,
+      return byoc_infer_error(infer, "result %u would have the negative dimension %lld at index %d", result,
                               (long long)dims[i].constant, i);
     }
   }
@@ -409,7 +409,7 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
     if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
     if (type->rank > rank) rank = type->rank;
   }
-  byoc_side_t sides[BYOC_MAX_RANK]; // the sides of each dimension, as the operands so far make it
+  byoc_side_t sides[BYOC_MAX_RANK]; // the side of each dimension, by the operands so far
   for (int32_t d = 0; d < rank; ++d) sides[d] = byoc_side_number(1);
   bool failed = false;
   for (uint32_t i = first; i < node->operand_count; ++i) {

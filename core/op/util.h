@@ -10,7 +10,7 @@
 
 // ---- messages ----
 #define BYOC_TYPE_TEXT_SIZE 128
-// Writes the type as text to `buffer`, cut if it is longer; returns `buffer`.
+// Prints the type to `buffer`, cut if it is longer; returns `buffer`.
 const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_SIZE]);
 // Records "Conv 'conv1' (ai.onnx 11): " and the message.
 byoc_status_t byoc_infer_error(const byoc_infer_t *infer, const char *format, ...)
@@ -25,8 +25,8 @@ static inline bool byoc_has_operand(const byoc_node_t *node, uint32_t index) {
 static inline bool byoc_has_result(const byoc_node_t *node, uint32_t index) {
   return index < node->result_count;
 }
-// Does every element of the value, a constant of integers, equal this one? NULL stands for zeros, like a zero point
-// that is left out.
+// Does every element of the value, a constant of integers, equal this one? NULL means zeros, as a missing zero point
+// does.
 bool byoc_all_are(const byoc_value_t *value, int64_t expected);
 static inline const byoc_type_t *byoc_operand_type(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index]->type : NULL;
@@ -37,10 +37,10 @@ static inline bool byoc_is_ranked(const byoc_type_t *type) {
 bool byoc_dtype_is_float(byoc_dtype_t dtype);     // f16, bf16, f32, f64
 bool byoc_dtype_is_integer(byoc_dtype_t dtype);   // 8 to 64 bits
 bool byoc_dtype_is_number(byoc_dtype_t dtype);    // either
-bool byoc_dtype_is_value(byoc_dtype_t dtype);     // all but texts, which loops only move
+bool byoc_dtype_is_value(byoc_dtype_t dtype);     // all but strings, which loops only move
 bool byoc_dtype_is_byte(byoc_dtype_t dtype);      // i8, u8
 bool byoc_dtype_is_quantised(byoc_dtype_t dtype); // the types that QuantizeLinear makes
-// Which element types an operand may have.
+// Tests the element type of an operand.
 typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);
 // Operand `index` must be a tensor whose element type passes; `what` names the expectation ("a float tensor").
 byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
@@ -68,11 +68,11 @@ byoc_status_t byoc_infer_need_multiple(const byoc_infer_t *infer, uint32_t index
 byoc_status_t byoc_infer_need_size(const byoc_infer_t *infer, int32_t d, byoc_dim_t dim);
 // Operand `index`, if it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
-// Operand `index`, if it is given, must hold one number, whatever its rank.
+// Operand `index`, if it is given, must hold one number; it may have any rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant
-// dimensions must not contradict each other. The first `cut` dimensions of a tensor stay outside; since their places
-// are not known here, only ranks are compared then.
+// dimensions must not contradict each other. The first `cut` dimensions of a tensor stay outside; which axes these are
+// is not known here, so that only ranks are compared.
 byoc_status_t byoc_infer_need_fit(const byoc_infer_t *infer, uint32_t index, const byoc_type_t *type, int32_t cut);
 
 // ---- integers known when compiling: an attribute or a constant operand ----
@@ -94,9 +94,8 @@ bool byoc_normalize_axis(int64_t axis, int64_t rank, int32_t *out_axis);
 byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t rank, int32_t *out_axis);
 // For lowering, after inference has accepted the axis.
 int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank);
-// The elements of a shape-like i64 value of rank 0 or 1 as dimensions, if they follow from constants and shapes through
-// Shape, Size, arithmetic, what picks, joins, fills, compares and chooses elements, and reorders tables of them on the
-// way. False if they do not.
+// The elements of an i64 value of rank 0 or 1 as dimensions, if they follow from constants and shapes through
+// arithmetic and through operators that pick, join, fill, compare, choose and reorder elements. False if they do not.
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
                       byoc_dim_t out_dims[BYOC_MAX_RANK]);
 // The same where elements may be data: each of those is an unknown dimension of its own. False only if the number of
@@ -150,11 +149,11 @@ static inline byoc_status_t byoc_infer_memory(const byoc_infer_t *infer, bool fa
 byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype);
 // The value converted to that type; no cast if it has the type already.
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
-// The number in the type of `like`. NULL where that is NULL, because memory ran out.
+// The number in the type of `like`. NULL if `like` is NULL, because memory ran out.
 const byoc_loop_expr_t *byoc_emit_number_like(byoc_loop_builder_t *b, const byoc_loop_expr_t *like, double number);
-// Is a run of that many elements faster than the same elements one by one? Unknown sizes are taken for long ones.
+// Is a run of that many elements faster than the same elements one by one? Unknown sizes count as long.
 bool byoc_is_worth_a_run(byoc_dim_t length);
-// The float, `low` or `high` where it is below or above; `low` for NaN.
+// The float clamped to [low, high]; `low` for NaN.
 const byoc_loop_expr_t *byoc_emit_between(byoc_loop_builder_t *b, const byoc_loop_expr_t *value, double low,
                                           double high);
 // byoc_lower_load in the compute type.
@@ -184,8 +183,8 @@ void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t 
 int32_t byoc_emit_open(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end, bool parallel,
                        const byoc_loop_expr_t **out);
 void byoc_emit_close(byoc_loop_builder_t *b, int32_t count);
-// An index that is data, as i64: negative ones count from the end, and all are clamped to [0, extent), so that no load
-// or store leaves its buffer. byoc_infer_need_index has indices that need this refused before.
+// An index that is data, as i64: negative ones count from the end, and all are clamped to [0, extent), so that loads
+// and stores stay in their buffers. byoc_infer_need_index makes a run refuse indices that would need the clamp.
 const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
                                         const byoc_loop_expr_t *extent);
 // Keys' cubic filter at distance x: (a + 2) x³ - (a + 3) x² + 1 where x is at most 1 (`near`), a x³ - 5 a x² + 8 a x -

@@ -9,7 +9,7 @@ byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *o
   byoc_node_t *made = byoc_op_create_with(w->node->block, w->node, domain, op, operands, operand_count, result_count,
                                           attributes, attribute_count, w->diag);
   if (!made) w->failed = true;
-  // A node that replaces another gets the device of its result.
+  // A node that replaces another one gets the virtual device of its result.
   for (uint32_t r = 0; made && w->node->result_count > 0 && r < made->result_count; ++r) {
     made->results[r]->device = w->node->results[0]->device;
   }
@@ -46,7 +46,7 @@ byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int6
 
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype) {
   if (value && byoc_type_is_tensor(value->type) && value->type->dtype == dtype) return value;
-  // Element types have the numbers of ONNX.
+  // Element types are numbered as in ONNX.
   const byoc_attribute_t to = {.name = "to", .kind = BYOC_ATTRIBUTE_INT, .i = dtype};
   return byoc_write_node(w, "", "Cast", value, NULL, NULL, &to, 1);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the nodes that an operator expands into, in front of it. The first failure sticks and is checked once, at the
-// end.
+// Inserts the nodes of an operator's expansion before it. The first failure is kept and checked once, at the end.
 //
 // Example:
 //   byoc_writer_t w = {.node = node, .diag = diag};
@@ -40,9 +39,9 @@ byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_
 byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank);
 // `value` converted to another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
-// One number, whatever its rank, as a scalar; NULL stays NULL.
+// Makes a value with one number, of any rank, a scalar; NULL stays NULL.
 byoc_value_t *byoc_write_scalar(byoc_writer_t *w, byoc_value_t *x);
-// Puts `value` in the place of the node's first result and says whether everything succeeded.
+// Replaces the node's first result by `value`. Returns the first failure, or BYOC_OK.
 byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed);
 
 #endif // BYOC_CORE_OP_WRITE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the operator table the families. Look-up (core/op/table.c) knows none of them: this file stands above both, and
-// runs when a program starts. core/CMakeLists.txt links it into every program that uses core.
+// Gives the operator table its families when a program starts. The table (core/op/table.c) knows no family, because it
+// is below them. core/CMakeLists.txt links this file into every program that uses core.
 #include "core/ops/families.h"
 
 #define BYOC_OP_FAMILY(name)                                                                                           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All families of operators (core/ops/families.def), for whatever goes through every row that byoc itself has.
+// All families of operators (core/ops/families.def), for code that walks over all of byoc's own rows.
 #ifndef BYOC_CORE_OPS_FAMILIES_H_
 #define BYOC_CORE_OPS_FAMILIES_H_
 

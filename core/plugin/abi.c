@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a plugin hands over: struct headers, arrays with strides, texts.
+// Reads data of plugins: struct headers, arrays with strides, strings.
 #include "core/plugin/abi.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 // ---- structs ----
 
-// The text in the struct's field of that name; "" if there is none that can be shown.
+// The string in the struct's field of that name; "" if there is none or it cannot be shown.
 static const char *text_of(const byoc_abi_struct_t *shape, const char *name, const void *at) {
   for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
     const byoc_abi_field_t *field = &byoc_abi_fields[i];
@@ -21,7 +21,7 @@ static const char *text_of(const byoc_abi_struct_t *shape, const char *name, con
   return "";
 }
 
-// "backend 0", or "backend 0 ('cutlass')" if the struct says what it is called.
+// "backend 0", or "backend 0 ('cutlass')" if the struct has a name.
 static void describe(const byoc_abi_struct_t *shape, const char *what, const void *at, char *out, size_t size) {
   const char *name = text_of(shape, "name", at);
   if (name[0] == '\0') name = text_of(shape, "target", at);
@@ -119,7 +119,7 @@ byoc_status_t byoc_abi_check_table(const void *table, const byoc_abi_struct_t *s
   return BYOC_OK;
 }
 
-// ---- texts ----
+// ---- strings ----
 
 // The number of bytes of the UTF-8 character at `text`, which has at most `size` bytes; 0 if there is none.
 static size_t character_size(const unsigned char *text, size_t size) {
@@ -167,7 +167,7 @@ byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limi
   const size_t size = strnlen(text, limit + 1);
   if (size > limit) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is longer than %zu bytes", what, limit);
   if (!byoc_abi_text_is_printable(text, size)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is not printable UTF-8 text of one line", what);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is not one line of printable UTF-8", what);
   }
   char *copy = byoc_arena_copy_string(arena, text);
   if (copy == NULL) return byoc_diag_out_of_memory(diag);

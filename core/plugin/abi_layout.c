@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds every struct of the public headers to its rows in byoc/abi.def: sizes, offsets and types. This file makes no
-// code; if it does not compile, a header or the manifest has changed (docs/abi.md says what may change).
+// Compares every struct of the public headers with its rows in byoc/abi.def: sizes, offsets and types. This file makes
+// no code; if it does not compile, a header or the manifest has changed (docs/abi.md says what may change).
 #include <stddef.h>
 
 #include "byoc/artifact.h"

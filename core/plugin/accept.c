@@ -6,7 +6,7 @@
 #include "core/plugin/hygiene.h"
 #include "core/targets/hook.h"
 
-// A look at the whole process takes longer than most calls, so only some of a process's calls are looked at: the first
+// To check the whole process takes longer than most calls. So only some of a process's calls are checked: the first
 // ones, and fewer and fewer of the later ones.
 static bool is_looked_at(void) {
   enum { FIRST_CALLS = 64 };
@@ -17,12 +17,12 @@ static bool is_looked_at(void) {
 
 static bool call(const byoc_rule_t *rule, byoc_region_t *region) {
   const int32_t answer = rule->accept(region->target->kind->backend->self, region);
-  // A status, perhaps, and so the opposite of what it means.
+  // The hook may have returned a status, which means the opposite.
   if (answer != 0 && answer != 1) byoc_foreign_refuse("answered neither 1 nor 0");
   return answer != 0;
 }
 
-// Of the texts that the hook was lent.
+// Frees the strings that the hook was lent.
 static uint64_t hash_texts(const byoc_region_t *region) {
   uint64_t hash = 0;
   for (size_t i = 0; i < region->node_count; ++i) {
@@ -44,7 +44,7 @@ bool byoc_hook_accept(const byoc_rule_t *rule, byoc_region_t *region) {
     const uint64_t texts = hash_texts(region);
     accepted = call(rule, region);
     const char *changed = byoc_hygiene_changed(&before);
-    if (changed == NULL && hash_texts(region) != texts) changed = "changed texts that it was lent";
+    if (changed == NULL && hash_texts(region) != texts) changed = "changed strings that it was lent";
     if (changed != NULL) byoc_foreign_refuse(changed);
   } else {
     accepted = call(rule, region);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out which of several ways to match a rule's hook accepted: numbers the ways, and finds one by its number.
+// Numbers the ways in which a rule matches, and finds the accepted one by its number.
 #include "core/plugin/accepted_match.h"
 
 #include <string.h>

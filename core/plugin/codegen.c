@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a generate hook: it is given functions, and it leaves runtime modules.
+// One run of a generate hook: it gets functions, and makes runtime modules.
 #include "core/plugin/codegen.h"
 
 #include <string.h>
@@ -57,10 +57,11 @@ static void deinit_session(byoc_codegen_t *session) {
 
 // ---- the run ----
 
-// Why the hook failed: what it said by error(), otherwise the latest call of ours that failed, otherwise nothing.
+// The reason of a hook's failure: its message to error(), otherwise the error of the last host function that failed,
+// otherwise none.
 static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_diag_t *diag) {
   const byoc_diag_t *said = &session->hook_error;
-  // If our memory ran out, the plugin saw a NULL and may have guessed a reason.
+  // If the host's memory ran out, the plugin got NULL and may have guessed a reason.
   if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
   if (said->status == BYOC_OK || session->last.status == BYOC_OUT_OF_MEMORY) said = &session->last;
   const byoc_status_t told = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
@@ -76,7 +77,7 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   return result;
 }
 
-// What a hook changed of the process, which goes on.
+// Refuses changes of the process by a hook, because the process goes on.
 static byoc_status_t check_hygiene(const byoc_hygiene_t *before, const char *hook, byoc_diag_t *diag) {
   const byoc_status_t status = byoc_hygiene_check(before, diag);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "its %s hook", hook);

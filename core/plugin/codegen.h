@@ -11,10 +11,10 @@
 #include "core/module/runtime_module.h"
 #include "core/targets/target.h"
 
-// What the build passes to every run: services that live in rooms above this one.
+// Services of the build for every run, from layers above this one.
 typedef struct byoc_codegen_services_t {
   void *self;
-  // Compiles to objects in the given order, each allocated from `allocator`; after an error there are none.
+  // Compiles sources to objects in the given order, each allocated from `allocator`; after an error there are none.
   byoc_status_t (*compile)(void *self, const byoc_compile_request_t *requests, size_t count, byoc_allocator_t allocator,
                            byoc_diag_t *diag, byoc_bytes_t *out_objects);
   byoc_status_t (*measure)(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
@@ -28,12 +28,12 @@ typedef struct byoc_codegen_services_t {
                               byoc_diag_t *diag);
 } byoc_codegen_services_t;
 
-// What became of one function.
+// The outcome for one function.
 typedef enum byoc_codegen_answer_t {
   BYOC_CODEGEN_UNANSWERED,
   BYOC_CODEGEN_BOUND,       // packed or JSON: a runtime module names it; becomes extern
-  BYOC_CODEGEN_HANDED_BACK, // its rewritten body goes back to where it is called
-  BYOC_CODEGEN_DECLINED,    // its original body goes back, and the next backend may take it
+  BYOC_CODEGEN_HANDED_BACK, // its rewritten body replaces its calls
+  BYOC_CODEGEN_DECLINED,    // its original body goes back, and the next backend may claim it
 } byoc_codegen_answer_t;
 
 typedef struct byoc_codegen_result_t {
@@ -45,7 +45,7 @@ typedef struct byoc_codegen_result_t {
 typedef struct byoc_codegen_report_t {
   BYOC_VECTOR(byoc_codegen_result_t) results; // one per function, in module order
   byoc_string_t required_cpu_features;        // separated by spaces; runs add to it
-  byoc_status_t told;                         // what a hook told by codegen->error; BYOC_OK: nothing
+  byoc_status_t told;                         // the status that a hook reported by codegen->error; BYOC_OK: none
   byoc_arena_t arena;
 } byoc_codegen_report_t;
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator);
@@ -53,8 +53,7 @@ void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
 
 // Runs the hooks of `target`'s backend, prepare and then generate, over `functions` (those with its Compiler
 // attribute). The runtime modules that it adds are checked and appended to module->runtime_modules; if the hook fails,
-// none of them stays. A function left unanswered, or answered twice, is an error that names the backend and the
-// function.
+// none of them stays. A function without an answer, or with two, is an error that names the backend and the function.
 byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
                                byoc_function_t *const *functions, size_t function_count,
                                const byoc_codegen_services_t *services, byoc_diag_t *diag,

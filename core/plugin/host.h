@@ -19,8 +19,8 @@ const byoc_operator_api_t *byoc_host_operator_api(void); // the extension BYOC_O
 
 const byoc_table_api_t *byoc_host_table_api(void); // the extension BYOC_TABLE_EXTENSION
 
-// Puts all tables into the host that a library sees. Whatever loads a library is given this function, because the
-// tables themselves need the library: the modules that its code makes hold it.
+// Puts all tables into the host that a library sees. Loaders of a library get this function as an argument, because the
+// tables need the library: modules that its code makes hold a reference to it.
 void byoc_host_fill_tables(byoc_host_t *host);
 
 #endif // BYOC_CORE_PLUGIN_HOST_H_

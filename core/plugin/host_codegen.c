@@ -15,7 +15,7 @@
 
 enum { MAX_KEY_BYTES = 1 << 16, MAX_REASON_BYTES = 1000, MAX_FLAGS = 1 << 16, MAX_FLAG_BYTES = 4096 };
 
-// ---- what is to be done ----
+// ---- the functions of the run ----
 
 static const byoc_target_t *codegen_target(const byoc_codegen_t *codegen) {
   return codegen->target;
@@ -50,7 +50,7 @@ static byoc_region_t *copy_match(byoc_codegen_t *codegen, const byoc_match_t *ma
   return region;
 }
 
-// True if this is the pattern that the function was made by.
+// True if the function was made by this pattern.
 static bool is_rule_of(const byoc_target_t *target, const byoc_function_t *function, const char *pattern) {
   const byoc_backend_t *backend = target->kind->backend;
   const char *composite = byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE, "");
@@ -305,7 +305,7 @@ static int32_t cache_put(byoc_codegen_t *codegen, const char *key, const void *d
     const byoc_target_kind_t *kind = codegen->target->kind;
     status = byoc_plugin_cache_put(codegen->services->cache_directory, kind->plugin_name, kind->plugin_version, key,
                                    data, (size_t)size_bytes, &diag);
-    // A full or read-only disk only costs time the next time.
+    // With a full or read-only disk the entry is computed again next time.
     if (status != BYOC_OK) byoc_log(BYOC_LOG_INFO, "%s: not cached: %s", kind->name, diag.message);
   }
   return byoc_session_note(codegen, status, &diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension "byoc.device": what a backend hands over for a device, and work in a child process.
+// The extension "byoc.device": drivers, code and launches of a backend, and work in a child process.
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,12 +76,12 @@ static byoc_status_t io_error(byoc_diag_t *diag, const char *what) {
 static byoc_status_t take_output(byoc_codegen_t *codegen, int fd, byoc_diag_t *diag, const void **out_data,
                                  uint64_t *out_size_bytes) {
   const off_t size = lseek(fd, 0, SEEK_END);
-  if (size < 0) return io_error(diag, "reading what the child process wrote");
+  if (size < 0) return io_error(diag, "reading the answer of the child process");
   char *data = byoc_arena_allocate(&codegen->arena, (size_t)size + 1, 1);
   if (data == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t at = 0; at < (size_t)size;) {
     const ssize_t got = pread(fd, data + at, (size_t)size - at, (off_t)at);
-    if (got <= 0) return io_error(diag, "reading what the child process wrote");
+    if (got <= 0) return io_error(diag, "reading the answer of the child process");
     at += (size_t)got;
   }
   data[size] = '\0';
@@ -126,7 +126,7 @@ static byoc_status_t print_extent(byoc_codegen_t *codegen, const byoc_function_t
   byoc_string_deinit(&text);
   if (*out_extent != NULL) return BYOC_OK;
   if (is_told || has_failed) return byoc_diag_out_of_memory(diag);
-  return byoc_diag_error(diag, BYOC_NOT_FOUND, "the sizes of the operands and results of '%s' do not tell a size",
+  return byoc_diag_error(diag, BYOC_NOT_FOUND, "the sizes of the operands and results of '%s' do not determine a size",
                          function->name);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edit table: how a hook rewrites the functions that it was given.
+// The edit table, by which a hook rewrites its functions.
 #include <string.h>
 
 #include "core/base/foreign.h"
@@ -14,7 +14,7 @@
 
 enum { MAX_OPERANDS = 1 << 16 };
 
-// ---- what may be touched ----
+// ---- checks of arguments ----
 
 static byoc_status_t check_function(const byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag) {
   if (function == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the function is NULL");
@@ -40,7 +40,7 @@ static byoc_status_t check_value(const byoc_function_t *function, const byoc_val
                          value == NULL ? "edit: a value is NULL" : "edit: a value is of another function");
 }
 
-// Checks where a new node goes, and what it may use.
+// Checks the position of a new node, and its operands.
 static byoc_status_t check_place(const byoc_codegen_t *session, const byoc_function_t *function,
                                  const byoc_node_t *before, byoc_value_t *const *operands, uint32_t operand_count,
                                  byoc_diag_t *diag) {
@@ -237,7 +237,7 @@ static byoc_status_t make_c_call(byoc_codegen_t *session, byoc_function_t *funct
   byoc_node_t *node = byoc_node_create(block, before, "byoc", "CallC", 1, operands, operand_count, shapes->count);
   if (node == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_c_call_to_attributes(&read, &node->attributes, diag);
-  // If an earlier target has a library with that symbol, the call still means this target's own.
+  // The call means this target's symbol, even if an earlier target has a library with that symbol.
   if (status == BYOC_OK && byoc_linkage_find(session->module, NULL, read.symbol) != NULL &&
       !byoc_attributes_set_string(&node->attributes, BYOC_ATTRIBUTE_OF_TARGET, session->target->text)) {
     status = byoc_diag_out_of_memory(diag);
@@ -304,7 +304,7 @@ static bool is_untyped(const byoc_node_t *node) {
   return false;
 }
 
-// Says whether a function may give `now` where it gave `before`: dimensions may have become known.
+// May a function have the result type `now` instead of `before`? Dimensions may have become known.
 static bool type_fits(const byoc_type_t *before, const byoc_type_t *now) {
   if (byoc_type_equal(before, now)) return true;
   if (!byoc_type_is_tensor(before) || !byoc_type_is_tensor(now) || before->dtype != now->dtype) return false;
@@ -335,7 +335,7 @@ static byoc_status_t check_results(const byoc_codegen_t *session, int64_t index,
 
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag) {
   byoc_function_t *function = session->functions[index];
-  // Until now new nodes may stand behind their users.
+  // Sorts first: new nodes may come after their users.
   BYOC_RETURN_IF_ERROR(byoc_block_sort(function->body, diag));
   BYOC_FOR_EACH_NODE(node, function->body) {
     if (is_untyped(node)) BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));

@@ -59,7 +59,7 @@ static uint64_t node_count(const byoc_function_t *function) {
   return function != NULL ? function->body->node_count : 0;
 }
 
-// Nodes are a list, walked from its nearer end.
+// Walks the list of nodes from its nearer end.
 static byoc_node_t *node_at(const byoc_function_t *function, uint64_t index) {
   const uint64_t count = node_count(function);
   if (index >= count) return NULL;
@@ -229,7 +229,7 @@ static int64_t value_parameter_index(const byoc_value_t *value) {
   return value->index;
 }
 
-// Writes only the fields of ABI 1.0: callers of that version do not say how large their struct is.
+// Writes only the fields of ABI 1.0: callers of that version do not give the size of their struct.
 static int32_t value_constant(const byoc_value_t *value, byoc_tensor_data_t *out_data) {
   if (!byoc_value_is_constant(value) || out_data == NULL) return 0;
   const byoc_constant_t *constant = value->constant;

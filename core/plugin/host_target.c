@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target and region tables: what hooks may ask about targets and matches.
+// The target and region tables, by which hooks read targets and matches.
 #include <string.h>
 
 #include "core/plugin/host.h"

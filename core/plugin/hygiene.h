@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin must leave as it found it: the working folder, the umask, the locale, the environment, signal handlers
-// and the floating-point mode of the process, and the signals that its thread blocks.
+// Checks that a plugin has not changed the working folder, the umask, the locale, the environment, signal handlers and
+// the floating-point mode of the process, and the signals that its thread blocks.
 #ifndef BYOC_CORE_PLUGIN_HYGIENE_H_
 #define BYOC_CORE_PLUGIN_HYGIENE_H_
 
@@ -17,9 +17,9 @@ typedef struct byoc_hygiene_t {
 } byoc_hygiene_t;
 
 void byoc_hygiene_take(byoc_hygiene_t *out);
-// What was changed since, "changed the locale of the process"; NULL: nothing.
+// The change since then, "changed the locale of the process"; NULL: none.
 const char *byoc_hygiene_changed(const byoc_hygiene_t *before);
-// Returns BYOC_INVALID_DATA, naming what was changed since, or BYOC_OK.
+// Returns BYOC_INVALID_DATA with the change since then, or BYOC_OK.
 byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_PLUGIN_HYGIENE_H_

@@ -16,7 +16,7 @@
 typedef struct exports_t {
   bool has_query;
   char other[256];  // the first symbol that should not be there
-  bool is_template; // which is a static variable of a C++ template or inline function
+  bool is_template; // it is a static variable of a C++ template or inline function
 } exports_t;
 
 // Symbols that linkers and sanitizers add by themselves.
@@ -33,8 +33,8 @@ static bool is_toolchain_symbol(const char *name) {
   return false;
 }
 
-// Is it of the C++ standard library's headers, by its mangled name? Their namespaces have default visibility, whatever
-// -fvisibility says: a plugin that uses std::map exports what the compiler makes of it.
+// Is it of the C++ standard library's headers, by its mangled name? Their namespaces have default visibility, even with
+// -fvisibility=hidden: a plugin that uses std::map exports its instances.
 static bool is_standard_library_symbol(const char *name) {
   static const char *const before[] = {"GV", "GR", "TV", "TI", "TS", "TT", "Z", "N", "K", "V", "r"};
   static const char *const spaces[] = {"St", "Sa", "Sb", "Ss", "Si", "So", "Sd", "9__gnu_cxx"};
@@ -52,8 +52,8 @@ static bool is_standard_library_symbol(const char *name) {
   return false;
 }
 
-// Weak symbols are copies of inline functions, of which RTLD_LOCAL keeps each plugin's apart. Unique ones are shared by
-// all plugins that define them, which only the standard library's may be.
+// Weak symbols are copies of inline functions, which RTLD_LOCAL separates between plugins. Unique symbols are shared by
+// all plugins that define them: only the standard library's are allowed.
 static bool may_be_exported(const byoc_elf_symbol_t *symbol) {
   return symbol->weak || is_toolchain_symbol(symbol->name) ||
          (symbol->unique && is_standard_library_symbol(symbol->name));
@@ -170,7 +170,7 @@ static byoc_status_t check_targets(const byoc_plugin_note_t *note, byoc_diag_t *
   return BYOC_OK;
 }
 
-// Only a plugin that brings operators may have no targets.
+// Only a plugin with operators may have no targets.
 static byoc_status_t check_texts(const byoc_plugin_note_t *note, bool has_domains, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_note_text(note->name, sizeof(note->name), "name", false, diag));
   BYOC_RETURN_IF_ERROR(check_note_text(note->version, sizeof(note->version), "version", false, diag));

@@ -9,16 +9,16 @@
 #include "core/base/diag.h"
 
 // Checks that the file is a shared object for this machine that exports byoc_plugin_query and nothing else, and reads
-// its note: size, versions, texts. *out_has_note says, also after a failure, whether *out_note holds a sound note.
+// its note: size, versions, strings. *out_has_note is true if *out_note has a valid note, also after a failure.
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
                                         bool *out_has_note);
 
-// Checks a note's texts and targets; the versions of the ABI are not looked at.
+// Checks a note's strings and targets, but not the versions of the ABI.
 byoc_status_t byoc_plugin_note_check(const byoc_plugin_note_t *note, byoc_diag_t *diag);
 // Reads the note of operator domains (byoc/operator_plugin.h) into `domains`, which is empty if there is none.
 byoc_status_t byoc_plugin_domains_read(const char *path, byoc_diag_t *diag, char domains[256]);
 
-// Says whether `kind` is in the note's list of targets.
+// Is `kind` in the note's list of targets?
 bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind);
 // The first target that both `a` and `b` have, in `buffer`; false if there is none.
 bool byoc_plugin_note_shared_target(const byoc_plugin_note_t *a, const byoc_plugin_note_t *b, char buffer[128]);

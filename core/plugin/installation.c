@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what is installed beside the program or the library that this code is in.
+// Finds files of an installation from the path of the program or the library with this code.
 #define _GNU_SOURCE
 #include "core/plugin/installation.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a plugin's library, queries it and unloads it with its last user.
+// Loads a plugin's library, queries it, and unloads it with its last reference.
 #include "core/plugin/library.h"
 
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
 
 // ---- loading ----
 
-// What the plugin does now. Its code is called by its constructors and destructors, query and destroy, besides the
+// Records what the plugin does now: its constructors and destructors, query and destroy run its code, too, besides the
 // hooks of its targets.
 static byoc_foreign_t enter(const byoc_plugin_library_t *library, const char *where) {
   const byoc_foreign_t entered = {.kind = "plugin", .name = library->name, .version = library->version, .where = where};
@@ -88,8 +88,7 @@ static byoc_status_t open_library(byoc_plugin_library_t *library, const char *pa
   return BYOC_OK;
 }
 
-// Calls query on a struct with a guard behind it: a plugin with a larger struct must not write beyond the size that it
-// is given.
+// Calls query on a struct with a guard after it: a plugin with a larger struct must not write beyond the given size.
 static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_query_t query, byoc_diag_t *diag) {
   enum { GUARD_BYTES = 256, GUARD = 0xA5 };
   struct {
@@ -108,7 +107,7 @@ static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_qu
     return byoc_diag_adopt(diag, &library->operators.failure);
   }
   if (status != BYOC_OK && library->table != NULL && library->error[0] != '\0') {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", library->error); // what is wrong with the table
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", library->error); // the fault of the table
   }
   if (status != BYOC_OK) {
     byoc_diag_error(diag, BYOC_INVALID_DATA, "its query failed (%s)%s%s", byoc_status_name(status),
@@ -134,12 +133,12 @@ static void destroy_library(byoc_plugin_library_t *library) {
   (void)enter(library, "destructors");
   if (library->handle != NULL) dlclose(library->handle);
   byoc_foreign_leave(&outer);
-  (void)byoc_hasher_finish(&library->content); // frees what it holds, unless the kinds have been labelled
+  (void)byoc_hasher_finish(&library->content); // frees its state, unless the kinds have been labelled
   byoc_arena_deinit(&library->arena);
   byoc_free(library->allocator, library);
 }
 
-// What the kinds say of the plugin's content; the same as text.
+// Labels the kinds with the hash of the plugin's content.
 static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **out_content, byoc_diag_t *diag) {
   char text[33];
   byoc_content_hash_format(byoc_hasher_finish(&library->content), text);
@@ -153,7 +152,7 @@ static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **ou
   return BYOC_OK;
 }
 
-// Opens the file and asks it, and looks at nothing that it answers.
+// Opens the file and queries it, without checks of its answers.
 static byoc_status_t ask_library(const char *path, const char *table, const byoc_plugin_note_t *note,
                                  byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
                                  byoc_plugin_library_t **out_library) {

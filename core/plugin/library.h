@@ -18,14 +18,14 @@ typedef struct byoc_plugin_library_t {
   byoc_arena_t arena; // owns everything below
   void *handle;       // of dlopen
   bool queried;       // query succeeded: destroy must be called
-  // The table that a reader is loaded for; NULL: none.
-  const char *table, *folder; // its text, and the folder that its file names are relative to
+  // The table for which a reader is loaded; NULL: none.
+  const char *table, *folder; // its content, and the folder of its relative file names
   size_t table_size_bytes;
   byoc_hasher_t content; // of the files that make the backend
   byoc_plugin_t plugin;
   byoc_target_kind_t *kinds; // in the order of the plugin's backends
   size_t kind_count;
-  char error[1024]; // the text that host->error got
+  char error[1024]; // the message given to host->error
   byoc_plugin_operators_t operators;
 } byoc_plugin_library_t;
 
@@ -39,11 +39,11 @@ typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
 byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
                                        byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
                                        byoc_plugin_library_t **out_library);
-// Opens the file and queries it, and checks nothing of its answers: `plugin` is as query filled it, `kinds` are empty.
+// Opens the file and queries it without checks of its answers: `plugin` is as query filled it, `kinds` are empty.
 byoc_status_t byoc_plugin_library_ask(const char *path, const byoc_plugin_note_t *note, byoc_host_fill_fn_t fill_tables,
                                       byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_plugin_library_t **out_library);
-// The same as the first for a table, by the reader's shared object: the backend is the one that the table describes.
+// The same as byoc_plugin_library_load for a table, by the reader's shared object: the backend is that of the table.
 byoc_status_t byoc_plugin_library_load_table(const char *reader, const char *table, const byoc_plugin_note_t *note,
                                              byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator,
                                              byoc_diag_t *diag, byoc_plugin_library_t **out_library);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the rules of plugins against the operator table.
+// Compares the rules of plugins with the operator table.
 #include "core/plugin/lint.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static const byoc_op_t *find_elsewhere(const char *name) {
   return NULL;
 }
 
-// Is it byoc's own domain, or one of which a loaded plugin declares operators?
+// Is it byoc's own domain, or one with operators of a loaded plugin?
 static bool has_operators(const char *domain) {
   bool has = byoc_op_domain_is_reserved(domain);
   for (size_t i = 0; i < byoc_op_count() && !has; ++i) {
@@ -116,7 +116,7 @@ static void lint_arity(const lint_t *lint, const byoc_pattern_t *pattern, const 
 
 // ---- attributes ----
 
-// The attribute in any version of the operator, and the nearest name where it has none; both may be NULL.
+// The attribute in any version of the operator, and the nearest name if it has none; both may be NULL.
 static const byoc_op_attribute_t *find_attribute(const char *domain, const char *name, const char *attribute,
                                                  const char **out_nearest) {
   enum { MAX_NAMES = 64 };
@@ -157,7 +157,8 @@ static void lint_test(const lint_t *lint, const attribute_test_t *test, const ch
   const bool is_number = kind == BYOC_ATTRIBUTE_INT || kind == BYOC_ATTRIBUTE_FLOAT;
   const bool wants_text = test->kind == BYOC_ATTRIBUTE_STRING;
   if (attribute->is_block || (!is_text && !is_number)) {
-    tell(lint, "attribute '%s' of %s is neither a number nor a text: a predicate has to look at it", test->name, full);
+    tell(lint, "attribute '%s' of %s is neither a number nor a string: a predicate has to look at it", test->name,
+         full);
   } else if (is_text != wants_text) {
     tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is_text ? "text" : "number",
          wants_text ? "text" : "number");

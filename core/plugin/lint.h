@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is odd about a plugin's rules: patterns that are well-formed and yet can match no node.
+// Finds patterns of a plugin's rules that are well-formed but can match no node.
 #ifndef BYOC_CORE_PLUGIN_LINT_H_
 #define BYOC_CORE_PLUGIN_LINT_H_
 
 #include "byoc/plugin.h"
 #include "core/base/allocator.h"
 
-// Holds a rule against the operator table. Calls `report` with a sentence for each operator that does not exist, with
-// the nearest name; for numbers of operands and results that no version of an operator has; and for tests of attributes
-// that it does not have or that cannot have the value. The rule is one that was accepted. If out of memory, some
-// sentences are left out.
+// Compares an accepted rule with the operator table. Calls `report` with a message for each fault. An operator may not
+// exist: the message has the nearest name. No version of an operator may have that number of operands or results. A
+// tested attribute may not exist, or may not have that value. If out of memory, some messages are left out.
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
                            void (*report)(void *self, const char *sentence), void *self);
 

@@ -8,7 +8,7 @@ const byoc_abi_field_t byoc_abi_fields[] = {
 #include "byoc/abi.def"
 };
 
-// Where the fields of each struct begin: a struct takes no number of its own.
+// The index of each struct's first field.
 enum {
 #define BYOC_ABI_STRUCT(type, ...)      FIRST_##type, REWIND_##type = FIRST_##type - 1,
 #define BYOC_ABI_FIELD(type, name, ...) FIELD_##type##_##name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of byoc/abi.def as data: which fields a struct of the public headers has, since when, and which are
-// required.
+// The rows of byoc/abi.def as data: the fields of the structs of the public headers, the version since which they
+// exist, and whether they are required.
 #ifndef BYOC_CORE_PLUGIN_MANIFEST_H_
 #define BYOC_CORE_PLUGIN_MANIFEST_H_
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The columns have the meaning that byoc/abi.def gives them.
+// byoc/abi.def explains the columns.
 typedef enum byoc_abi_filler_t {
   BYOC_ABI_HOST,
   BYOC_ABI_PLUGIN,
@@ -31,7 +31,7 @@ typedef struct byoc_abi_field_t {
   uint32_t since;
   uint32_t offset, size_bytes;
   byoc_abi_need_t need;
-  const char *zero; // OPTIONAL: what zero stands for; otherwise ""
+  const char *zero; // OPTIONAL: the meaning of zero; otherwise ""
   const char *type;
 } byoc_abi_field_t;
 
@@ -61,11 +61,11 @@ static inline uint32_t byoc_abi_field_count(const byoc_abi_struct_t *shape) {
   return shape[1].first - shape->first;
 }
 
-// How large the struct was in that minor: up to the end of the last field that it had. 0 if there was no such struct.
+// The size of the struct in that minor: up to the end of its last field. 0 if there was no such struct.
 uint32_t byoc_abi_size_in_minor(const byoc_abi_struct_t *shape, uint32_t minor);
-// The bytes that every filler of the struct gives: those up to the last required field.
+// The bytes that every struct must have: those up to the last required field.
 uint32_t byoc_abi_least_size(const byoc_abi_struct_t *shape);
-// Is the field nothing but zeros in a struct at `at`?
+// Is the field all zeros in a struct at `at`?
 bool byoc_abi_field_is_zero(const byoc_abi_field_t *field, const void *at);
 
 #endif // BYOC_CORE_PLUGIN_MANIFEST_H_

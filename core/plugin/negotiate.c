@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and copies what a plugin's query returned: options, rules, backends.
+// Checks and copies the answer of a plugin's query: options, rules, backends.
 #include "core/plugin/negotiate.h"
 
 #include <ctype.h>
@@ -135,7 +135,7 @@ static byoc_status_t read_rule(const byoc_backend_t *backend, uint32_t index, by
     }
     return BYOC_OK;
   }
-  // Patterns may have line breaks, so they are not one-line texts.
+  // Patterns may have line breaks, so they are not one-line strings.
   if (strnlen(out->pattern, MAX_PATTERN_BYTES) == MAX_PATTERN_BYTES) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the pattern of rule '%s' is too long", out->name);
   }
@@ -212,7 +212,7 @@ byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plug
                                     byoc_diag_t *diag, byoc_target_kind_t **out_kinds, size_t *out_count) {
   *out_kinds = NULL;
   *out_count = 0;
-  if (plugin->backend_count == 0 && note->targets[0] == '\0') return BYOC_OK; // it brings operators
+  if (plugin->backend_count == 0 && note->targets[0] == '\0') return BYOC_OK; // it has operators
   if (plugin->backend_count == 0 || plugin->backends == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "its query returned no backends");
   }

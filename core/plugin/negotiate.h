@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks, copies and completes what a plugin's query returned.
+// Checks, copies and completes the answer of a plugin's query.
 #ifndef BYOC_CORE_PLUGIN_NEGOTIATE_H_
 #define BYOC_CORE_PLUGIN_NEGOTIATE_H_
 
 #include "core/base/arena.h"
 #include "core/targets/target.h"
 
-// Makes target kinds, in `arena`, of the plugin's backends. It checks that required slots are there, that targets are
-// those of the note, and that option schemas and rules are valid. An error names the backend, the rule or option, and
-// the field.
+// Makes target kinds, in `arena`, of the plugin's backends. Checks that required slots are set, that targets are those
+// of the note, and that option schemas and rules are valid. An error names the backend, the rule or option, and the
+// field.
 byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plugin_note_t *note, byoc_arena_t *arena,
                                     byoc_diag_t *diag, byoc_target_kind_t **out_kinds, size_t *out_count);
 

@@ -98,7 +98,7 @@ static byoc_status_t read_attribute(const reader_t *r, uint32_t index, byoc_op_a
   out->required = (attribute.flags & BYOC_OPERATOR_REQUIRED) != 0;
   if (attribute.choices != NULL) {
     if (attribute.kind != BYOC_OPERATOR_TEXT)
-      return refuse(r, "attribute '%s' is no text and has choices", attribute.name);
+      return refuse(r, "attribute '%s' is no string and has choices", attribute.name);
     const char *choices = NULL;
     BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(attribute.choices, "the choices of an attribute", MAX_LINE_BYTES, false,
                                             r->arena, r->diag, &choices));

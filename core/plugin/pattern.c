@@ -99,7 +99,7 @@ static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
   test->i = strtoll(p->at, &int_end, 10);
   const bool too_large = errno == ERANGE;
   test->f = strtod(p->at, &float_end);
-  if (!is_number || float_end == p->at) return syntax_error(p, "a number or a quoted text");
+  if (!is_number || float_end == p->at) return syntax_error(p, "a number or a quoted string");
   if (too_large && float_end == int_end) return syntax_error(p, "an integer of at most 64 bits");
   test->kind = float_end > int_end ? BYOC_ATTRIBUTE_FLOAT : BYOC_ATTRIBUTE_INT;
   p->at = float_end;
@@ -164,7 +164,7 @@ static byoc_status_t add_operator(parser_t *p, byoc_pattern_t *pattern, const ch
   return BYOC_OK;
 }
 
-// "#1" or "#_" behind the operands: the result that is matched; the first one if nothing is written.
+// "#1" or "#_" after the operands: the result that is matched; the first one by default.
 static byoc_status_t parse_result(parser_t *p, byoc_pattern_t *pattern) {
   const char *end = p->at;
   if (!accept_text(p, "#")) {
@@ -210,7 +210,7 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
     bool is_named = isalnum((unsigned char)*p->at) || *p->at == '_';
     if (is_named) pattern->name = parse_word(p, false, &failed);
     if (failed) return byoc_diag_out_of_memory(p->diag);
-    if (!is_named && pattern->kind == PATTERN_ANY) return syntax_error(p, "a name behind '%'");
+    if (!is_named && pattern->kind == PATTERN_ANY) return syntax_error(p, "a name after '%'");
     return parse_type_test(p, pattern);
   }
   if (accept_text(p, "(")) {
@@ -233,12 +233,12 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
     if (accept_text(p, "{")) return parse_operator(p, pattern, NULL);
     word = parse_word(p, true, &failed);
     if (failed) return byoc_diag_out_of_memory(p->diag);
-    if (word == NULL) return syntax_error(p, "an operator behind the name");
+    if (word == NULL) return syntax_error(p, "an operator after the name");
   }
   return parse_operator(p, pattern, word);
 }
 
-// Many nodes of a path match the same pattern, so it has no names and looks at one node only. A path may lead through
+// Many nodes of a path match the same pattern, so it has no names and matches one node only. A path may lead through
 // any result.
 static bool is_path(const byoc_pattern_t *pattern) {
   if (pattern->name != NULL || pattern->optional || pattern->result != 0) return false;
@@ -255,14 +255,14 @@ static bool is_path(const byoc_pattern_t *pattern) {
 // root <~ path <~ leaf
 static byoc_status_t parse_dominator(parser_t *p, byoc_pattern_t *root, byoc_pattern_t **out_pattern) {
   const byoc_pattern_t *parts[3] = {root};
-  if (root->kind != PATTERN_OPERATOR || root->optional) return syntax_error(p, "an operator in front of '<~'");
+  if (root->kind != PATTERN_OPERATOR || root->optional) return syntax_error(p, "an operator before '<~'");
   for (int i = DOMINATOR_PATH; i <= DOMINATOR_LEAF; ++i) {
     byoc_pattern_t *part = BYOC_ARENA_NEW(p->arena, byoc_pattern_t);
     if (part == NULL) return byoc_diag_out_of_memory(p->diag);
     if (i == DOMINATOR_LEAF) BYOC_RETURN_IF_ERROR(expect_text(p, "<~"));
     BYOC_RETURN_IF_ERROR(parse_term(p, part));
     if (i == DOMINATOR_PATH && !is_path(part)) {
-      return syntax_error(p, "a path of operators over _, @ and ..., without names, in front of here");
+      return syntax_error(p, "a path of operators over _, @ and ..., without names, before this point");
     }
     parts[i] = part;
   }

@@ -9,7 +9,7 @@
 
 typedef struct byoc_pattern_t byoc_pattern_t;
 
-// Parses into `arena`. An error carries the text and a caret; `name` (of the rule) is used as the file.
+// Parses into `arena`. An error has the text and a caret; `name` (of the rule) is used as the file.
 byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_t *arena, byoc_diag_t *diag,
                                  const byoc_pattern_t **out_pattern);
 
@@ -26,10 +26,10 @@ typedef struct byoc_match_t {
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
 void byoc_match_deinit(byoc_match_t *match);
 
-// True if all nodes of a match live in one place.
+// True if all nodes of a match have one virtual device.
 bool byoc_match_shares_place(const byoc_match_t *match);
 
-// Says whether the matcher may use this node. NULL allows any.
+// May the matcher use this node? NULL allows any.
 typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 
 // Matches at `root` and upwards through its operands, inside its block. On success the match holds its nodes and
@@ -38,8 +38,8 @@ typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed);
 
-// Is called for each way to match, with optional operators taken before they are left out; the same nodes may come
-// twice. Returning true ends the search, and the match stays.
+// Is called for each way to match, first with an optional operator and then without; the same nodes may come twice. If
+// it returns true, the search ends with this match.
 typedef bool (*byoc_match_visit_t)(void *self, const byoc_match_t *match);
 bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
                              void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,

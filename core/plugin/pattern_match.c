@@ -8,8 +8,8 @@
 #include "core/op/schema.h"
 #include "core/plugin/pattern_internal.h"
 
-// The limits of steps of one match, and of nodes on the paths of a dominator. Real patterns need some dozens; this
-// bounds what a hostile one can cost.
+// The limits of steps of one match, and of nodes on the paths of a dominator. Real patterns need some dozens; the
+// limits bound hostile ones.
 enum { MAX_STEPS = 100000, MAX_PATH_NODES = 256 };
 
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator) {
@@ -29,8 +29,8 @@ bool byoc_match_shares_place(const byoc_match_t *match) {
   return true;
 }
 
-// A goal of the search: match a value; or (pattern is NULL) take a node whose operands have been matched; or (pattern
-// is a DOMINATOR, node is its root) take the nodes on the paths from the root up to the value.
+// A goal of the search: match a value. If pattern is NULL: add a node whose operands have been matched. If pattern is a
+// DOMINATOR, and node its root: add the nodes on the paths from the root up to the value.
 typedef struct goal_t goal_t;
 struct goal_t {
   const byoc_pattern_t *pattern;
@@ -85,7 +85,7 @@ static bool same_number(double a, double b) {
   return a == b || (float)a == (float)b;
 }
 
-// An attribute that is left out and has no default matches 0 and the empty text.
+// A missing attribute without a default matches 0 and the empty string.
 static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
   const byoc_attribute_t *attribute = byoc_node_value(node, test->name);
   if (attribute == NULL) {
@@ -110,7 +110,7 @@ static mark_t mark(const matcher_t *m) {
   return (mark_t){m->match->nodes.count, m->match->bindings.count, m->match->constants.count};
 }
 
-// Undoes what was matched since a mark.
+// Undoes the matches since a mark.
 static bool rewind_match(matcher_t *m, mark_t since) {
   m->match->nodes.count = since.nodes;
   m->match->bindings.count = since.bindings;
@@ -144,7 +144,7 @@ static bool waits(const byoc_match_t *match, size_t first, const byoc_node_t *no
   return false;
 }
 
-// Nodes are taken in the order of the pattern, but a value that a name stands for may be made inside the match.
+// Nodes are added in the order of the pattern, but a named value may be made inside the match.
 static void sort_nodes(byoc_match_t *match) {
   byoc_node_t **nodes = match->nodes.data;
   for (size_t i = 0; i < match->nodes.count; ++i) {
@@ -165,7 +165,7 @@ static bool accept_whole(matcher_t *m) {
   memcpy(taken, match->nodes.data, size);
   sort_nodes(match);
   const bool accepted = m->visit == NULL || m->visit(m->visit_self, match);
-  if (!accepted) memcpy(match->nodes.data, taken, size); // undoing relies on the order of taking
+  if (!accepted) memcpy(match->nodes.data, taken, size); // undoing relies on the order of adding
   byoc_free(match->allocator, taken);
   return accepted;
 }
@@ -179,8 +179,7 @@ static bool take_node(matcher_t *m, const goal_t *goal) {
   return solve(m, goal->next) || rewind_match(m, before);
 }
 
-// The first `left` operands become goals in front of `next`. They are built from the last one, so that they are solved
-// in order.
+// Makes the first `left` operands goals before `next`, from the last one on, so that they are solved in order.
 static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node, size_t left,
                            bool swapped, const goal_t *next) {
   if (left == 0) return solve(m, next);
@@ -197,8 +196,8 @@ static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
          (!pattern->has_rank || type->rank == pattern->rank);
 }
 
-// Says whether the producer of a value fits an operator pattern, as far as can be told without its operands. The value
-// is the result that the pattern asks for.
+// May the producer of a value match an operator pattern, without a look at its operands? The value must be the result
+// that the pattern names.
 static bool producer_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || (pattern->result != PATTERN_ANY_RESULT && value->index != (uint32_t)pattern->result) ||
@@ -230,7 +229,7 @@ static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t
 
 // ---- dominators ----
 
-// Says whether a node fits the pattern of a path. Its operands are checked one by one, in either order if they commute.
+// Does a node match the pattern of a path? Its operands are checked one by one, in either order if they commute.
 static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc_node_t *node) {
   if (path->kind == PATTERN_ALTERNATIVES) {
     for (size_t i = 0; i < path->child_count; ++i) {
@@ -256,7 +255,7 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
   return false;
 }
 
-// Collects the root of a dominator and what stands above it on paths, breadth first.
+// Collects the root of a dominator and the nodes above it on paths, breadth first.
 typedef struct cone_t {
   byoc_node_t *nodes[MAX_PATH_NODES];
   size_t count;

@@ -18,7 +18,7 @@ struct byoc_region_t {
   size_t node_count;
   const byoc_region_binding_t *bindings;
   size_t binding_count;
-  char reason[256]; // the text that decline was given
+  char reason[256]; // the message given to decline
 };
 
 #endif // BYOC_CORE_PLUGIN_REGION_H_

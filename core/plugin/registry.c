@@ -24,10 +24,10 @@ typedef struct slot_t {
   byoc_plugin_entry_t entry;
   const char *real_path;      // links followed; NULL if the file was not trusted
   const char *refusal;        // REFUSED: the reason with the plugin's path
-  const struct slot_t *rival; // the plugin that `rivalry` names beside this one
-  const char *rivalry;        // which other plugin announces the same, if the user chose neither or both; NULL: none
-  bool is_preferred;          // the user chose it, should another plugin announce the same
-  bool is_unread;             // REFUSED: the system did not let all of it be read
+  const struct slot_t *rival; // the other plugin in `rivalry`
+  const char *rivalry; // names another plugin that announces the same, if the user chose neither or both; NULL: none
+  bool is_preferred;   // the user prefers it to plugins that announce the same
+  bool is_unread;      // REFUSED: the system did not allow to read all of it
 } slot_t;
 
 struct byoc_plugin_registry_t {
@@ -94,15 +94,15 @@ static byoc_rival_t as_rival(const slot_t *slot) {
   return rival;
 }
 
-// Makes the reason of a plugin that is refused in favour of `chosen`. That is no fault of the plugin.
+// Makes the reason of a plugin that is refused because `chosen` was chosen. That is no fault of the plugin.
 static byoc_status_t pass_over(slot_t *slot, const slot_t *chosen, const char *why, byoc_diag_t *reason) {
   slot->entry.is_passed_over = true;
   slot->rivalry = NULL;
   return byoc_diag_error(reason, BYOC_ALREADY_EXISTS, "%s '%s'", why, chosen->entry.path);
 }
 
-// Makes the reason of one of two plugins between which the user did not decide. Whoever asks for their target reads
-// the paths of both.
+// Makes the reason of one of two plugins between which the user did not decide. It has the paths of both, for messages
+// about their target.
 static byoc_status_t give_rival(byoc_plugin_registry_t *registry, slot_t *slot, const slot_t *other, const char *what,
                                 byoc_diag_t *reason) {
   static const char hint[] = "choose one of them: --prefer FILE";
@@ -116,7 +116,7 @@ static byoc_status_t give_rival(byoc_plugin_registry_t *registry, slot_t *slot, 
   return status;
 }
 
-// Compares a plugin with an earlier one. *reason tells why the new one is refused, if it is.
+// Compares a plugin with an earlier one. *reason is the reason to refuse the new one, if there is one.
 static byoc_status_t check_rival(byoc_plugin_registry_t *registry, slot_t *slot, slot_t *earlier, byoc_diag_t *reason) {
   const byoc_rival_t a = as_rival(earlier), b = as_rival(slot);
   byoc_rivalry_t rivalry;
@@ -174,7 +174,7 @@ static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *s
     slot->is_preferred = is_preferred(registry, real);
   }
   byoc_free(registry->allocator, real);
-  // An untrusted file's own statements are shown too: they explain why its targets are missing.
+  // The note of an untrusted file is shown, too: it explains which targets are missing.
   if (status != BYOC_OK && is_file) (void)read_identity(entry, entry->path, NULL);
   BYOC_RETURN_IF_ERROR(status);
   BYOC_RETURN_IF_ERROR(read_identity(entry, slot->real_path, diag));
@@ -204,7 +204,7 @@ static byoc_status_t refuse_folder(byoc_plugin_registry_t *registry, const char 
   return refuse(registry, slot, reason, diag);
 }
 
-// Remembers the folder by its real path; *out_known says that it was searched before.
+// Remembers the folder by its real path; *out_known is true if it was searched before.
 static byoc_status_t remember_folder(byoc_plugin_registry_t *registry, const char *folder, bool *out_known,
                                      byoc_diag_t *diag) {
   *out_known = false;
@@ -256,7 +256,7 @@ static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char 
 }
 
 static byoc_status_t search_environment(byoc_plugin_registry_t *registry, const char *list, byoc_diag_t *diag) {
-  if (list[0] == '\0') return BYOC_OK; // set but empty: no folders, rather than one without a name
+  if (list[0] == '\0') return BYOC_OK; // set but empty: no folders
   for (const char *at = list;; ++at) {
     const size_t size = strcspn(at, ":");
     char *folder = byoc_allocate(registry->allocator, size + 1, 1);
@@ -271,7 +271,7 @@ static byoc_status_t search_environment(byoc_plugin_registry_t *registry, const 
   }
 }
 
-// Notes what --prefer names, by its real path.
+// Records the paths of --prefer, as real paths.
 static byoc_status_t add_preferred(byoc_plugin_registry_t *registry, const char *path, byoc_diag_t *diag) {
   char *real = realpath(path, NULL);
   if (real == NULL && errno == ENOMEM) return byoc_diag_out_of_memory(diag);
@@ -282,7 +282,7 @@ static byoc_status_t add_preferred(byoc_plugin_registry_t *registry, const char 
   return byoc_diag_out_of_memory(diag);
 }
 
-// A preference that has nothing to choose is a mistake of the user.
+// A preference without a plugin at its path is an error of the user.
 static byoc_status_t check_preferred(const byoc_plugin_registry_t *registry, const byoc_plugin_options_t *options,
                                      byoc_diag_t *diag) {
   for (size_t i = 0; i < registry->preferred.count; ++i) {
@@ -300,7 +300,7 @@ static byoc_status_t check_preferred(const byoc_plugin_registry_t *registry, con
   return BYOC_OK;
 }
 
-// The reader that is named, or the one beside this program.
+// The reader that the options name, or that of this installation.
 static byoc_status_t find_reader(byoc_plugin_registry_t *registry, const char *named, byoc_diag_t *diag) {
   char *found = NULL;
   if (named == NULL) {
@@ -385,7 +385,7 @@ static byoc_status_t load_table(byoc_plugin_registry_t *registry, slot_t *slot, 
   if (status == BYOC_OK) status = byoc_plugin_identity_read(real, diag, &reader, &has_note);
   if (status == BYOC_OK) {
     byoc_plugin_note_t note = entry->note;
-    note.abi_minor_built = reader.abi_minor_built; // the minor that the reader is served by
+    note.abi_minor_built = reader.abi_minor_built; // the minor of the ABI that the reader uses
     status = byoc_plugin_library_load_table(real, slot->real_path, &note, byoc_host_fill_tables, registry->allocator,
                                             diag, &entry->library);
   } else {
@@ -399,7 +399,7 @@ static void log_oddity(void *self, const char *sentence) {
   byoc_log(BYOC_LOG_INFO, "rule '%s': %s", (const char *)self, sentence);
 }
 
-// With --verbose, tells which rules are well-formed and yet can match nothing.
+// With --verbose, reports rules that are well-formed but can match nothing.
 static void lint(const byoc_plugin_entry_t *entry, byoc_allocator_t allocator) {
   for (size_t i = 0; i < entry->kind_count && byoc_log_level() >= BYOC_LOG_INFO; ++i) {
     const byoc_backend_t *backend = entry->kinds[i].backend;
@@ -409,7 +409,7 @@ static void lint(const byoc_plugin_entry_t *entry, byoc_allocator_t allocator) {
   }
 }
 
-// Leaves the entry either LOADED or REFUSED. Returns why this call refused it.
+// Makes the entry LOADED or REFUSED. Returns the reason if this call refused it.
 static byoc_status_t load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_plugin_entry_t *entry = &slot->entry;
   if (entry->state != BYOC_PLUGIN_FOUND) return BYOC_OK;
@@ -433,7 +433,7 @@ static byoc_status_t load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   return BYOC_OK;
 }
 
-// Has the warning on the other one of two rivals said the same?
+// Was the same warning given for the other one of two rivals?
 static bool is_told(const byoc_plugin_registry_t *registry, size_t index) {
   const slot_t *slot = registry->slots.data[index];
   if (slot->rivalry == NULL || slot->rival->rivalry == NULL || slot->rival->rival != slot) return false;
@@ -492,7 +492,7 @@ const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry,
     if (byoc_plugin_note_has_target(&slot->entry.note, kind)) return slot->refusal;
   }
   for (size_t i = 0; i < registry->slots.count; ++i) {
-    const slot_t *slot = registry->slots.data[i]; // nobody knows its targets
+    const slot_t *slot = registry->slots.data[i]; // its targets are not known
     if (slot->is_unread && !slot->entry.has_note) return slot->refusal;
   }
   return NULL;
@@ -528,7 +528,7 @@ byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *regi
 
 // ---- operators ----
 
-// The highest choice that the user made among the loaded plugins which announce the domain; -1 if there is none.
+// The highest choice of the user among the loaded plugins that announce the domain; -1 if there is none.
 static int best_choice(const byoc_plugin_registry_t *registry, const char *domain) {
   int best = -1;
   for (size_t i = 0; i < registry->slots.count; ++i) {
@@ -544,7 +544,7 @@ static byoc_status_t load_for_domain(byoc_plugin_registry_t *registry, slot_t *s
                                      byoc_diag_t *diag) {
   const byoc_status_t status = load_slot(registry, slot);
   if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
-  if (status != BYOC_ALREADY_EXISTS) return BYOC_OK; // another fault matters only if one of its operators is used
+  if (status != BYOC_ALREADY_EXISTS) return BYOC_OK; // other faults matter only if one of its operators is used
   slot->entry.is_passed_over = best_choice(registry, domain) > (int)as_rival(slot).choice;
   if (slot->entry.is_passed_over) return BYOC_OK;
   byoc_diag_error(diag, status, "%s", slot->refusal);
@@ -552,7 +552,7 @@ static byoc_status_t load_for_domain(byoc_plugin_registry_t *registry, slot_t *s
   return status;
 }
 
-// What the user chose comes first, so that its operators are the ones that are used.
+// Plugins that the user chose come first, so that their operators are used.
 static byoc_status_t load_domain(void *self, const char *domain, byoc_diag_t *diag) {
   byoc_plugin_registry_t *registry = self;
   static const int choices[] = {BYOC_PLUGIN_PREFERRED, BYOC_PLUGIN_NAMED, BYOC_PLUGIN_UNCHOSEN};

@@ -6,7 +6,7 @@
 
 #include "core/base/file.h"
 
-// What two plugins have in common that only one may have.
+// The name or target that two plugins have in common.
 static void describe_common(const byoc_plugin_note_t *a, const byoc_plugin_note_t *b, char out_what[160]) {
   char target[128];
   out_what[0] = '\0';

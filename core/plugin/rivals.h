@@ -6,7 +6,7 @@
 #include "core/base/diag.h"
 #include "core/plugin/identity.h"
 
-// How clearly the user chose a plugin.
+// The choice of the user for a plugin, in rising order.
 typedef enum byoc_plugin_choice_t {
   BYOC_PLUGIN_UNCHOSEN,  // it was found in a folder
   BYOC_PLUGIN_NAMED,     // --plugin FILE
@@ -17,7 +17,7 @@ typedef struct byoc_rival_t {
   const char *real_path;
   const byoc_plugin_note_t *note;
   byoc_plugin_choice_t choice;
-  bool names_files; // relative to its own folder, so that a copy is not the same
+  bool names_files; // it names files relative to its folder, so that a copy differs
 } byoc_rival_t;
 
 typedef enum byoc_rivalry_t {
@@ -29,8 +29,8 @@ typedef enum byoc_rivalry_t {
   BYOC_RIVALRY_UNDECIDED,  // the user chose neither, or both
 } byoc_rivalry_t;
 
-// Compares two plugins. `out_what` says what they have in common ("target 'blas'"); "" if there is nothing. An error
-// means that one of the files cannot be read.
+// Compares two plugins. `out_what` is the target or name that both have ("target 'blas'"); "" if there is none. An
+// error means that one of the files cannot be read.
 byoc_status_t byoc_plugin_compare(const byoc_rival_t *earlier, const byoc_rival_t *later, byoc_diag_t *diag,
                                   byoc_rivalry_t *out_rivalry, char out_what[160]);
 

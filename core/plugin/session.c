@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every call of a codegen session needs: finding the function that is meant, checking that it is not answered yet,
-// and ending the call.
+// Functions for all calls of a codegen session: they find the function, check that it has no answer yet, and end the
+// call.
 #include "core/plugin/session.h"
 
 #include "core/base/foreign.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of one run of a generate hook. What the hook adds is kept here and reaches the graph module only if the
-// hook succeeded.
+// The state of one run of a generate hook. Modules that the hook adds are kept here, and reach the graph module only if
+// the hook succeeds.
 #ifndef BYOC_CORE_PLUGIN_SESSION_H_
 #define BYOC_CORE_PLUGIN_SESSION_H_
 
@@ -14,7 +14,7 @@ struct byoc_codegen_t {
   const byoc_codegen_services_t *services;
   byoc_codegen_report_t *report;
   byoc_allocator_t allocator;
-  byoc_arena_t arena;                        // holds the views that the hook was given, and the tables below
+  byoc_arena_t arena;                        // has the hook's views and the tables below
   byoc_codegen_result_t *results;            // one per function
   const byoc_type_t ***result_types;         // one list per function: its result types before the hook
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
@@ -22,8 +22,8 @@ struct byoc_codegen_t {
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
   bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
   byoc_diag_t hook_error;                    // from api->error
-  byoc_diag_t failure; // of the first call that makes the whole run fail, whatever the hook returns
-  byoc_diag_t last;    // of the latest call whose failure the hook may recover from
+  byoc_diag_t failure; // of the first call that makes the run fail, even if the hook returns success
+  byoc_diag_t last;    // of the last failed call from which the hook may recover
 };
 
 // The index of a function that this run is to implement; otherwise -1.
@@ -45,7 +45,7 @@ byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_m
 // Keeps the module if it could be filled, otherwise releases it.
 byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
-// The same, but if there is an equal module, that one serves this run, too.
+// The same, but an equal module that exists is used by this run, too.
 byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -75,11 +75,11 @@ byoc_status_t byoc_session_add_device_module(byoc_codegen_t *session, const byoc
                                              byoc_diag_t *diag);
 byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, const byoc_kernel_binding_t *binding,
                                        byoc_diag_t *diag);
-// Says on the boundary of each function of this run that is bound to kernels where its operands and results live.
+// Sets the virtual devices of operands and results of this run's functions that are bound to kernels.
 byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- host_edit.c ----
-// Checks a rewritten function: it must be sorted, typed and valid, and give what it gave before.
+// Checks a rewritten function: it must be sorted, typed and valid, and must have the results that it had before.
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
 
 // ---- host_codegen.c ----

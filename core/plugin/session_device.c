@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a codegen session is given for devices: drivers, code for them, and what launches each function.
+// Drivers, device code and launches of functions that a codegen session gets.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
@@ -19,8 +19,8 @@ enum {
   MAX_TEMPORARIES = 1 << 16,
 };
 
-// A module of this run or an earlier one, by the name that its backend gave it. Drivers are found whoever brought them;
-// device modules belong to their target.
+// Finds a module of this run or an earlier one, by its backend's name for it. Drivers of any target are found; device
+// modules belong to their target.
 static byoc_runtime_module_t *find_module(const byoc_codegen_t *session, byoc_runtime_module_kind_t kind,
                                           const char *name) {
   const size_t earlier = session->module->runtime_modules.count;
@@ -148,14 +148,14 @@ byoc_status_t byoc_session_add_device_module(byoc_codegen_t *session, const byoc
 
 // ---- launches ----
 
-// What a binding is read with.
+// The state while a binding is read.
 typedef struct binding_t {
   byoc_codegen_t *session;
   const byoc_function_t *function;
   byoc_runtime_module_t *module;
   byoc_kernel_launches_t *launches;
   bool has_scratch;
-  bool *is_written; // by result, then by temporary: a launch has it among its arguments
+  bool *is_written; // by result, then by temporary: it is an argument of a launch
   byoc_diag_t *diag;
 } binding_t;
 
@@ -270,7 +270,7 @@ static byoc_status_t read_argument(binding_t *b, const byoc_kernel_argument_t *g
   }
 }
 
-// Notes what the launch writes. False: nothing.
+// Records the tensors that the launch writes. False if there are none.
 static bool note_written(binding_t *b, const byoc_bound_argument_t *arguments, uint32_t count) {
   const size_t results = b->function->body->results.count;
   bool writes = false;
@@ -438,7 +438,7 @@ byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, c
   return byoc_session_end_module(session, b.module, fill_kernels(&b, binding), diag);
 }
 
-// ---- places ----
+// ---- virtual devices ----
 
 // `place`: the device, without a scope.
 static byoc_status_t place_value(byoc_codegen_t *session, byoc_value_t *value, byoc_virtual_device_t place,

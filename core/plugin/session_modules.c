@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime modules of a codegen session: copied from what the plugin hands over, checked, and put into the graph module.
+// Runtime modules of a codegen session: copies the plugin's data, checks it, and adds the modules to the graph module.
 #include <ctype.h>
 #include <string.h>
 
@@ -409,7 +409,7 @@ static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *mod
   if (module->kind == BYOC_RUNTIME_MODULE_PACKED) {
     byoc_runtime_module_t *definer = find_definer(session, symbols, module->packed_symbol);
     if (definer != NULL) return byoc_runtime_module_import(module, definer, diag);
-    if (has_needed) return BYOC_OK; // it may come from a library that stays outside; the link checks that
+    if (has_needed) return BYOC_OK; // it may be in a library outside of the artifact; the link checks that
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_INVALID_DATA, "function '%s' is bound to the symbol '%s', which no module lists",
                         module->function_name, module->packed_symbol);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a table's identity. The rest of a table is its reader's business.
+// Reads a table's identity. The table reader reads the rest.
 #include "core/plugin/table.h"
 
 #include <string.h>
@@ -13,14 +13,14 @@ bool byoc_plugin_is_table(const char *path) {
   return byoc_ends_with(path, ".json");
 }
 
-// `fallback` NULL: the text must be there.
+// `fallback` NULL: the string is required.
 static byoc_status_t read_text(const json_t *table, const char *key, const char *fallback, char *out, size_t size,
                                byoc_diag_t *diag) {
   const json_t *member = json_object_get(table, key);
   const char *text = member == NULL ? fallback : json_string_value(member);
   if (text == NULL) {
     byoc_status_t status =
-        byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not a table of byoc: the text '%s' is missing", key);
+        byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not a table of byoc: the member '%s' is missing", key);
     byoc_diag_hint(diag, "a table has the members target, description, library and rules");
     return status;
   }
@@ -32,7 +32,7 @@ static byoc_status_t read_text(const json_t *table, const char *key, const char 
 }
 
 static byoc_status_t read_identity(const json_t *table, byoc_diag_t *diag, byoc_plugin_note_t *note) {
-  char target[32] = ""; // the bytes behind its end go into the note, too
+  char target[32] = ""; // the bytes after its end go into the note, too
   BYOC_RETURN_IF_ERROR(read_text(table, "target", NULL, target, sizeof(target), diag));
   memcpy(note->name, target, sizeof(note->name));
   memcpy(note->targets, target, sizeof(target));

@@ -12,7 +12,7 @@
 
 enum { LEFT_THE_PROCESS = 113 }; // exit code of a child whose plugin called exit
 
-// What the child reports, in one write.
+// The report of the child, in one write.
 typedef struct verdict_t {
   byoc_status_t status;
   char reason[2048];
@@ -22,7 +22,7 @@ static void leave(void) {
   _exit(LEFT_THE_PROCESS); // without running the parent's exit handlers or flushing its streams
 }
 
-// A file that receives what the plugin prints, instead of the terminal.
+// A file that receives the plugin's output, so that it does not reach the terminal.
 static int catch_output(void) {
   const int output_fd = memfd_create("byoc-trial", MFD_CLOEXEC);
   (void)dup2(output_fd, STDOUT_FILENO);
@@ -86,7 +86,7 @@ static byoc_status_t judge(const byoc_child_t *child, const verdict_t *verdict, 
 }
 
 byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, int64_t timeout_ms, byoc_diag_t *diag) {
-  // Otherwise the child would write out again what these still buffer.
+  // Otherwise the child would write the content of these buffers once more.
   (void)fflush(stdout);
   (void)fflush(stderr);
   const byoc_child_limits_t limits = {.timeout_ms = (uint32_t)timeout_ms};

@@ -19,7 +19,7 @@ static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, ch
   if (used < size) (void)snprintf(text + used, size - used, "%s]", rank == BYOC_ARGUMENT_ANY_RANK ? "*" : "");
 }
 
-// Apart from the check, so that its texts are not on the stack of every run.
+// Apart from the check, so that its strings are not on the stack of every run.
 __attribute__((cold, noinline)) static int32_t refuse_type(byoc_frame_t *frame, const byoc_argument_t *argument,
                                                            const byoc_port_info_t *port) {
   char have[256], want[256];
@@ -34,7 +34,7 @@ static int32_t check_texts(byoc_frame_t *frame, const byoc_argument_t *argument,
   const char *const *texts = argument->data;
   for (uint64_t i = 0; i < count; i++) {
     if (texts[i] != NULL) continue;
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "text %llu of the input '%s' is NULL", (unsigned long long)i,
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "string %llu of the input '%s' is NULL", (unsigned long long)i,
                            name);
   }
   return BYOC_OK;
@@ -132,7 +132,7 @@ static bool is_in(const byoc_block_of_memory_t *block, const char *text) {
   return at >= begin && at - begin < block->capacity_bytes;
 }
 
-// A text that the last run made and this one passes on would be gone one run too early.
+// A string that the last run made and this run passes on would be freed one run too early.
 int32_t byoc_frame_keep_texts(byoc_frame_t *frame, const char **texts, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) {
     const byoc_block_of_memory_t *block = frame->held_scratch;
@@ -150,7 +150,7 @@ static int32_t export_tensor(byoc_frame_t *frame, const byoc_cell_t *cell, byoc_
   const bool is_text = cell->dtype == BYOC_DTYPE_STRING;
   out->dims = cell->dims;
   out->data = cell->data;
-  // A table of texts may be a constant, or several cells' own.
+  // A table of strings may be a constant, or belong to several cells.
   if (!cell->is_foreign && !is_text) return BYOC_OK;
   const uint64_t size = byoc_cell_size_bytes(cell);
   out->data = byoc_frame_scratch(frame, size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations, as far as contexts use them; plain ones for compilers without them (they are an option of C11):
-// nothing tells a context then that two threads use it at once. Internal to artifacts.
+// The atomic operations that contexts need. They are an option of C11: without them plain operations are used, and a
+// context does not notice that two threads use it at once. Internal to artifacts.
 #ifndef BYOC_CORE_RUNTIME_ATOMICS_H_
 #define BYOC_CORE_RUNTIME_ATOMICS_H_
 

@@ -12,7 +12,7 @@
 
 // A block that has not been used in this many runs in a row is freed.
 #define IDLE_RUNS 64
-// Scratch memory grows in blocks of at least this size.
+// Scratch memory grows in blocks of this size or larger.
 #define SCRATCH_BYTES 4096
 
 int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...) {

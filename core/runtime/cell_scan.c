@@ -8,7 +8,7 @@
 // ---- scan outputs ----
 
 // The most memory that is reserved at once for the iterations that a loop announces. Loops that end by their condition
-// announce as many as an integer holds, so a larger announcement is ignored and memory grows by doubling.
+// announce the largest integer: then memory grows by doubling.
 #define ANNOUNCED_BYTES ((uint64_t)256 << 20)
 
 int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {

@@ -32,7 +32,7 @@ typedef struct range_t {
   byoc_range_kind_t kind;
   int64_t less, ignored;
   bool ignores;
-  byoc_atomic_bool_t *found; // set by a share with an element that is outside
+  byoc_atomic_bool_t *found; // set by a chunk with an element that is outside
 } range_t;
 
 static int64_t least_of(const range_t *range, int64_t extent) {
@@ -53,9 +53,9 @@ static bool is_inside(const range_t *range, int64_t value, int64_t i) {
   return value >= least_of(range, extent) && value <= most_of(range, extent);
 }
 
-// One extent for all elements is the usual case. Its loop has no branch: the sign of a difference says whether an
-// element is outside, and signs are collected in as many places as vectors have. Differences that wrap may say so of
-// elements that are inside; whoever is told looks again, one by one.
+// One extent for all elements is the usual case. Its loop has no branch: the sign of a difference shows whether an
+// element is outside, and signs are collected in a whole vector. A difference that wraps may have the wrong sign: the
+// elements are then checked again, one by one.
 enum { PLACES = 8 };
 
 #define ELEMENTS(name, type, wide)                                                                                     \
@@ -154,7 +154,7 @@ static void scan_share(void *argument, int64_t begin, int64_t end, int32_t worke
   if (!all_inside(scan, begin, end)) atomic_store(scan->range->found, true);
 }
 
-// One extent for all elements becomes limits that the element type can hold. False: no element is inside.
+// Turns one extent for all elements into limits that the element type can hold. False: no element is inside.
 static bool set_limits(range_t *range, const element_t *element) {
   range->low = least_of(range, range->extents[0]), range->high = most_of(range, range->extents[0]);
   if (range->low < element->least) range->low = element->least;
@@ -162,7 +162,8 @@ static bool set_limits(range_t *range, const element_t *element) {
   return range->low <= range->high;
 }
 
-// The first index that is the same as one before, for up to 64 places; the number of indices if there is none.
+// The position of the first index that repeats an earlier one, for up to 64 different indices; the number of indices if
+// none does.
 static int64_t find_repeated(const byoc_call_t *call, const range_t *range, const element_t *element, int64_t count) {
   const int64_t extent = range->extents[0], *rules = call->tensors[2].data;
   uint64_t seen = 0;

@@ -12,41 +12,41 @@
 #define BYOC_CHECK_THREADS "byoc_check_threads"
 
 // A packed function without results. Its operands are i64[k], the dimensions that were computed; i64[k], those that the
-// model declares; and k texts, the name of each. BYOC_INVALID_ARGUMENT, naming the first that differs.
+// model declares; and k strings, the name of each. BYOC_INVALID_ARGUMENT with the name of the first that differs.
 BYOC_PACKED int32_t byoc_check_dims(const byoc_call_t *call);
 
-// What byoc_check_range asks of an element.
+// The conditions that byoc_check_range checks.
 typedef enum byoc_range_kind_t {
   BYOC_RANGE_COUNT,    // in [0, extent - less]
   BYOC_RANGE_INDEX,    // in [-extent, extent - 1]
-  BYOC_RANGE_NOT_ZERO, // not 0, unless an extent is 0: those of what is divided
+  BYOC_RANGE_NOT_ZERO, // not 0, unless the dividend is empty: an extent is 0
   BYOC_RANGE_POSITIVE, // at least 1
 } byoc_range_kind_t;
-// The elements of its third operand.
+// The elements of the third operand of byoc_check_range.
 enum {
   BYOC_RANGE_KIND,
   BYOC_RANGE_LESS,
-  BYOC_RANGE_IGNORES, // 1: elements that equal the next number are not asked for anything
+  BYOC_RANGE_IGNORES, // 1: elements that equal the next number are not checked
   BYOC_RANGE_IGNORED,
   BYOC_RANGE_DISTINCT, // 1, of indices: no two are the same
   BYOC_RANGE_RULES
 };
-// An extent that stands for no limit at all.
+// The extent of elements without a limit.
 #define BYOC_RANGE_FREE INT64_MAX
 
-// A packed function without results. Its operands are integers; i64[k], the extents, of which element i has the one at
-// i % k; i64[BYOC_RANGE_RULES]; and one text, what the elements are. BYOC_INVALID_ARGUMENT, naming the first element
-// that is outside.
+// A packed function without results. Its operands are integers; i64[k], the extents, where i % k is that of element i;
+// i64[BYOC_RANGE_RULES]; and one string, which describes the elements in the message. BYOC_INVALID_ARGUMENT with the
+// first element that is outside.
 BYOC_PACKED int32_t byoc_check_range(const byoc_call_t *call);
 
-// A packed function without results. Its operand is one text. BYOC_INVALID_ARGUMENT with that text, always: the program
-// got to a branch that cannot run.
+// A packed function without results. Its operand is one string. It always returns BYOC_INVALID_ARGUMENT with that
+// message: the program has reached a branch that cannot run.
 BYOC_PACKED int32_t byoc_check_fail(const byoc_call_t *call);
 
 // A packed function without operands. Its result, a bool, says whether the program's devices have started.
 BYOC_PACKED int32_t byoc_check_devices(const byoc_call_t *call);
 
-// A packed function. Its operand is i64[1], a number of threads; its result, a bool, says whether the context has as
+// A packed function. Its operand is i64[1], a number of threads; its result, a bool, says whether the context has that
 // many.
 BYOC_PACKED int32_t byoc_check_threads(const byoc_call_t *call);
 

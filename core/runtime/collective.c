@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of a host program: from the tensors of a call to what the communicator is asked for.
+// Collectives of a host program: turns the tensors of a call into a request to the communicator.
 #include "core/runtime/collective.h"
 
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static uint64_t count_of(const DLTensor *tensor) {
   return count;
 }
 
-// The element type that crosses as these DLPack numbers.
+// The element type that the communicator is given for a DLPack type.
 static uint32_t dtype_of(const DLTensor *tensor) {
   for (uint32_t dtype = 1; dtype < BYOC_DTYPE_COUNT; dtype++) {
     if (byoc_dtype_dlpack_code(dtype) == tensor->dtype.code && byoc_dtype_bits(dtype) == tensor->dtype.bits) {
@@ -121,7 +121,7 @@ static int32_t pass_on_begin(void *self, const byoc_collective_t *collective) {
   const byoc_communicator_t *transport = collectives->transport;
   const bool has_steps = transport->struct_size >= offsetof(byoc_communicator_t, end) + sizeof(transport->end) &&
                          transport->begin != NULL && transport->end != NULL;
-  if (!has_steps) return BYOC_OK; // all of it runs at its end
+  if (!has_steps) return BYOC_OK; // the whole collective runs at its end
   const int32_t status = transport->begin(transport->self, collective);
   collectives->begun = *collective;
   collectives->has_begun = status == BYOC_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an artifact does for a collective of its host program: it finds the group of this rank and the size of a block,
-// and asks the communicator of the context (byoc/communicator.h).
+// Collectives of a host program: finds the group of this rank and the size of a block, and calls the communicator of
+// the context (byoc/communicator.h).
 #ifndef BYOC_CORE_RUNTIME_COLLECTIVE_H_
 #define BYOC_CORE_RUNTIME_COLLECTIVE_H_
 
@@ -34,7 +34,7 @@ static inline int byoc_collective_has_root(uint32_t kind) {
 static inline int byoc_collective_reduces(uint32_t kind) {
   return kind == BYOC_REDUCE || kind == BYOC_ALL_REDUCE || kind == BYOC_REDUCE_SCATTER;
 }
-// How many blocks an operand and a result hold: 1, or `members`.
+// The number of blocks in an operand and in a result: 1, or `members`.
 static inline int32_t byoc_collective_sent_blocks(uint32_t kind, int32_t members) {
   return kind == BYOC_SCATTER || kind == BYOC_REDUCE_SCATTER || kind == BYOC_ALL_TO_ALL ? members : 1;
 }
@@ -42,31 +42,32 @@ static inline int32_t byoc_collective_received_blocks(uint32_t kind, int32_t mem
   return kind == BYOC_GATHER || kind == BYOC_ALL_GATHER || kind == BYOC_ALL_TO_ALL ? members : 1;
 }
 
-// Runs it on the call's tensors, an operand (but for RECEIVE) and a result (but for SEND). A result that this rank does
-// not receive becomes zeros. Without a communicator a program is its only rank. BYOC_INVALID_ARGUMENT if the mesh does
-// not fit the ranks or the tensors do not fit each other; otherwise the communicator's status, with its text.
+// Runs the collective on the call's tensors: an operand (none for RECEIVE) and a result (none for SEND). A result that
+// this rank does not receive becomes zeros. Without a communicator the program has one rank. BYOC_INVALID_ARGUMENT if
+// the mesh does not fit the ranks or the tensors do not fit each other; otherwise the communicator's status with its
+// message.
 int32_t byoc_collective_call(const byoc_collective_call_t *what, const byoc_call_t *call);
 
-// The collectives of a context, which stays where it is.
+// The collectives of a context. It must not move in memory.
 typedef struct byoc_collectives_t {
-  byoc_communicator_t communicator;     // for byoc_runtime_t; it passes on what it is asked for
+  byoc_communicator_t communicator;     // for byoc_runtime_t; it forwards requests to `transport`
   const byoc_communicator_t *transport; // the caller's
-  byoc_collective_t begun;              // what the transport has begun and not ended
+  byoc_collective_t begun;              // the collective that the transport has begun and not ended
   int32_t has_begun;
 } byoc_collectives_t;
 
 // Does the communicator fit a program for that many ranks (0: any number), of which this is `rank`? BYOC_OK, or
-// BYOC_INVALID_ARGUMENT with the reason, cut at `size`. *out_communicator is what calls use; NULL where there is none.
+// BYOC_INVALID_ARGUMENT with the reason, cut at `size`. *out_communicator is for calls; NULL where there is none.
 int32_t byoc_collectives_init(byoc_collectives_t *collectives, const byoc_communicator_t *transport,
                               uint32_t rank_count, int32_t rank, const byoc_communicator_t **out_communicator,
                               char *message, size_t size);
-// Behind a run that has failed: waits for the collective that has begun, because the transport may use its tensors.
+// After a run that has failed: waits for the collective that has begun, because the transport may use its tensors.
 void byoc_collectives_settle(byoc_collectives_t *collectives);
-// This rank takes part in nothing more: the others are told, if the transport can.
+// Informs the other ranks that this one takes part in no more collectives, if the transport can do that.
 void byoc_collectives_abandon(byoc_collectives_t *collectives);
-// Where there are several ranks: compares the hash of what this program was built from with theirs, by one collective.
-// BYOC_OK; BYOC_INVALID_ARGUMENT if they differ, with a sentence that is the same on all ranks; BYOC_OUT_OF_MEMORY; or
-// the status of the transport.
+// If there are several ranks, compares their hashes of the inputs of the build, by one collective. BYOC_OK;
+// BYOC_INVALID_ARGUMENT if they differ, with the same message on all ranks; BYOC_OUT_OF_MEMORY; or the status of the
+// transport.
 int32_t byoc_collectives_compare_builds(byoc_collectives_t *collectives, uint64_t build, char *message, size_t size);
 
 #endif // BYOC_CORE_RUNTIME_COLLECTIVE_H_

@@ -150,7 +150,7 @@ static int64_t part_length(const byoc_cell_t *split, int64_t whole, int64_t at, 
   return length < whole - at ? length : whole - at;
 }
 
-// Counts parts of equal length.
+// The number of parts of equal length.
 static int32_t count_equal_parts(byoc_frame_t *frame, int64_t length, int64_t whole, uint64_t *out_count) {
   if (length <= 0)
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the parts of a sequence cannot have length %lld",
@@ -245,9 +245,7 @@ int32_t byoc_rank_is(byoc_frame_t *frame, const byoc_container_call_t *call) {
 int32_t byoc_as_rank(byoc_frame_t *frame, const byoc_container_call_t *call) {
   byoc_cell_t *cell = operand(frame, call, 0);
   if ((int64_t)cell->rank == call->axis) return put(frame, call, byoc_cell_retain(cell));
-  return byoc_frame_fail(
-      frame, BYOC_INVALID_ARGUMENT,
-      "a tensor whose rank the model leaves open has %u dimensions, and what follows does not take so "
-      "many",
-      (unsigned)cell->rank);
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
+                         "a tensor of dynamic rank has %u dimensions, more than later operators support",
+                         (unsigned)cell->rank);
 }

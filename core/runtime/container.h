@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on sequences and optionals, as ONNX defines them. Sequences are values: an operator that changes one makes
-// a new sequence, whose items are the same cells.
+// Operators on sequences and optionals, as ONNX defines them. Sequences are values: an operator that changes a sequence
+// makes a new one with the same cells as items.
 #ifndef BYOC_CORE_RUNTIME_CONTAINER_H_
 #define BYOC_CORE_RUNTIME_CONTAINER_H_
 

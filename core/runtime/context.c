@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: everything of a model that is not constant, created before the first run.
+// Creates and destroys contexts. A context holds everything of a model that is not constant.
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "core/runtime/thread_text.h"
 #include "core/runtime/verify.h"
 
-// What a library keeps, in front of the memory itself.
+// The head of memory that a library keeps in the context.
 struct byoc_kept_t {
   byoc_kept_t *next;
   const void *key;
@@ -83,7 +83,7 @@ static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argume
   if (count > 0) context->user_pool.parallel_for(context->user_pool.self, body, argument, count, grain);
 }
 
-// Of kernels of target c, in a context whose runs may end early.
+// The loops of kernels of target c, in a context whose runs may end early.
 static void run_in_parts(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
   byoc_model_context_t *context = self;
   byoc_parts_t parts = {.stop = &context->stop, .body = body, .argument = argument, .grain = grain};
@@ -146,7 +146,7 @@ const char *byoc_model_last_error(const byoc_context_t *shared) {
     return text != NULL ? text : byoc_thread_text_was_lost() ? "out of memory" : "";
   }
   const byoc_model_context_t *context = (const byoc_model_context_t *)shared;
-  // The text itself belongs to the running thread.
+  // The error string belongs to the thread that runs.
   if (atomic_load(&context->misused)) {
     return "the context is used by two threads at once: give each thread a context of its own";
   }
@@ -168,7 +168,7 @@ static int32_t read_number(const char *name, long least, long most, int32_t *out
   return BYOC_OK;
 }
 
-// options->thread_count, else $BYOC_THREADS, else the number chosen when building, else the number of processors.
+// options->thread_count, else $BYOC_THREADS, else the choice of the build, else the number of processors.
 static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context_options_t *options,
                                    int32_t *out_count) {
   int32_t count = options->thread_count;
@@ -291,7 +291,7 @@ static void fill_calls(byoc_model_context_t *own, const byoc_model_t *model) {
   }
 }
 
-// $BYOC_HUGE_PAGES, else what was chosen when building.
+// $BYOC_HUGE_PAGES, else the choice of the build.
 static int32_t place_constants(const byoc_model_t *model, const byoc_context_options_t *options) {
   int32_t huge_pages = model->huge_pages != 0, verify = 0;
   char message[1024];
@@ -336,7 +336,7 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
 }
 
-// The last thing that can fail, so that a rank that cannot be made has said so.
+// Comes after everything else that can fail: until then a rank that fails can inform the others.
 static int32_t compare_builds(byoc_model_context_t *context) {
   char message[512];
   if (context->model->rank_count < 2) return BYOC_OK;
@@ -428,7 +428,7 @@ cleanup:
 void byoc_model_destroy(byoc_context_t *shared) {
   if (shared == NULL) return;
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
-  // The threads of drivers stayed in the parent process, which closes the devices.
+  // After a fork the threads of drivers are in the parent process, which closes the devices.
   const bool is_own = context->fork_generation == byoc_model_fork_generation();
   if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame); // gives blocks back to devices
   if (is_own) byoc_devices_destroy(shared->devices);

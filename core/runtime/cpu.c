@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor check. On x86-64 CPUID says what the processor has, XGETBV what the system saves across context
-// switches; on other machines the system says both.
+// The processor check. On x86-64 CPUID lists the features of the processor, and XGETBV the registers that the system
+// saves across context switches; on other machines the system lists both.
 #include "core/runtime/cpu.h"
 
 #include <stdbool.h>
@@ -119,7 +119,7 @@ static bool has_named(uint64_t here, const char *name, size_t size) {
   for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
     if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0) return here >> i & 1;
   }
-  return false; // from a newer byoc: not known to this one
+  return false; // a feature of a newer byoc
 }
 
 void byoc_cpu_list_missing(const char *features, char *buffer, uint64_t size) {

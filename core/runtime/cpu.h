@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction set extensions of this processor. Artifacts carry this file, so it includes nothing but the list that the
-// compiler reads too.
+// Instruction set extensions of this processor. Artifacts carry this file, so it includes nothing but byoc/isa.def,
+// which the compiler reads, too.
 #ifndef BYOC_CORE_RUNTIME_CPU_H_
 #define BYOC_CORE_RUNTIME_CPU_H_
 
@@ -19,10 +19,10 @@ enum {
   BYOC_CPU_WORD_COUNT
 };
 
-// What a processor and its system say.
+// The feature words of a processor and its system.
 typedef struct byoc_cpu_words_t {
   uint32_t words[BYOC_CPU_WORD_COUNT];
-  uint64_t xcr0; // registers that the system saves; valid only if a word says that it can be read
+  uint64_t xcr0; // registers that the system saves; valid only if the OSXSAVE bit is set
 } byoc_cpu_words_t;
 
 // The features that are usable on a machine with these words: one bit per feature.

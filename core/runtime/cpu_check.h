@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this processor can run code that needs some instruction set extensions. Internal to artifacts.
+// Checks that this processor has the instruction set extensions that an artifact needs. Internal to artifacts.
 #ifndef BYOC_CORE_RUNTIME_CPU_CHECK_H_
 #define BYOC_CORE_RUNTIME_CPU_CHECK_H_
 
 #include <stdint.h>
 
-// BYOC_OK, or BYOC_UNSUPPORTED with a message that names what is missing. `features` are names of rows of
+// BYOC_OK, or BYOC_UNSUPPORTED with a message that names the missing features. `features` are names of rows of
 // byoc/isa.def, space-separated. `message` may be NULL; it is cut at `size`.
 int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size);
 // Fills `buffer`, cut at `size`, with those of the features that this processor lacks: "avx2, fma", or "".

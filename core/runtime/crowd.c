@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves threads out whose processors work for other programs.
+// Leaves out threads whose processors work for other programs.
 #include "core/runtime/crowd.h"
 
 int32_t byoc_crowd_threads(byoc_crowd_t *crowd, int32_t threads, int64_t now_ns) {
@@ -26,7 +26,7 @@ static void leave_out(byoc_crowd_t *crowd, int64_t now_ns) {
 }
 
 void byoc_crowd_note(byoc_crowd_t *crowd, const byoc_crowd_loop_t *loop, int64_t now_ns) {
-  // On one thread fewer it would have taken as long as the largest share there, if nobody waits for a processor.
+  // With one thread fewer, the loop would take as long as its largest chunk, if no thread waited for a processor.
   const int64_t largest = (loop->count - 1) / (loop->shares - 1) + 1;
   const int64_t fewer_ns = (int64_t)(loop->quickest_ns * (double)largest);
   const bool differs = loop->taken_ns > fewer_ns && loop->taken_ns < fewer_ns / 2 * 3 && !loop->has_lost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens and closes the devices of a context, with all that its runs use: code, queues, events.
+// Opens and closes the devices of a context, with the code, queues and events that its runs use.
 #include "core/runtime/device.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "core/runtime/device_internal.h"
 
-// ---- texts ----
+// ---- messages ----
 
 static void set_reason(void *self, const char *message) {
   byoc_devices_t *devices = self;
@@ -62,14 +62,14 @@ static int32_t check_driver(byoc_devices_t *devices, const byoc_place_device_t *
     return byoc_devices_say(devices, BYOC_VERSION, "the driver '%s' has version %u, and this program runs version %d",
                             place->name, (unsigned)driver->abi_version, BYOC_DRIVER_ABI_VERSION);
   }
-  // Its last required slot; a table that ends there is one of an older plugin, once tables get more slots.
+  // The end of its last required slot. A later byoc may add slots; tables of older plugins then end here.
   const size_t least = offsetof(byoc_driver_t, module_entry) + sizeof(driver->module_entry);
   if (driver->struct_size >= least) return BYOC_OK;
   return byoc_devices_say(devices, BYOC_VERSION, "the table of the driver '%s' has %u bytes, and this program reads %u",
                           place->name, (unsigned)driver->struct_size, (unsigned)least);
 }
 
-// What the driver says of the device is relied on from here on.
+// Later code relies on the driver's description of the device.
 static int32_t check_info(byoc_devices_t *devices, const byoc_open_device_t *device) {
   const byoc_device_info_t *info = &device->info;
   char name[96];
@@ -211,10 +211,12 @@ static int32_t make_queue(byoc_devices_t *devices, uint32_t index) {
   if (place->kind == BYOC_PLACE_QUEUE_CURRENT) {
     queue->caller = find_caller(devices, &devices->places->devices[place->device]);
   }
-  return queue->caller != NULL ? BYOC_OK : byoc_devices_bind_queue(devices, queue, place->kind); // else by each run
+  return queue->caller != NULL
+             ? BYOC_OK
+             : byoc_devices_bind_queue(devices, queue, place->kind); // byoc_devices_begin binds the caller's queue
 }
 
-// Events that a command needs: one for each that it may signal, and one for its time stamps.
+// The number of events that a command needs: one for each event that it may signal, or one for its time stamps.
 static uint32_t handle_count(const byoc_places_t *places, const byoc_place_command_t *command) {
   if (command->kind == BYOC_PLACE_AWAIT) return 0;
   return command->signal.count > 0 ? command->signal.count : places->times;
@@ -358,7 +360,7 @@ int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *r
   return status;
 }
 
-// What one device has, but for its modules and memory, which belong to tables of all devices.
+// Closes one device, after everything that was made on it.
 static void close_device(byoc_devices_t *devices, byoc_open_device_t *device) {
   const byoc_places_t *places = devices->places;
   const byoc_driver_t *driver = device->driver;

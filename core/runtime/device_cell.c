@@ -11,12 +11,12 @@
 // A block that has not been used in this many runs in a row is released.
 #define IDLE_RUNS 64
 
-// What the cells of a value on a device hold. No bytes lie behind the head.
+// The block of a value on a device. No bytes follow the head.
 typedef struct device_block_t {
   byoc_block_of_memory_t head;
   byoc_devices_t *devices;
-  byoc_device_buffer_t *buffer; // NULL: of a value that is lent its bytes; the capacity is 0
-  byoc_device_buffer_t *lent;   // memory of the host that the cells have instead; NULL: none
+  byoc_device_buffer_t *buffer; // NULL: the value uses the host's bytes; the capacity is 0
+  byoc_device_buffer_t *lent;   // the host's memory as memory of the device, or NULL
   uint32_t memory;
 } device_block_t;
 
@@ -45,8 +45,8 @@ void byoc_devices_drop_blocks(byoc_devices_t *devices, uint32_t memory) {
   destroy_list(&devices->memories[memory].free);
 }
 
-// The last cell is released. Commands of this run may still use the block: those of the same queue come first, but
-// others must have ended before it is taken again.
+// Called when the last cell is released. Commands of this run may still use the block. If the program has several
+// queues, the block is free only when all commands have ended.
 static void give_back(byoc_block_of_memory_t *head) {
   const device_block_t *block = (const device_block_t *)(const void *)head;
   byoc_open_memory_t *open = &block->devices->memories[block->memory];
@@ -83,7 +83,7 @@ void byoc_devices_drop_idle_cells(byoc_devices_t *devices) {
   }
 }
 
-// A block may be smaller than others for as many bytes, where the device had no room for more.
+// Blocks of one size class differ in size: the device may have had too little memory for a full one.
 static byoc_block_of_memory_t *find_free(byoc_open_memory_t *open, uint64_t least_bytes, uint64_t most_bytes) {
   for (byoc_block_of_memory_t **at = &open->free; *at != NULL; at = &(*at)->next) {
     byoc_block_of_memory_t *head = *at;
@@ -223,7 +223,7 @@ int32_t byoc_devices_allocate_output(byoc_devices_t *devices, byoc_frame_t *fram
   return status;
 }
 
-// The copy needs memory to copy into.
+// Gives an announced value memory, for the copy.
 static int32_t give_bytes(byoc_devices_t *devices, byoc_cell_t *cell) {
   byoc_block_of_memory_t *bare = cell->block, *head = NULL;
   const uint32_t memory = block_of(cell)->memory;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that host and device share: constants, and the caller's inputs and outputs, where the device uses them in
-// place. What a device cannot use, it is given a copy of.
+// Lets a device use memory of the host in place: constants, and the caller's inputs and outputs. Memory that a device
+// cannot use is copied.
 #include <stdbool.h>
 
 #include "core/runtime/device_internal.h"
 
 bool byoc_devices_can_import(const byoc_devices_t *devices, uint32_t memory) {
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
-  // What is imported is of the first scope.
+  // Only memory of the first scope is imported.
   return device->info.is_unified && device->driver->import != NULL && devices->memories[memory].scope == 0;
 }
 
@@ -21,7 +21,7 @@ int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host
   return status;
 }
 
-// Makes what uses the tensors of ports name them as they are now.
+// Updates the commands and arguments that use tensors of ports.
 static void refresh(byoc_devices_t *devices) {
   const byoc_places_t *places = devices->places;
   for (uint32_t i = 0; i < places->argument_count; i++) {

@@ -18,7 +18,7 @@ static int32_t find_scope(byoc_devices_t *devices, uint32_t memory, uint32_t *ou
                           byoc_devices_name(devices, device, name), scope);
 }
 
-// Releases the blocks of the memory that no value has, once commands use them no more. A failure is one of a command.
+// Waits for all commands, then releases the memory's free blocks. Returns the status of a command that failed.
 static int32_t make_room(byoc_devices_t *devices, uint32_t memory, bool *out_has_room) {
   const byoc_open_memory_t *open = &devices->memories[memory];
   *out_has_room = open->free != NULL || open->ended != NULL;
@@ -68,7 +68,7 @@ static bool is_shared(const byoc_devices_t *devices, uint32_t memory, uint32_t s
   return fits;
 }
 
-// The tensor before this one that is in the same place of a memory that is apart; NULL: none.
+// An earlier tensor with the same allocation, in a memory that is apart; NULL: none.
 static const byoc_open_tensor_t *find_twin(const byoc_devices_t *devices, uint32_t index) {
   const byoc_place_tensor_t *tensors = devices->places->tensors;
   if (!devices->places->memories[tensors[index].memory].is_apart || tensors[index].data != NULL) return NULL;
@@ -116,7 +116,7 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
                                       &tensor->buffer);
 }
 
-// Is there a tensor in the workspace? It has an address even if none of them has elements.
+// Is there a tensor in the workspace? The workspace has an address even if no tensor has elements.
 static bool has_workspace(const byoc_devices_t *devices, uint32_t memory) {
   const byoc_places_t *places = devices->places;
   bool has = places->memories[memory].workspace_size_bytes > 0;
@@ -160,7 +160,7 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
   return status;
 }
 
-// Copies a constant that the device does not use where it is.
+// Copies a constant that the device does not use in place.
 static int32_t fill_tensor(byoc_devices_t *devices, uint32_t index) {
   const byoc_place_tensor_t *place = &devices->places->tensors[index];
   const byoc_open_tensor_t *tensor = &devices->tensors[index];

@@ -6,7 +6,7 @@
 #include "core/runtime/cell.h"
 #include "core/runtime/device_internal.h"
 
-// As happens-before counts them (core/hostir/verify/happens_before_access.c): by the same function.
+// The verifier of races chooses by the same function (core/hostir/verify/happens_before_access.c).
 static uint32_t choose(byoc_place_choice_t choice, int64_t index) {
   if (choice.count < 2) return choice.first;
   return choice.first + (uint32_t)byoc_dim_mod(index, choice.count);
@@ -26,7 +26,7 @@ static void drop(void *self, const char *message) {
 
 // ---- waiting ----
 
-// Some libraries keep commands until they are told to start them.
+// Starts all commands: some libraries hold them back until they are flushed.
 static int32_t flush(byoc_devices_t *devices) {
   for (uint32_t i = 0; i < devices->places->queue_count; i++) {
     byoc_open_queue_t *queue = &devices->queues[i];
@@ -97,7 +97,7 @@ static int32_t put(const byoc_place_command_t *place, const byoc_open_command_t 
   const byoc_driver_t *driver = queue->device->driver;
   switch (place->kind) {
   case BYOC_PLACE_COPY:
-    // A value without elements, or the caller's buffer in its place.
+    // The value has no elements, or the tensor is the caller's buffer.
     if (command->size_bytes == 0 || command->is_idle) return driver->barrier(device, queue->handle, order);
     return driver->copy(device, queue->handle, &command->source, &command->destination, command->size_bytes, order);
   case BYOC_PLACE_FILL:
@@ -117,7 +117,7 @@ int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   if (place->kind == BYOC_PLACE_AWAIT) return await(devices, place);
   byoc_open_queue_t *queue = &devices->queues[choose(place->queue, command->queue)];
   int32_t status = BYOC_OK;
-  if (devices->profile != NULL && command->last != NULL) { // of a loop's last turn
+  if (devices->profile != NULL && command->last != NULL) { // of the loop's last iteration
     status = flush(devices);
     if (status == BYOC_OK) status = wait_for(devices, queue->device, command->last);
     if (status == BYOC_OK) status = report_times(devices, index);
@@ -173,7 +173,7 @@ int32_t byoc_devices_begin(byoc_devices_t *devices) {
 
 int32_t byoc_devices_settle(byoc_devices_t *devices) {
   int32_t status = flush(devices);
-  for (uint32_t i = 0; i < devices->places->queue_count; i++) { // all of them, whatever fails
+  for (uint32_t i = 0; i < devices->places->queue_count; i++) { // all of them, even after a failure
     byoc_open_queue_t *queue = &devices->queues[i];
     if (!queue->is_open) continue;
     queue->is_open = 0;
@@ -186,7 +186,7 @@ int32_t byoc_devices_settle(byoc_devices_t *devices) {
 int32_t byoc_devices_finish(byoc_devices_t *devices, int32_t status) {
   const byoc_runtime_t *const outer = devices->outer;
   const byoc_runtime_t silent = {.struct_size = outer->struct_size, .set_error = drop};
-  if (status != BYOC_OK) devices->outer = &silent; // the text of the first failure stays
+  if (status != BYOC_OK) devices->outer = &silent; // the message of the first failure stays
   const int32_t ended = byoc_devices_settle(devices);
   devices->outer = outer;
   if (status == BYOC_OK) status = ended;

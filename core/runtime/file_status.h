@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stat and fstat as calls of Linux: glibc has functions of these names since 2.33 only, and artifacts run with older
-// ones, too. On 64-bit machines the struct of the kernel is that of <sys/stat.h>; on others the library's functions
-// stay. Internal to artifacts.
+// stat and fstat as system calls of Linux. glibc has functions of these names since 2.33 only, and artifacts also run
+// with older versions. On 64-bit machines the kernel's struct is that of <sys/stat.h>; on others the library's
+// functions are used. Internal to artifacts.
 #ifndef BYOC_CORE_RUNTIME_FILE_STATUS_H_
 #define BYOC_CORE_RUNTIME_FILE_STATUS_H_
 

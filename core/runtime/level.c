@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks the level of an artifact that fits this processor.
+// Chooses the ISA level of an artifact that fits this processor.
 #include "core/runtime/level.h"
 
 #include <stdbool.h>
@@ -10,20 +10,20 @@
 #include "byoc/status.h"
 #include "core/runtime/cpu_check.h"
 
-// NULL: nobody named one.
+// The level that $BYOC_LEVEL names; NULL: none.
 static const char *named_level(void) {
   const char *name = getenv("BYOC_LEVEL");
   return name != NULL && name[0] != '\0' ? name : NULL;
 }
 
-// Its position; `count` if there is none of that name.
+// The position of the level `name`; `count` if there is none.
 static uint32_t find_named(const byoc_model_level_t *levels, uint32_t count, const char *name) {
   uint32_t i = 0;
   while (i < count && strcmp(levels[i].name, name) != 0) i++;
   return i;
 }
 
-// `name`: of named_level.
+// Checks the level `name`, which named_level returned.
 static uint32_t choose(const byoc_model_level_t *levels, uint32_t count, const char *name) {
   uint32_t i = name != NULL ? find_named(levels, count, name) : count;
   if (i < count) return i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which level of an artifact runs: it may have code for several processors. Internal to artifacts.
+// Chooses the ISA level that runs, in an artifact with code for several processors. Internal to artifacts.
 #ifndef BYOC_CORE_RUNTIME_LEVEL_H_
 #define BYOC_CORE_RUNTIME_LEVEL_H_
 
@@ -13,11 +13,11 @@ typedef struct byoc_model_level_t {
   const byoc_artifact_t *first; // the table of its first entry
 } byoc_model_level_t;
 
-// The table of the first level, of the best first, that this processor can run; of the last one if it can run none. The
-// variable BYOC_LEVEL names another one.
+// The table of the best level that this processor can run; of the last level if it can run none. $BYOC_LEVEL names
+// another level. `levels` has the best one first.
 const byoc_artifact_t *byoc_model_choose_level(const byoc_model_level_t *levels, uint32_t count);
-// BYOC_OK if one can be run: BYOC_UNSUPPORTED says what is missing, BYOC_INVALID_ARGUMENT that BYOC_LEVEL names none.
-// `message` may be NULL; it is cut at `size`.
+// BYOC_OK if a level can run; BYOC_UNSUPPORTED with the missing features; BYOC_INVALID_ARGUMENT if $BYOC_LEVEL names no
+// level. `message` may be NULL; it is cut at `size`.
 int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t *levels, uint32_t count, char *message,
                                 uint64_t size);
 

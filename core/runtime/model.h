@@ -21,7 +21,7 @@
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
   uint32_t first_tensor, input_count, output_count;
-  uint32_t is_kernel;                              // of target c: its loops may be run in parts
+  uint32_t is_kernel;                              // 1: a kernel of target c, whose loops can be interrupted
   uint64_t workspace_offset, workspace_size_bytes; // scratch in the context's workspace; size 0: none
 } byoc_model_call_t;
 
@@ -60,7 +60,7 @@ typedef struct byoc_model_constant_t {
 typedef struct byoc_model_t {
   const byoc_artifact_t *artifact;
   const char *cpu_features;         // required, space-separated
-  const byoc_model_level_t *levels; // of an artifact that has several, the best first; NULL: it has one
+  const byoc_model_level_t *levels; // the best first; NULL: the artifact has one level
   uint32_t level_count;
   int32_t thread_count; // chosen when building; 0: none
   uint32_t huge_pages;  // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
@@ -75,19 +75,19 @@ typedef struct byoc_model_t {
   uint32_t cached_count;
   const byoc_model_engine_t *engines;
   const byoc_model_setup_t *setups;
-  const char *const *steps; // the node each instruction came from, for errors and profiles
+  const char *const *steps; // by instruction: the node that it computes, for errors and profiles
 
   // For a dynamic model: the host program, run on cells, and the cells that are inputs and outputs.
   int32_t (*execute)(byoc_context_t *context); // NULL: a static model
   uint32_t cell_count, symbol_count, constant_count;
   const uint32_t *input_cells, *output_cells;
-  const uint32_t *output_homes; // by output: the cell that becomes it, so that it can be made in the caller's memory
+  const uint32_t *output_homes; // by output: its cell, so that it can be made in the caller's memory
   const byoc_model_constant_t *constants;
 
-  const byoc_places_t *on_devices; // what it has on devices; NULL: nothing
-  uint32_t rank_count;             // that it was built for; 0: it does not say
-  int32_t rank;                    // which one it is
-  uint64_t rank_build;             // a hash of what all ranks were built from; 0: unknown
+  const byoc_places_t *on_devices; // its devices; NULL: none
+  uint32_t rank_count;             // the number of ranks that it was built for; 0: any
+  int32_t rank;                    // its own rank
+  uint64_t rank_build;             // a hash of the inputs of the build, the same for all ranks; 0: unknown
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.
@@ -97,8 +97,8 @@ struct byoc_context_t {
   uint8_t *workspace;
   void **instances; // one per engine
   byoc_runtime_t runtime;
-  byoc_frame_t frame;        // cells of a dynamic model; results of run_arguments; texts
-  byoc_observer_t *observer; // of the run, read only by code that was generated for it; NULL: nobody watches
+  byoc_frame_t frame;        // cells of a dynamic model; results of run_arguments; strings
+  byoc_observer_t *observer; // of this run; only code that was generated for observers reads it; NULL: none
   byoc_devices_t *devices;   // NULL: the model has none
   struct byoc_stop_t *stop;  // NULL: nothing ends a run early
 };
@@ -110,15 +110,15 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
 void byoc_model_destroy(byoc_context_t *context);
 const char *byoc_model_last_error(const byoc_context_t *context);
 
-// Takes the context for one run. BYOC_OK if nobody else runs it, every pointer that the run needs is set, and no output
-// shares bytes with another port; otherwise BYOC_INVALID_ARGUMENT with the names, or BYOC_UNSUPPORTED for a context
-// that a fork left without the threads of its libraries. byoc_model_failed and byoc_model_end give it back.
+// Begins a run of the context. BYOC_OK if no other thread runs it, every pointer that the run needs is set, and no
+// output shares bytes with another port. Otherwise BYOC_INVALID_ARGUMENT with the names, or BYOC_UNSUPPORTED for a
+// context that a fork has left without the threads of its libraries. byoc_model_failed or byoc_model_end ends the run.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 // Waits for devices. BYOC_OK, or the status of a command that failed on one.
 int32_t byoc_model_end(byoc_context_t *context);
 // run_arguments, for every artifact.
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
-// The same for a run that somebody watches; `observer` may be NULL.
+// The same with an observer, which may be NULL.
 int32_t byoc_model_run_observed(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                                 byoc_observer_t *observer);
 // The entries `trace` and `profile_arguments` of byoc_artifact_t.
@@ -129,18 +129,18 @@ int32_t byoc_model_profile_arguments(byoc_context_t *context, const byoc_argumen
 // run_with, for every artifact.
 int32_t byoc_model_run_with(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                             const byoc_run_options_t *options);
-// `run` of a dynamic model: refuses, and says what to call.
+// `run` of a dynamic model: refuses; the message names run_arguments.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL
-// Frees the texts of the run before the last one. A static model that makes texts calls it at the start of a run; what
-// run_arguments has reserved for this run stays.
+// Frees the strings of the run before the last one. A static model that makes strings calls it at the start of a run;
+// memory that run_arguments has reserved for this run stays.
 void byoc_model_forget_texts(byoc_context_t *context);
-// Puts the step's name in front of the reason and returns `status`.
+// Makes the step's name and the reason the context's error, and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
-// Behind a step, where `context->stop` is set: BYOC_OK if the run goes on, or what byoc_model_failed returns.
+// Called after a step if `context->stop` is set: BYOC_OK if the run goes on, otherwise the status of byoc_model_failed.
 int32_t byoc_model_stopped(byoc_context_t *context, uint32_t step);
-// In front of a run of an engine, whose library may have threads of its own: workers that wait for a loop of this
-// context sleep until there is one, and leave their processors to those threads.
+// Called before a run of an engine, whose library may have threads of its own: idle workers sleep until the next loop,
+// and leave their processors to those threads.
 void byoc_model_rest(byoc_context_t *context);
 // Calls an engine under a profile; reports each node if the engine can.
 int32_t byoc_model_profile_engine(byoc_context_t *context, uint32_t engine, uint32_t function, const byoc_call_t *call,

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-// An output that is given the bytes of its input takes that input's place.
+// An output with the bytes of its input replaces that input's span.
 static void merge_pairs(byoc_span_t *spans, uint32_t input_count, uint32_t output_count, const int32_t *over) {
   for (uint32_t i = 0; i < output_count; i++) {
     byoc_span_t *output = &spans[input_count + i];
@@ -17,7 +17,7 @@ static void merge_pairs(byoc_span_t *spans, uint32_t input_count, uint32_t outpu
   }
 }
 
-// The C library's qsort may allocate memory.
+// Not qsort: the C library's may allocate memory.
 static void sort(byoc_span_t *spans, uint32_t count) {
   for (uint32_t gap = count / 2; gap > 0; gap /= 2) {
     for (uint32_t i = gap; i < count; i++) {
@@ -34,7 +34,7 @@ int byoc_find_overlap(byoc_span_t *spans, uint32_t input_count, uint32_t output_
   const uint32_t count = input_count + output_count;
   merge_pairs(spans, input_count, output_count, over);
   sort(spans, count);
-  // Of the spans so far, those that reach farthest: among all, and among those that are written.
+  // The ends of the spans so far: the farthest of all, and the farthest of those that are written.
   const byoc_span_t *any = NULL, *written = NULL;
   for (uint32_t i = 0; i < count; i++) {
     const byoc_span_t *at = &spans[i], *before = at->is_written ? any : written;

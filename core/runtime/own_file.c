@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the artifact's own file by where its code is in memory.
+// Finds the artifact's own file by the address of its code.
 #define _GNU_SOURCE
 #include "core/runtime/own_file.h"
 
@@ -18,7 +18,7 @@ static void copy_path(const char *from, char *path) {
   *path = '\0';
 }
 
-// The file that is mapped at `address`, as the system knows it. `path` holds PATH_MAX bytes. False if it cannot tell.
+// The file that is mapped at `address`, by /proc/self/maps. `path` holds PATH_MAX bytes. False if there is none.
 static bool find_mapped(const void *address, char *path) {
   char line[PATH_MAX + 128]; // addresses, permissions, offset, device, inode, path
   bool found = false;

@@ -2,8 +2,8 @@
 // Chooses between one thread and all of them for runs that are short.
 #include "core/runtime/pace.h"
 
-// The first runs bring data into the caches and wake the threads. Then come as many runs of each way; the least time of
-// several is one that nothing interrupted.
+// The first runs bring data into the caches and wake the threads. Then some runs use one thread, and as many use all.
+// The least time of each kind counts, because nothing interrupted that run.
 enum { WARM_UP = 3, TRIALS = 2 * 8, PERIOD = 4096 };
 
 void byoc_pace_begin(byoc_pace_t *pace, uint64_t now_ns) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a context's runs repay its threads. Of a model that runs for some microseconds, a second thread may take more
-// than it gives: the first run of each period tells whether runs are that short, and then some of them use one thread,
-// in turn with others that use all, and the rest of the period goes the faster way. Results are the same either way.
+// Decides whether short runs of a context use one thread or all. In a run of some microseconds, a second thread may
+// cost more than it saves. The first run of each period shows whether runs are that short. If they are, runs with one
+// thread and with all threads alternate a few times, and the rest number of the run in this period uses the faster way.
+// Results do not depend on it.
 //
-// No clock and no thread in here: the caller says what time it is.
+// This file has no clock and no thread: the caller gives the time of day.
 #ifndef BYOC_CORE_RUNTIME_PACE_H_
 #define BYOC_CORE_RUNTIME_PACE_H_
 
@@ -23,7 +24,7 @@ typedef struct byoc_pace_t {
 
 // A run begins. Decides is_alone.
 void byoc_pace_begin(byoc_pace_t *pace, uint64_t now_ns);
-// It has ended well. A run that fails is not counted.
+// The run has succeeded. A run that fails is not counted.
 void byoc_pace_end(byoc_pace_t *pace, uint64_t now_ns);
 
 #endif // BYOC_CORE_RUNTIME_PACE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread pool of an artifact. A loop takes no lock: each worker is offered its share by its own counter, and woken
-// by a futex if it sleeps.
+// The thread pool of an artifact. A loop takes no lock: a counter of each worker offers it a chunk, and a futex wakes
+// it if it sleeps. core/runtime/README.md has the states of a worker.
 #define _GNU_SOURCE
 #include "core/runtime/pool.h"
 
@@ -19,22 +19,22 @@
 // Linux, uapi/linux/futex.h, which compilers for musl do not find.
 enum { WAIT_PRIVATE = 128, WAKE_PRIVATE = 129 };
 
-// How long a thread polls before it sleeps, unless a number of turns is set: longer than most kernels that run on one
-// thread, and than what programs do between two runs; short enough not to waste a processor that others could use.
+// The time for which a thread polls before it sleeps, unless a number of polls is set. It is longer than most kernels
+// on one thread and than most pauses between two runs. It is short enough to leave the processor to others.
 #define SPIN_NS 200000
 
-// Of shares that take longer, threads ask the system whether they lost their processor, which takes 0.3 us.
+// After chunks that take longer than this, a thread asks the system whether it lost its processor. That takes 0.3 us.
 #define LONG_SHARE_NS 200000
 
 // One worker, on its own cache line.
 typedef struct worker_t {
-  // Odd: a share is offered, and whoever adds one runs it, this worker or another thread that has nothing left to do.
-  // The last odd number tells the worker to end.
+  // Odd: a chunk is offered. The thread that adds one runs it: this worker, or another one that has finished. With the
+  // last odd number the worker ends.
   _Alignas(64) atomic_uint ticket;
-  atomic_uint sleeping; // and nobody has woken it; the word that it waits on
-  int64_t share_ns;     // what its share of the last loop in a crowd took, whoever ran it
-  int64_t lost_count;   // how often its thread had lost its processor by the end of its last long share
-  bool has_lost;        // whether that number rose during its last share
+  atomic_uint sleeping; // 1: it sleeps on this word, and no thread has woken it
+  int64_t share_ns;     // duration of its chunk in the last timed loop
+  int64_t lost_count;   // how often its thread had lost its processor at the end of its last long chunk
+  bool has_lost;        // that number rose during its last chunk
   uint32_t index;
   pthread_t thread;
 } worker_t;
@@ -49,7 +49,7 @@ typedef struct job_t {
 
 #define USUAL_TURNS UINT32_MAX
 
-// A place where another thread may come in between. The unit test, which compiles this file, holds threads there.
+// A point at which another thread may interfere. The unit test compiles this file, and stops threads here.
 #ifndef BETWEEN
 #define BETWEEN(place, worker) ((void)0)
 #endif
@@ -58,17 +58,16 @@ static struct {
   // The lock guards these: starting and ending threads.
   pthread_mutex_t lock;
   uint32_t users;
-  uint32_t wanted_spin_turns; // USUAL_TURNS: as many as SPIN_NS takes
+  uint32_t wanted_spin_turns; // USUAL_TURNS: as many as fit into SPIN_NS
   atomic_uint worker_count;   // read without the lock by the thread that runs a loop
   atomic_bool stopping;
   atomic_uint spin_turns;
   atomic_uint resting; // another library's threads need the processors
-  // The running loop, owned by the thread that set `busy`. Others read it between taking a share and their decrement of
-  // pending.
+  // The running loop, owned by the thread that set `busy`. Others read it between `take` and `end_share` of a chunk.
   _Alignas(64) atomic_uint busy; // RISC-V exchanges words, and bytes only by a library
   job_t job;
-  _Alignas(64) atomic_uint pending; // shares that were offered and have not ended
-  atomic_uint offered;              // those that nobody has taken yet
+  _Alignas(64) atomic_uint pending; // chunks that were offered and have not ended
+  atomic_uint offered;              // offered chunks that no thread has taken
   atomic_uint caller_sleeping;
   worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
   atomic_uint generation; // number of forks between the first process and this one
@@ -109,16 +108,16 @@ static uint32_t usual_turns(void) {
   return (uint32_t)(SPIN_NS * (int64_t)TURNS / (least_ns > 0 ? least_ns : 1));
 }
 
-// Whether the calling thread has lost its processor to another one since *lost_count was the number of times.
+// Has the calling thread lost its processor to another one since *lost_count was counted?
 static bool loses_processor(int64_t *lost_count) {
   struct rusage usage;
   if (getrusage(RUSAGE_THREAD, &usage) != 0) return false;
-  const bool is_more = usage.ru_nivcsw > *lost_count; // switches that the thread did not ask for
+  const bool is_more = usage.ru_nivcsw > *lost_count; // involuntary context switches
   *lost_count = usage.ru_nivcsw;
   return is_more;
 }
 
-// The shares' sizes differ by at most one; the first are larger.
+// Chunks differ in size by at most one; the first ones are larger.
 static int64_t share_size(const job_t *job, int32_t index) {
   return job->count / job->shares + (index < job->count % job->shares);
 }
@@ -129,14 +128,14 @@ static void run_share(const job_t *job, int32_t index) {
   job->body(job->argument, begin, begin + share_size(job, index), index);
 }
 
-// Runs the share of a worker.
+// Runs the chunk of a worker.
 static void run_offered(worker_t *worker) {
   const int64_t start_ns = pool.job.is_timed ? now_ns() : 0;
   run_share(&pool.job, (int32_t)worker->index + 1);
   if (pool.job.is_timed) worker->share_ns = now_ns() - start_ns;
 }
 
-// Takes the share that is offered to the worker, if it still is.
+// Takes the chunk of the worker, if it is still offered.
 static bool take(worker_t *worker) {
   unsigned ticket = atomic_load_explicit(&worker->ticket, memory_order_relaxed);
   if (ticket % 2 == 0 || !atomic_compare_exchange_strong(&worker->ticket, &ticket, ticket + 1)) return false;
@@ -148,8 +147,8 @@ static void end_share(void) {
   if (atomic_fetch_sub(&pool.pending, 1) == 1 && atomic_load(&pool.caller_sleeping) != 0) futex_wake(&pool.pending);
 }
 
-// Runs shares of threads that are not there yet, because they sleep or have no processor: a loop takes no longer than
-// on the threads that are. The calling thread holds a share of the loop, or is its owner.
+// Runs chunks of threads that have not begun, because they sleep or have no processor. So a loop takes no longer than
+// on the threads that run. The calling thread has not ended its own chunk yet.
 static void help(void) {
   for (int32_t i = 0; i + 1 < pool.job.shares; i++) {
     if (atomic_load_explicit(&pool.offered, memory_order_relaxed) == 0) return;
@@ -170,9 +169,10 @@ static void await_ticket(worker_t *worker) {
       seen = atomic_load_explicit(&worker->ticket, memory_order_acquire);
     }
     if (seen % 2 != 0) return;
-    // Sequentially consistent, so that either the caller sees the flag or this thread sees another ticket than `seen`.
-    // It waits for the flag and not for the ticket: a caller that read the flag before and clears it only now, for a
-    // share that has long been run, keeps this thread awake; else it would sleep on with nobody to know that it does.
+    // Sequentially consistent: either the caller sees the flag, or this thread sees a ticket other than `seen`. The
+    // thread waits on the flag and not on the ticket. A caller may have read the flag earlier and clear it only now,
+    // for a chunk that another thread has already run. Then this thread must stay awake, because no caller would know
+    // that it sleeps.
     atomic_store(&worker->sleeping, 1);
     BETWEEN(TO_SLEEP, worker);
     if (atomic_load(&worker->ticket) == seen) futex_wait(&worker->sleeping, 1);
@@ -180,7 +180,7 @@ static void await_ticket(worker_t *worker) {
   }
 }
 
-// Whoever sleeps is woken once: it then looks for more work for as long as others do.
+// Offers the worker its chunk, and wakes it if it sleeps. It then polls for as long as other workers do.
 static void offer(worker_t *worker) {
   atomic_fetch_add(&worker->ticket, 1);
   if (atomic_load(&worker->sleeping) == 0) return;
@@ -194,7 +194,7 @@ static void *work(void *self) {
     await_ticket(worker);
     BETWEEN(TO_TAKE, worker);
     if (!take(worker)) continue;
-    // Only now: the ticket that this thread saw may have been another one, whose share somebody else has run.
+    // Read only after `take`: another thread may have run the chunk of the ticket that this thread saw.
     if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
     run_offered(worker);
     worker->has_lost = pool.job.is_timed && worker->share_ns > LONG_SHARE_NS && loses_processor(&worker->lost_count);
@@ -215,8 +215,8 @@ static void await_workers(void) {
   atomic_store_explicit(&pool.caller_sleeping, 0, memory_order_relaxed);
 }
 
-// Offers all shares but the first, and returns when all have ended. The pool is busy with this loop. Returns what the
-// caller's own share took, if it is timed.
+// Offers all chunks but the first, runs that one, and returns when all have ended. `busy` is set. Returns the duration
+// of the caller's own chunk if the loop is timed.
 static int64_t run_job(int64_t start_ns) {
   if (atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0) {
     atomic_store_explicit(&pool.resting, 0, memory_order_relaxed);
@@ -232,7 +232,7 @@ static int64_t run_job(int64_t start_ns) {
   return own_ns;
 }
 
-// Tells the crowd about the loop that has ended.
+// Records the loop that has ended in `crowd`.
 static void note_loop(byoc_crowd_t *crowd, int64_t own_ns, int64_t start_ns) {
   const job_t *job = &pool.job;
   const int64_t end_ns = now_ns();
@@ -251,12 +251,12 @@ static void note_loop(byoc_crowd_t *crowd, int64_t own_ns, int64_t start_ns) {
   byoc_crowd_note(crowd, &loop, end_ns);
 }
 
-// `crowd` is NULL if all threads are used anyway.
+// `crowd` is NULL if the loop uses all threads.
 static void run_loop(byoc_crowd_t *crowd, int32_t thread_count, byoc_parallel_body_t body, void *argument,
                      int64_t count, int64_t grain) {
   if (count <= 0) return;
   int64_t shares = count / (grain > 1 ? grain : 1);
-  // In a process that was forked since, there may be fewer threads than the context was promised.
+  // After a fork there may be fewer threads than the context had acquired.
   const int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
   if (thread_count > available) thread_count = (int32_t)available;
   const int64_t start_ns = crowd != NULL && shares > 1 ? now_ns() : 0;
@@ -287,7 +287,7 @@ void byoc_model_pool_rest(void) {
   atomic_store_explicit(&pool.resting, 1, memory_order_relaxed);
 }
 
-// Workers leave signals to the threads of the program.
+// Workers block all signals, so that threads of the program receive them.
 static bool start_worker(uint32_t index) {
   worker_t *worker = &pool.workers[index];
   worker->index = index;
@@ -307,11 +307,11 @@ static bool start_worker(uint32_t index) {
   return started;
 }
 
-// Of what the first context makes for all: mappings of weights and huge pages.
+// Guards the mappings of weights and huge pages, which the first context makes for all.
 static pthread_mutex_t set_up_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// A child has none of the threads; contexts there start new ones. The locks are held around a fork, so that the child
-// finds the pool, and what contexts share, in a consistent state.
+// A child has none of the threads; contexts there start new ones. The locks are held during a fork, so that the pool
+// and the mappings are consistent in the child.
 static void before_fork(void) {
   (void)pthread_mutex_lock(&set_up_lock);
   (void)pthread_mutex_lock(&pool.lock);
@@ -374,7 +374,7 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
   return available < thread_count ? available : thread_count;
 }
 
-// `sleeping` stays as it is: a worker that has not begun to wait yet misses this, and the next share wakes it.
+// Does not change `sleeping`: a worker that has not begun to wait misses this call, and the next chunk wakes it.
 void byoc_model_pool_wake(int32_t thread_count) {
   const bool sleeps_at_once = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed) == 0 ||
                               atomic_load_explicit(&pool.resting, memory_order_relaxed) != 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic that C11 does not have, with a plain form for compilers that do not have it either: the same files travel
-// as C source too (byoc build -o model.c). byoc_X_overflows is true if the exact result does not fit; *out is then
-// unspecified.
+// Arithmetic that C11 does not have: by compilers' extensions, or in plain C11, because an artifact that is C source
+// has this file, too. byoc_X_overflows is true if the exact result does not fit; *out is then unspecified.
 #ifndef BYOC_CORE_RUNTIME_PORTABLE_H_
 #define BYOC_CORE_RUNTIME_PORTABLE_H_
 
@@ -34,7 +33,7 @@ static inline bool byoc_sub_overflows(int64_t a, int64_t b, int64_t *out) {
   return false;
 }
 static inline bool byoc_mul_overflows(int64_t a, int64_t b, int64_t *out) {
-  // By size without sign; the most negative number is its own.
+  // The absolute value; that of the most negative number is the number itself.
   const uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
   const uint64_t most = (uint64_t)INT64_MAX + ((a < 0) != (b < 0));
   if (x != 0 && y > most / x) return true;

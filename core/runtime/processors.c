@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors by affinity and by the quotas of control groups, as containers set them (docker --cpus, Kubernetes
+// Counts processors by affinity and by the quotas of control groups, which containers set (docker --cpus, Kubernetes
 // limits).
 #define _GNU_SOURCE
 #include "core/runtime/processors.h"
@@ -55,8 +55,8 @@ static long long smaller(long long least, long long quota) {
   return quota > 0 && (least == 0 || quota < least) ? quota : least;
 }
 
-// The least quota from <mounted>[/<controller>]<group> up to <mounted>[/<controller>]. In a container the group may be
-// named as the host sees it, and only the last of these folders exists.
+// The least quota from <mounted>[/<controller>]<group> up to <mounted>[/<controller>]. In a container the group's name
+// may be that of the host, and only the last of these folders exists.
 static long long least_quota(const char *mounted, const char *controller, const char *group) {
   char folder[PATH_BYTES];
   int size = snprintf(folder, sizeof(folder), "%s%s%s", mounted, controller[0] != '\0' ? "/" : "", controller);

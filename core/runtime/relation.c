@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-// What the two sides must satisfy.
+// The words of a relation in messages.
 static const char *demand(byoc_relation_kind_t kind) {
   switch (kind) {
   case BYOC_RELATION_BROADCASTS:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relations between dimensions that are known only at run time: the compiler relies on them, and the program checks
-// them when both numbers are known. The same list serves type inference, host programs and artifacts.
+// them when both numbers are known. Type inference, host programs and artifacts use this one list.
 #ifndef BYOC_CORE_RUNTIME_RELATION_H_
 #define BYOC_CORE_RUNTIME_RELATION_H_
 
@@ -19,7 +19,7 @@
 typedef enum byoc_relation_kind_t { BYOC_RELATION_LIST(BYOC_RELATION_ENUM) BYOC_RELATION_COUNT } byoc_relation_kind_t;
 #undef BYOC_RELATION_ENUM
 
-// Generated code calls this with a constant kind, which leaves one or two comparisons.
+// Generated code calls this with a constant kind, so that one or two comparisons remain.
 static inline int byoc_relation_holds(byoc_relation_kind_t kind, int64_t left, int64_t right) {
   switch (kind) {
   case BYOC_RELATION_BROADCASTS:
@@ -36,12 +36,12 @@ static inline int byoc_relation_holds(byoc_relation_kind_t kind, int64_t left, i
 }
 
 // The names of a relation's two sides, and of the operator that needs it: "MatMul 'head' (ai.onnx 13)", "dimension 1 of
-// operand 0 'x'". A side without a name is a number that the model or the operator fixes.
+// operand 0 'x'". A side without a name is a fixed number.
 typedef struct byoc_relation_names_t {
   const char *where, *left, *right;
 } byoc_relation_names_t;
 
-// Says which relation does not hold, with both numbers, and returns BYOC_INVALID_ARGUMENT.
+// Reports the relation that does not hold, with both numbers, and returns BYOC_INVALID_ARGUMENT.
 int32_t byoc_frame_refuse(byoc_frame_t *frame, byoc_relation_kind_t kind, int64_t left, int64_t right,
                           const byoc_relation_names_t *names);
 // Writes only the message.

@@ -38,7 +38,7 @@ int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const
   const byoc_run_options_t *with = context->with;
   byoc_buffer_t *placed = &context->placed[output];
   if (placed->data != NULL || with->allocate == NULL || size_bytes == 0) return BYOC_OK;
-  const bool was_asked = placed->size_bytes > 0; // and had none
+  const bool was_asked = placed->size_bytes > 0; // and gave no memory
   if (!was_asked) placed->data = with->allocate(with->self, output, tensor, size_bytes);
   placed->size_bytes = size_bytes;
   if (placed->data != NULL) return BYOC_OK;
@@ -47,7 +47,7 @@ int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const
                          context->model->artifact->outputs[output].name);
 }
 
-// An output that is given its input's memory is made elsewhere, because the input may still be read.
+// An output over its input is made elsewhere, because the input may still be read.
 static bool is_over_input(const byoc_model_context_t *context, uint32_t output) {
   return context->model->artifact->outputs_over[output] >= 0;
 }
@@ -58,7 +58,7 @@ void *byoc_model_place(void *self, uint32_t cell, const byoc_argument_t *tensor,
   uint32_t output = 0;
   while (output < model->artifact->output_count && model->output_homes[output] != cell) output++;
   if (output == model->artifact->output_count || is_over_input(context, output)) return NULL;
-  // Without memory, the run goes on in the context's, and fails at its end.
+  // Without the caller's memory, the run goes on in the context's memory, and fails at its end.
   if (byoc_model_ask_for(context, output, tensor, size_bytes) != BYOC_OK) return NULL;
   const byoc_buffer_t *placed = &context->placed[output];
   return size_bytes <= placed->size_bytes ? placed->data : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs: takes a context, checks what the caller passes, and gives the context back.
+// Runs a context: reserves it for one thread, checks the caller's arguments, executes the model, and releases it.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,15 +13,15 @@ static bool is_in_arguments(const byoc_model_context_t *context) {
   return atomic_load_explicit(&context->own, memory_order_relaxed) != NULL;
 }
 
-// The run inside run_arguments leaves the context to that.
+// Inside of run_arguments the context stays reserved.
 static void leave(byoc_model_context_t *context) {
   if (is_in_arguments(context)) return;
   if (context->flushes) byoc_flush_leave(context->float_mode);
   atomic_store_explicit(&context->used, false, memory_order_release);
 }
 
-// Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
-// threads of their own, which a fork does not copy.
+// Reserves the context for a run. Refuses a second thread. Refuses a context of the parent process if its libraries
+// have threads, which a fork does not copy.
 static int32_t enter(byoc_model_context_t *context) {
   const byoc_model_t *model = context->model;
   if (atomic_exchange_explicit(&context->used, true, memory_order_acquire)) {
@@ -65,7 +65,7 @@ static void append_port(byoc_model_context_t *context, const char *before, uint3
                  port < artifact->input_count ? "input" : "output", port_at(artifact, port)->name, after);
 }
 
-// Outputs are all given, or none is: a caller who gives some has forgotten the others.
+// Either all outputs are given, or none: a caller that gives some has forgotten the others.
 static int32_t refuse_missing(byoc_model_context_t *context, uint32_t port, void *const *outputs) {
   const byoc_artifact_t *artifact = context->model->artifact;
   context->error[0] = '\0';
@@ -106,14 +106,14 @@ static int32_t fail_by_reason(byoc_model_context_t *context, int32_t status) {
   return status;
 }
 
-// Devices failed before the first step, or behind the last one.
+// Ends a run whose devices failed before the first step or after the last one.
 static int32_t end_failed(byoc_model_context_t *context, int32_t status) {
   (void)fail_by_reason(context, byoc_devices_finish(context->shared.devices, status));
   leave(context);
   return status;
 }
 
-// A model with ports needs the arrays of them.
+// A model with inputs or outputs needs the arrays of them.
 static int32_t check_arrays(byoc_model_context_t *context, const void *inputs, const void *outputs) {
   const byoc_artifact_t *artifact = context->model->artifact;
   const bool lacks_inputs = inputs == NULL && artifact->input_count > 0;
@@ -126,7 +126,7 @@ static int32_t check_arrays(byoc_model_context_t *context, const void *inputs, c
 }
 
 static int32_t begin(byoc_model_context_t *context, const void *const *inputs, void *const *outputs) {
-  // Nobody else has the array that run_arguments made.
+  // Only run_arguments knows the array that it made.
   bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
   int32_t status = is_own ? BYOC_OK : enter(context);
   if (status == BYOC_OK) status = check_arrays(context, inputs, outputs);
@@ -146,8 +146,8 @@ static int32_t lend(byoc_devices_t *devices, const void *const *inputs, void *co
 
 // ---- threads ----
 
-// Threads that went to sleep wake while a longer run begins, not when its first loop waits for them. Runs with shapes
-// of their own differ too much in length to choose by, and who profiles a model wants to see its threads.
+// Wakes sleeping threads at the begin of a longer run, before its first loop needs them. Runs of dynamic models differ
+// too much in length for a choice, and a profile shows the threads that were asked for: both use all threads.
 static void begin_pace(byoc_model_context_t *context) {
   byoc_pace_t *pace = &context->pace;
   const byoc_model_t *model = context->model;
@@ -165,7 +165,7 @@ static void end_pace(byoc_model_context_t *context) {
   if (context->has_pace) byoc_pace_end(&context->pace, byoc_model_now_ns());
 }
 
-// A kernel that was told to end has not said why, and a collective has said that it was.
+// Replaces the reason of a kernel or a collective that ended early by that of the stop.
 static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
   if (context->shared.stop == NULL) return status;
   if (status != BYOC_CANCELLED && status != BYOC_TIMED_OUT) return status;
@@ -176,7 +176,7 @@ static int32_t explain_stop(byoc_model_context_t *context, int32_t status) {
   return found;
 }
 
-// A run whose caller has cancelled it by now does not begin.
+// Refuses to begin a run that is cancelled already.
 static int32_t refuse_cancelled(byoc_model_context_t *context) {
   if (context->shared.stop == NULL) return BYOC_OK;
   const int32_t status = explain_stop(context, byoc_stop_status(&context->stop));
@@ -239,7 +239,7 @@ static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *
       .name = tensor->name, .kinds = kinds, .dtype = tensor->dtype, .rank = tensor->rank, .dims = tensor->dims};
 }
 
-// Buffers that the caller gives for outputs, against its inputs.
+// Checks that the caller's buffers for outputs do not overlap inputs or each other.
 static int32_t check_placed(byoc_model_context_t *context, const byoc_argument_t *inputs) {
   const byoc_model_t *model = context->model;
   const byoc_artifact_t *artifact = model->artifact;
@@ -270,8 +270,8 @@ static void note_failure(byoc_model_context_t *context, int32_t found, int32_t *
   if (*status == BYOC_OK && found != BYOC_OK) *status = fail_by_reason(context, found);
 }
 
-// All outputs, for their shapes, even if one fails. Those that may be written over inputs come last, because others may
-// pass these inputs on.
+// Fills all outputs, even if one fails, because the caller needs their shapes. Outputs that may overwrite inputs come
+// last, because other outputs may pass these inputs on.
 static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs) {
   const byoc_artifact_t *artifact = context->model->artifact;
   int32_t status = BYOC_OK;
@@ -287,7 +287,7 @@ static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs)
   return status;
 }
 
-// The steps of a dynamic model; with it begins and ends what its devices do.
+// Runs the steps of a dynamic model, and its devices.
 static int32_t execute(byoc_model_context_t *context) {
   byoc_devices_t *devices = context->shared.devices;
   const int32_t cancelled = refuse_cancelled(context);
@@ -344,7 +344,7 @@ static int32_t find_memory(byoc_model_context_t *context, uint32_t output, byoc_
   return out_argument->data != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
 }
 
-// Shapes are checked, results get memory.
+// Runs a static model with arguments: checks shapes, and gives results memory.
 static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
   const byoc_artifact_t *artifact = context->model->artifact;
   byoc_frame_t *frame = &context->shared.frame;
@@ -385,7 +385,7 @@ static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *
 
 void byoc_model_forget_texts(byoc_context_t *shared) {
   if (is_in_arguments((byoc_model_context_t *)shared)) return;
-  if (shared->frame.scratch_used > 0) byoc_frame_finish(&shared->frame); // this run may read the last one's texts
+  if (shared->frame.scratch_used > 0) byoc_frame_finish(&shared->frame); // this run may read strings of the last one
   byoc_frame_reset(&shared->frame);
 }
 
@@ -453,7 +453,7 @@ typedef struct node_sink_t {
   void *argument;
 } node_sink_t;
 
-// A tab tells a node of an engine from an instruction of the same name.
+// A tab distinguishes a node of an engine from an instruction of the same name.
 static void report_node(void *self, const char *node, uint64_t duration_ns) {
   const node_sink_t *nodes = self;
   char name[256];

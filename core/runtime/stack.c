@@ -14,6 +14,6 @@ size_t byoc_stack_left_bytes(void) {
   const int known = pthread_attr_getstack(&attributes, &lowest, &size_bytes) == 0;
   (void)pthread_attr_destroy(&attributes);
   const uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = (uintptr_t)lowest;
-  // Code that has changed to a stack of its own (a coroutine) is somewhere else.
+  // A coroutine is on a stack that the thread library does not know.
   return known && here >= end && here - end <= size_bytes ? here - end : SIZE_MAX;
 }

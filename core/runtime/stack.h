@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// How many bytes the calling thread has left; SIZE_MAX if that cannot be told.
+// The bytes of stack that the calling thread has left; SIZE_MAX if they are not known.
 size_t byoc_stack_left_bytes(void);
 
 #endif // BYOC_CORE_RUNTIME_STACK_H_

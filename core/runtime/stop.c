@@ -6,7 +6,7 @@
 
 #include "core/runtime/model.h"
 
-// A part of a share that took less is followed by one that is twice as large.
+// After a part of a chunk that took less than this, the next part is twice as large.
 #define PART_NS 500000
 
 void byoc_stop_begin(byoc_stop_t *stop) {

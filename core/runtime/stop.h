@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a run before it is done: the time that it may take, and the caller's flag. Each of them, once seen, stays
-// seen until the run has ended: what was left out since then is never taken for a result.
+// Ends a run early: by a time limit, or by the caller's flag. Once a run is ending, it stays so until it has ended:
+// kernels have left out work, and their results are not used.
 #ifndef BYOC_CORE_RUNTIME_STOP_H_
 #define BYOC_CORE_RUNTIME_STOP_H_
 
@@ -24,10 +24,10 @@ static inline bool byoc_stop_is_set(const byoc_stop_t *stop) {
 void byoc_stop_begin(byoc_stop_t *stop);
 // BYOC_OK, BYOC_TIMED_OUT or BYOC_CANCELLED. Any thread.
 int32_t byoc_stop_status(byoc_stop_t *stop);
-// Why, as a sentence; for a status that it has returned. Cut at `size`.
+// Writes a message for a status that byoc_stop_status has returned, cut at `size`.
 void byoc_stop_explain(const byoc_stop_t *stop, int32_t status, char *message, size_t size);
 
-// Loops of target c, whose shares may be run in parts.
+// Loops of target c, whose chunks may be run in parts.
 typedef struct byoc_parts_t {
   byoc_stop_t *stop;
   byoc_parallel_body_t body;
@@ -35,8 +35,8 @@ typedef struct byoc_parts_t {
   int64_t grain;
 } byoc_parts_t;
 
-// A byoc_parallel_body_t: runs a share of the loop in parts of about a millisecond, and leaves out the rest once the
-// run is to end. `parts` is a byoc_parts_t.
+// A byoc_parallel_body_t: runs a chunk of the loop in parts of about a millisecond, and leaves out the rest when the
+// run is ending. `parts` is a byoc_parts_t.
 void byoc_stop_run_parts(void *parts, int64_t begin, int64_t end, int32_t worker);
 
 #endif // BYOC_CORE_RUNTIME_STOP_H_

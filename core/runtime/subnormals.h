@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread's treatment of subnormal numbers: as they are, or as zeros, both where they are read and where
-// they would be results.
+// Makes the calling thread treat subnormal numbers as zeros, both operands and results.
 #ifndef BYOC_CORE_RUNTIME_SUBNORMALS_H_
 #define BYOC_CORE_RUNTIME_SUBNORMALS_H_
 
@@ -38,14 +37,14 @@ static inline void byoc_float_mode_set(uint64_t mode) {
 }
 #endif
 
-// Subnormal numbers are zeros from here on. Returns what byoc_flush_leave puts back.
+// From here on subnormal numbers are zeros. Returns the earlier mode, for byoc_flush_leave.
 static inline uint64_t byoc_flush_enter(void) {
   const uint64_t mode = byoc_float_mode_get();
   if ((mode & BYOC_FLUSH_BITS) != BYOC_FLUSH_BITS) byoc_float_mode_set(mode | BYOC_FLUSH_BITS);
   return mode & BYOC_FLUSH_BITS;
 }
 
-// Everything else, such as the flags of exceptions, stays as it is.
+// Leaves everything else, such as exception flags, unchanged.
 static inline void byoc_flush_leave(uint64_t before) {
   if (before != BYOC_FLUSH_BITS) byoc_float_mode_set((byoc_float_mode_get() & ~BYOC_FLUSH_BITS) | before);
 }

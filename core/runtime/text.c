@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs operators on texts that do more than move data.
+// Runs operators on strings that do more than move data.
 #define _GNU_SOURCE // newlocale
 #include "core/runtime/text_call.h"
 
@@ -43,7 +43,7 @@ int32_t byoc_text_search(const byoc_call_t *call) {
   int64_t *out = result(call, 0)->data;
   const int64_t count = count_of(result(call, 0)), all = count_of(texts);
   for (int64_t i = 0; i < count; ++i) {
-    int64_t low = 0, high = all; // texts below `low` are less, from `high` on they are not
+    int64_t low = 0, high = all; // strings before `low` are less, from `high` on they are not
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
       if (strcmp(text_at(texts, middle), text_at(x, i)) < 0)
@@ -63,7 +63,7 @@ static int compare_texts(const void *a, const void *b) {
 int32_t byoc_text_ranks(const byoc_call_t *call) {
   int64_t *out = result(call, 0)->data;
   const int64_t count = count_of(result(call, 0));
-  // The texts, and behind them pointers to them, which are sorted.
+  // The strings, and after them pointers to them, which are sorted.
   const char **texts = count > 0 ? (const char **)(void *)allocate(call, (size_t)count * 2 * sizeof(void *)) : NULL;
   if (count > 0 && texts == NULL) return out_of_memory(call);
   const char *const **order = (const char *const **)(void *)(texts + count);
@@ -160,7 +160,7 @@ int32_t byoc_text_normalize(const byoc_call_t *call) {
   }
   freelocale(locale);
   for (int64_t i = kept; i < room; ++i) out[i] = "";
-  ((int64_t *)result(call, 1)->data)[0] = kept > 0 ? kept : 1; // one empty text if none is left
+  ((int64_t *)result(call, 1)->data)[0] = kept > 0 ? kept : 1; // one empty string if none is left
   return failed ? out_of_memory(call) : BYOC_OK;
 }
 
@@ -284,7 +284,7 @@ static int32_t from_numbers(const byoc_call_t *call, source_t source) {
   if (!enter_plain_locale(&plain)) return out_of_memory(call);
   int32_t status = BYOC_OK;
   for (int64_t i = 0; i < count && status == BYOC_OK; ++i) {
-    char text[DBL_MAX_10_EXP + 16]; // a number with all its digits in front of the point, and six behind it
+    char text[DBL_MAX_10_EXP + 16]; // a number with all its digits before the point, and six after it
     switch (source) {
     case FROM_F32:
       print_number(((const float *)x)[i], true, text, sizeof(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on texts that do more than move data. They are packed functions (byoc/call.h); elements are NUL-terminated
-// UTF-8 in `const char *`, and NULL counts as "". Texts that they make are allocated by the runtime's `allocate`. An
+// Operators on strings that do more than move data. They are packed functions (byoc/call.h). Elements are `const char
+// *` to NUL-terminated UTF-8, and NULL counts as "". New strings are allocated by the runtime's `allocate`. An
 // operator's attributes come as operands after its own. Nothing here depends on the process's locale.
 #ifndef BYOC_CORE_RUNTIME_TEXT_H_
 #define BYOC_CORE_RUNTIME_TEXT_H_
@@ -28,7 +28,7 @@
   X(to_f64)    /* numbers, INF, NAN in any case; else an error */                                                      \
   X(to_i64)
 
-// What the patterns say: tokens, what stands between them, or nothing, as each character is a token.
+// The meaning of the patterns: they match tokens, or separators, or there is none and each character is a token.
 enum { BYOC_TEXT_TOKENS_MATCH, BYOC_TEXT_TOKENS_SEPARATE, BYOC_TEXT_TOKENS_CHARACTERS };
 
 #define BYOC_TEXT_DECLARE(name) BYOC_PACKED int32_t byoc_text_##name(const byoc_call_t *call);

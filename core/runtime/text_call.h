@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions on texts (text.c, text_tokens.c) share: the operands and results of a call, and its memory.
+// Shared by the functions on strings (text.c, text_tokens.c): the operands, results and memory of a call.
 #ifndef BYOC_CORE_RUNTIME_TEXT_CALL_H_
 #define BYOC_CORE_RUNTIME_TEXT_CALL_H_
 
@@ -16,7 +16,7 @@ static inline int32_t fail(const byoc_call_t *call, int32_t status, const char *
 }
 
 static inline int32_t out_of_memory(const byoc_call_t *call) {
-  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for texts");
+  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for strings");
 }
 
 static inline char *allocate(const byoc_call_t *call, size_t size_bytes) {

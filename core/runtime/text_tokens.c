@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in tokens: the parts that match a pattern, those between patterns, or characters.
+// Splits strings into tokens: parts that match a pattern, parts between matches, or characters.
 #define _GNU_SOURCE // newlocale
 #include <regex.h>
 #include <stdlib.h>
 
 #include "core/runtime/text_call.h"
 
-// A text that one of the patterns separates, and where its next part begins.
+// A string that is split by one of the patterns, and the begin of its next part.
 typedef struct part_t {
   const char *text;
   size_t size, from;
@@ -41,7 +41,7 @@ static void add(tokens_t *t, const char *text, size_t size) {
 
 // The first, longest match in text[*begin, size); false if there is none.
 static bool search(tokens_t *t, const regex_t *pattern, const char *text, size_t size, size_t *begin, size_t *end) {
-#ifdef REG_STARTEND // what stands before *begin is seen
+#ifdef REG_STARTEND // the characters before *begin are visible to the pattern
   regmatch_t match = {.rm_so = (regoff_t)*begin, .rm_eo = (regoff_t)size};
   if (regexec(pattern, text, 1, &match, REG_STARTEND) != 0) return false;
   *end = (size_t)match.rm_eo, *begin = (size_t)match.rm_so;
@@ -70,8 +70,7 @@ static void add_matches(tokens_t *t, const char *text, size_t size) {
   }
 }
 
-// Takes the next part of `whole` off, as far as the pattern goes; false if there is none. What follows a separator of
-// no characters is left out.
+// Takes the next part of `whole`, up to the next match; false if there is none. An empty match separates nothing.
 static bool next_part(tokens_t *t, const regex_t *pattern, part_t *whole, part_t *out) {
   size_t begin = whole->from, end = whole->size;
   if (begin >= whole->size) return false;
@@ -85,7 +84,7 @@ static bool next_part(tokens_t *t, const regex_t *pattern, part_t *whole, part_t
   return true;
 }
 
-// Splits by the patterns in turn.
+// Splits by one pattern after the other.
 static void add_separated(tokens_t *t, const char *text, size_t size) {
   part_t *parts = t->parts;
   int64_t depth = 0;
@@ -120,7 +119,7 @@ static void close_patterns(tokens_t *t) {
   free(t->parts);
 }
 
-// Compiles the patterns at `index`; the settings stand behind them.
+// Compiles the patterns at `index`; the settings follow them.
 static int32_t open_patterns(tokens_t *t, uint32_t index) {
   const DLTensor *texts = tensor(t->call, index);
   const int64_t *settings = tensor(t->call, index + 1)->data, count = count_of(texts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts per thread. They are not _Thread_local, because the dynamic linker ends the process if it gets no memory for
-// that.
+// One error string per thread. It is not _Thread_local, because the dynamic linker ends the process if there is no
+// memory for that.
 #include "core/runtime/thread_text.h"
 
 #include <pthread.h>

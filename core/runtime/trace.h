@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers of a run: what both executors report to the sinks of byoc/artifact.h, and when.
+// Observers of a run. Both executors report results and times through this file to the sinks of byoc/artifact.h.
 #ifndef BYOC_CORE_RUNTIME_TRACE_H_
 #define BYOC_CORE_RUNTIME_TRACE_H_
 
@@ -14,7 +14,7 @@ typedef struct byoc_trace_row_t {
   const char *const *operands, *const *results; // names
 } byoc_trace_row_t;
 
-// As many loops, one inside the other, as byoc_trace_event_t.turn_count says.
+// The deepest nesting of loops that is reported (byoc_trace_event_t.turn_count).
 #define BYOC_OBSERVER_TURNS 32
 
 typedef struct byoc_observer_t {
@@ -41,13 +41,13 @@ int32_t byoc_trace_device(const byoc_observer_t *observer, byoc_frame_t *frame, 
 int32_t byoc_trace_device_cell(const byoc_observer_t *observer, byoc_frame_t *frame, byoc_devices_t *devices,
                                const byoc_trace_row_t *row, uint32_t result, const byoc_cell_t *cell);
 
-// The loop with so many loops around it begins this turn.
+// The loop with `depth` loops around it begins this iteration.
 static inline void byoc_observer_turn(byoc_observer_t *observer, uint32_t depth, int64_t turn) {
   if (depth >= BYOC_OBSERVER_TURNS) return;
   observer->turns[depth] = turn;
   observer->turn_count = depth + 1;
 }
-// It is over.
+// The loop has ended.
 static inline void byoc_observer_leave(byoc_observer_t *observer, uint32_t depth) {
   if (depth < BYOC_OBSERVER_TURNS) observer->turn_count = depth;
 }

@@ -9,7 +9,7 @@
 
 #include "core/runtime/file_status.h"
 
-// It calls stat.
+// Needed first: byoc/verify.h calls stat.
 #include "byoc/verify.h"
 #include "core/runtime/own_file.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps an artifact's weights file, and fills in the pointers to what the artifact takes from it.
+// Maps an artifact's weights file, and sets the pointers to the weights.
 #define _GNU_SOURCE
 #include "core/runtime/weights.h"
 
@@ -16,7 +16,7 @@
 
 #include "core/runtime/file_status.h"
 
-// Behind file_status.h, because it calls stat.
+// After file_status.h, because it calls stat.
 #include "byoc/verify.h"
 #include "core/runtime/huge_pages.h"
 #include "core/runtime/own_file.h"
@@ -36,7 +36,7 @@ static int32_t refuse(int32_t status, const char *path, const char *what, char *
   return status;
 }
 
-// Beside the artifact, or beside the program that it is part of.
+// The file is in the folder of the artifact, or of the program that contains it.
 static bool find_beside(const char *file, int is_static, char *path) {
   Dl_info info;
   if (is_static) {
@@ -75,7 +75,7 @@ static int32_t map(const char *path, char *message, uint64_t size, byoc_weights_
   return status;
 }
 
-// Where in the artifact's file something is appended; 0 if there is nothing.
+// The offset of the weights that are appended to the artifact's file; 0 if there are none.
 static uint64_t find_appended(const byoc_seal_source_t *source) {
   const uint64_t end = byoc_seal_elf_end(source), alignment = BYOC_WEIGHTS_APPENDED_ALIGNMENT;
   const uint64_t begin = (end + alignment - 1) / alignment * alignment;
@@ -87,7 +87,7 @@ static int32_t map_appended(char *message, uint64_t size, byoc_weights_view_t *o
   char path[PATH_MAX];
   byoc_seal_source_t source;
   if (!byoc_model_find_own(&info) || !byoc_model_find_own_file(&info, path)) {
-    return refuse(BYOC_IO, "behind the artifact's code",
+    return refuse(BYOC_IO, "after the artifact's code",
                   "cannot be found: the system does not tell where the artifact is; load it by an absolute path",
                   message, size);
   }
@@ -103,7 +103,7 @@ static int32_t map_appended(char *message, uint64_t size, byoc_weights_view_t *o
   (void)fclose(source.file);
   if (data == MAP_FAILED) {
     return byoc_seal_refuse(BYOC_INVALID_DATA, path,
-                            "has lost the weights that stood behind its code, as by strip: copy it again, or build it "
+                            "has lost the weights after its code, as by strip: copy it again, or build it "
                             "again",
                             message, size);
   }
@@ -112,7 +112,7 @@ static int32_t map_appended(char *message, uint64_t size, byoc_weights_view_t *o
   return status;
 }
 
-// Finds what the artifact takes. `data` is all filled in, or means nothing.
+// Finds the artifact's weights. On failure `data` is not to be used.
 static int32_t look_up(const byoc_model_weights_t *weights, const byoc_weights_view_t *view, const char *path,
                        char *message, uint64_t size) {
   uint32_t missing = 0;
@@ -162,7 +162,7 @@ static int32_t fill(const byoc_model_weights_t *weights, const char *path, int v
   for (uint32_t i = 0; i < weights->use_count; i++) {
     const byoc_model_weight_use_t *use = &weights->uses[i];
     const void *place = weights->data[use->weight] + use->offset_bytes;
-    memcpy(use->pointer, &place, sizeof(place)); // of a pointer to whatever type
+    memcpy(use->pointer, &place, sizeof(place)); // a pointer of any type
   }
   state->is_filled = 1;
   return BYOC_OK;
@@ -171,7 +171,7 @@ static int32_t fill(const byoc_model_weights_t *weights, const char *path, int v
 int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char *path, int is_static, int huge_pages,
                                 int verify, char *message, uint64_t size) {
   char beside[PATH_MAX];
-  if (weights->file == NULL) path = "behind the artifact's code";
+  if (weights->file == NULL) path = "after the artifact's code";
   if (path == NULL) path = getenv("BYOC_WEIGHTS");
   if (path == NULL || path[0] == '\0') {
     if (!find_beside(weights->file, is_static, beside)) {
@@ -185,7 +185,7 @@ int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char 
   const bool is_first = opened.data == NULL;
   int32_t status = is_first ? open_file(weights, path, huge_pages, message, size) : BYOC_OK;
   if (status == BYOC_OK) status = fill(weights, path, verify, message, size);
-  if (status != BYOC_OK && is_first) unmap(); // nobody uses it: the next call looks at the file as it is then
+  if (status != BYOC_OK && is_first) unmap(); // no context uses it: the next call opens the file again
   byoc_model_set_up_end();
   return status;
 }

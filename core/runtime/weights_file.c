@@ -19,7 +19,7 @@ static const byoc_weights_entry_t *entry_at(const byoc_weights_view_t *view, uin
                                                       index * view->header->entry_bytes);
 }
 
-// Is every entry's data in front of the table, and its name behind it?
+// Is every entry's data before the table, and its name after the entries?
 static int are_inside(const byoc_weights_view_t *view) {
   const byoc_weights_header_t *header = view->header;
   const uint64_t names = view->size_bytes - header->table_offset - header->entry_count * header->entry_bytes;

@@ -20,8 +20,8 @@ static const feature_t rows[BYOC_CPU_FEATURE_COUNT] = {
   _Static_assert((vector_bytes) <= BYOC_BUFFER_ALIGNMENT, "registers of " name " are wider than buffers are aligned");
 #include "byoc/isa.def"
 
-// Words of -mcpu, in addition to "native" and the names of features. Instruction sets are of the machine that has their
-// features; one without features is of any.
+// Words of -mcpu, in addition to "native" and the names of features. An instruction set belongs to the machine that has
+// its features; one without features belongs to any.
 enum { MACHINE_ANY = BYOC_MACHINE_COUNT };
 typedef struct word_t {
   const char *word, *features;
@@ -85,7 +85,7 @@ static uint64_t features_of_row(const char *text) {
   return features;
 }
 
-// Adds all features that these imply: a compiler that may use one uses the others too, and every processor has them.
+// Adds all features that these imply: every processor with one has the others, and compilers use them, too.
 static uint64_t with_implied(uint64_t features) {
   uint64_t before;
   do {
@@ -97,7 +97,7 @@ static uint64_t with_implied(uint64_t features) {
   return features;
 }
 
-// What names may stand for: features of any machine, or also words of -mcpu for one.
+// Names may be features of any machine, or also words of -mcpu for one machine.
 typedef struct vocabulary_t {
   uint64_t features;
   const byoc_machine_t *machine; // NULL: features only

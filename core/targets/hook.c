@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes which hook of a target's plugin runs.
+// Records which hook of a target's plugin runs.
 #include "core/targets/hook.h"
 
 byoc_foreign_t byoc_hook_enter(const byoc_target_t *target, const char *where, const char *subject_kind,

@@ -14,7 +14,7 @@ static int count_features(uint64_t features) {
   return count;
 }
 
-// Puts a level behind those that have as many features or more.
+// Inserts a level after those that have as many features or more.
 static byoc_status_t insert(byoc_cpu_levels_t *levels, const byoc_cpu_level_t *level, byoc_diag_t *diag) {
   if (levels->count == BYOC_CPU_MOST_LEVELS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "more than %d processors are named", BYOC_CPU_MOST_LEVELS);

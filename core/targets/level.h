@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels: several processors that one artifact has code for, "x86-64-v2,x86-64-v4" as a value of -mcpu. The artifact
-// picks the best one that fits when it is loaded.
+// ISA levels: several processors for which one artifact has code, "x86-64-v2,x86-64-v4" as a value of -mcpu. The
+// artifact chooses the best one that fits when it is loaded.
 #ifndef BYOC_CORE_TARGETS_LEVEL_H_
 #define BYOC_CORE_TARGETS_LEVEL_H_
 
@@ -21,11 +21,11 @@ typedef struct byoc_cpu_levels_t {
 
 // Does a value of -mcpu name several processors?
 bool byoc_cpu_is_list(const char *text);
-// Reads such a value; names live in `arena`. BYOC_INVALID_ARGUMENT if there are too many, if two are the same, or if
-// one is "native", which would mean another processor on each machine that builds; BYOC_NOT_FOUND as byoc_cpu_parse.
+// Reads such a value; names live in `arena`. BYOC_INVALID_ARGUMENT if there are too many, if two are equal, or if one
+// is "native", which means another processor on each building machine; BYOC_NOT_FOUND as byoc_cpu_parse.
 byoc_status_t byoc_cpu_parse_levels(const char *text, byoc_machine_t machine, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cpu_levels_t *out_levels);
-// The first that a processor with these features can run; the last if it can run none.
+// The first level that a processor with these features can run; the last one if it can run none.
 size_t byoc_cpu_find_level(const byoc_cpu_levels_t *levels, uint64_t features);
 
 #endif // BYOC_CORE_TARGETS_LEVEL_H_

@@ -24,7 +24,7 @@ static bool has_float_range(const byoc_option_schema_t *option) {
   return option->minimum_f64 != 0 || option->maximum_f64 != 0;
 }
 
-// The choices as pointers and sizes into the schema's text.
+// The choices as pointers and sizes into the schema's string.
 typedef struct choices_t {
   const char *data[MAX_CHOICES];
   size_t sizes[MAX_CHOICES];
@@ -67,7 +67,7 @@ void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size
     snprintf(buffer, size, "0, 1, false or true");
     return;
   case BYOC_OPTION_STRING:
-    snprintf(buffer, size, "a text of at most %lld bytes", (long long)string_limit(option));
+    snprintf(buffer, size, "a string of at most %lld bytes", (long long)string_limit(option));
     return;
   case BYOC_OPTION_CHOICE: {
     choices_t choices;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of target options against their schema.
+// Reads, checks and prints values of target options by their schema.
 #ifndef BYOC_CORE_TARGETS_OPTION_H_
 #define BYOC_CORE_TARGETS_OPTION_H_
 
 #include "core/base/string.h"
 #include "core/targets/target.h"
 
-// The most bytes of a STRING whose schema names no maximum.
+// The most bytes of a STRING whose schema has no maximum.
 #define BYOC_OPTION_STRING_LIMIT 4096
 
-// Reads `text` as a value of the option; `text` NULL is an option given without '='. The error names the option, the
-// value and what is allowed; it carries no position.
+// Reads `text` as a value of the option; NULL: the option was given without '='. The error has the option, the value
+// and the allowed values; it has no location.
 byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *text, byoc_machine_t machine,
                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_value_t *out_value);
-// The schema's default; of a processor of another machine than this one, the word for every such machine.
+// The schema's default; for a processor of another machine, the word for every such machine.
 byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_machine_t machine, byoc_arena_t *arena,
                                   byoc_diag_t *diag, byoc_target_value_t *out_value);
 // "-key=value", with quotes if needed; parses back to the same value.

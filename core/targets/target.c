@@ -32,7 +32,8 @@ static bool may_have_operands(const char *after, uint32_t count) {
   return commas + 1 == count;
 }
 
-// Is `op` a word of `text`? Patterns name operators among brackets, bars and commas. `operands` 0: any number.
+// Is `op` a word of `text`? In patterns names of operators are between brackets, bars and commas. `operands` 0: any
+// number.
 static bool names_operator(const char *text, const char *op, uint32_t operands) {
   size_t size = strlen(op);
   for (const char *at = text; at != NULL && (at = strstr(at, op)) != NULL; at += size) {

@@ -40,7 +40,7 @@ static bool is_name_character(char c) {
   return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-// The size of the text up to the next blank or ';', to quote what was unexpected.
+// The size of the text up to the next blank or ';', for messages.
 static int word_size(const char *at) {
   const size_t size = strcspn(at, " \t\r\n\v\f;");
   return size < 64 ? (int)size : 64;
@@ -48,7 +48,7 @@ static int word_size(const char *at) {
 
 static byoc_status_t unknown_kind(parser_t *p, const char *name, const char *at) {
   const byoc_target_registry_t *registry = p->registry;
-  // Looking up a kind may have loaded its plugin and then refused it.
+  // The look-up may have loaded the plugin of the kind and then refused it.
   const char *refusal = registry->refusal != NULL ? registry->refusal(registry->self, name) : NULL;
   if (refusal == NULL && registry->names == NULL) return byoc_diag_out_of_memory(p->diag);
   byoc_string_t known;
@@ -308,8 +308,8 @@ static byoc_status_t parse_text(parser_t *p, const char *text) {
   return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is given"));
 }
 
-// A native target that nobody named, or one for another machine without a -mcpu of its own, is for the processor of the
-// target before it whose -mcpu was given.
+// A native target that is not named, or one for another machine without -mcpu, gets the processor of the last target
+// whose -mcpu was given.
 static void take_over_cpu(const byoc_target_list_t *list, byoc_target_t *native) {
   byoc_target_value_t *own = NULL;
   for (size_t i = 0; i < native->kind->option_count; ++i) {
@@ -326,7 +326,7 @@ static void take_over_cpu(const byoc_target_list_t *list, byoc_target_t *native)
   }
 }
 
-// For another machine, processors that were not given are that of the native target: what "native" says on this one.
+// For another machine, processors that were not given are that of the native target, as "native" is on this machine.
 static byoc_status_t hand_over_cpu(parser_t *p) {
   const char *cpu = byoc_target_option_cpu(p->native, "mcpu");
   for (size_t t = 0; t < p->list->targets.count; ++t) {
@@ -341,7 +341,7 @@ static byoc_status_t hand_over_cpu(parser_t *p) {
   return BYOC_OK;
 }
 
-// The triple of the machine at hand changes nothing.
+// The triple of this machine changes nothing.
 static byoc_status_t take_triple(parser_t *p) {
   const char *triple = p->registry->triple;
   BYOC_RETURN_IF_ERROR(byoc_machine_of_triple(triple, p->diag, &p->machine));

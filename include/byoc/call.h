@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/call.h - the packed calling convention: how an artifact calls the functions that backends generate.
+// byoc/call.h - the packed calling convention, by which an artifact calls the functions that backends generate.
 //
 // Example:
 //   BYOC_PACKED int32_t relu_4(const byoc_call_t *call) {
@@ -9,10 +9,10 @@
 //     return BYOC_OK;
 //   }
 //
-// Inputs are read-only, and constants are inputs in this sense: weights are mapped read-only, and others read the same
-// bytes. Inputs may share bytes with each other; an output shares none with an input or another output, and its
-// contents are undefined until the function writes them. Where the model's shapes are open, shapes are those of this
-// call, of outputs too: the host computes them before. A tensor may have no elements; its data is not to be read then.
+// Inputs are read-only, and so are constants: weights are mapped read-only, and other functions read the same bytes.
+// Inputs may share bytes with each other; an output shares none with an input or another output, and its contents are
+// undefined until the function writes them. If the model's shapes are dynamic, all shapes are those of this call: the
+// host computes the outputs' shapes before. A tensor may have no elements; then its data must not be read.
 //
 // Tensors are DLPack's: data is row-major and dense, strides is NULL, byte_offset is 0, shape counts elements. Buffers
 // that byoc allocates are aligned to BYOC_BUFFER_ALIGNMENT bytes; an artifact's own inputs and outputs are aligned to
@@ -42,35 +42,36 @@ struct byoc_communicator_t; // byoc/communicator.h
 #define BYOC_PACKED
 #endif
 
-// One share of a parallel loop: iterations [begin, end) on worker `worker` (0 <= worker < thread_count, each worker
-// runs one share at a time). Returns nothing: a body that can fail records its failure through `argument`.
+// One chunk of a parallel loop: iterations [begin, end) on worker `worker` (0 <= worker < thread_count, each worker
+// runs one chunk at a time). Returns nothing: a body that can fail records its failure through `argument`.
 typedef void (*byoc_parallel_body_t)(void *argument, int64_t begin, int64_t end, int32_t worker);
 
-// What a running artifact offers to the functions inside it. Read-only; outlives every call made with it.
+// Services of a running artifact for the functions inside it. Read-only; outlives every call made with it.
 typedef struct byoc_runtime_t {
   uint32_t struct_size; // sizeof(byoc_runtime_t) of the artifact
-  int32_t thread_count; // workers that parallel_for spreads over, the calling thread included; at least 1
+  int32_t thread_count; // workers of parallel_for, the calling thread included; at least 1
   void *self;           // first argument of the functions below
 
-  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations, runs them, and
-  // returns when all are done. Runs on the calling thread alone when one share suffices. Must not be nested.
+  // Splits [0, count) into at most thread_count contiguous chunks of at least `grain` iterations, runs them, and
+  // returns when all are done. Runs on the calling thread alone if one chunk suffices. Must not be nested.
   void (*parallel_for)(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
 
-  // Records the reason of a failure; the text is copied at once and cut at 511 bytes. The function then returns a
+  // Records the reason of a failure; the message is copied at once and cut at 511 bytes. The function then returns a
   // status.
   void (*set_error)(void *self, const char *message);
 
-  // Memory that lives until the context's next run begins, for texts that a function makes; aligned for any type, NULL
-  // if out of memory. The pointer itself may be NULL, or beyond struct_size. On the calling thread only.
+  // Memory that lives until the context's next run begins, for strings that a function makes; aligned for any type,
+  // NULL if out of memory. The pointer itself may be NULL, or beyond struct_size. On the calling thread only.
   void *(*allocate)(void *self, uint64_t size_bytes);
 
   // Memory that a library keeps for as long as the context lives, aligned to BYOC_BUFFER_ALIGNMENT, contents undefined
-  // at first. `key` is an address of the library's own: the first call with it makes the memory, later ones return the
-  // same whatever their size. A set-up function makes what runs need, so that no run allocates. NULL when out of
-  // memory. May be NULL itself where struct_size does not cover it. On the calling thread only.
+  // at first. `key` is an address of the library's own: the first call with it allocates, later ones return the same
+  // memory for any size. A set-up function allocates all memory that runs need, so that no run allocates. NULL when out
+  // of memory. May be NULL itself where struct_size does not cover it. On the calling thread only.
   void *(*keep)(void *self, const void *key, uint64_t size_bytes);
 
-  // Of a context that is one of several ranks; NULL: it is the only one. Only what the host program runs may use it.
+  // The communicator of a context that is one of several ranks; NULL: there is one rank. Only the host program may use
+  // it.
   const struct byoc_communicator_t *communicator;
 
   // 1: the devices that the host program names have started. 0: there are none, or one has not started and the
@@ -78,10 +79,10 @@ typedef struct byoc_runtime_t {
   uint32_t has_devices;
   uint32_t reserved; // 0
 
-  // 1: this run is to end, because its time is over or its caller has cancelled it (byoc_context_options_t.timeout_ms).
-  // A function that takes long may ask now and then, on any thread, and then returns BYOC_CANCELLED, whatever it has
-  // written. It stays 1 until the run has ended. May be NULL itself: runs have no limit; or beyond struct_size. Since
-  // minor 5.
+  // Returns 1 if this run must end, because its time is over or its caller has cancelled it
+  // (byoc_context_options_t.timeout_ms). A long function may call it now and then, on any thread, and returns
+  // BYOC_CANCELLED then; its results are not used. It stays 1 until the run has ended. May be NULL itself: runs have no
+  // limit; or beyond struct_size. Since minor 5.
   int32_t (*is_ending)(void *self);
 } byoc_runtime_t;
 

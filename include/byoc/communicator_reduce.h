@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/communicator_reduce.h - the arithmetic of reductions, for those who write a communicator.
+// byoc/communicator_reduce.h - the arithmetic of reductions, for authors of communicators.
 //
 // Example:
 //   memcpy(result, block_of_rank[0], bytes);
@@ -85,7 +85,7 @@ static inline uint16_t byoc_reduce_to_f16(float value) {
     return true;                                                                                                       \
   }
 
-// into[i] = into[i] combined with from[i]. False if elements of this type cannot be reduced so.
+// into[i] = into[i] combined with from[i]. False if the reduction does not exist for this type.
 static inline bool byoc_reduce(uint32_t dtype, uint32_t reduction, void *into, const void *from, uint64_t count) {
   if (reduction >= BYOC_REDUCTION_COUNT) return false;
   switch (dtype) {
@@ -115,7 +115,7 @@ static inline bool byoc_reduce(uint32_t dtype, uint32_t reduction, void *into, c
   }
 }
 
-// Can elements of this type be reduced so?
+// Does the reduction exist for this type?
 static inline bool byoc_can_reduce(uint32_t dtype, uint32_t reduction) {
   return byoc_reduce(dtype, reduction, NULL, NULL, 0);
 }

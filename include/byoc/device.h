@@ -9,28 +9,28 @@
 // A driver is to a device what an engine (byoc/engine.h) is to a JSON description: a table in an archive that travels
 // in the artifact. A backend hands the archive over by byoc_device_api_t (byoc/device_plugin.h). The artifact links it
 // once, and each context opens each device that the program names. Neither the archive nor the artifact links a
-// vendor's library: `open` finds it by dlopen, and says in one sentence what to install if it is not there.
+// vendor's library: `open` finds it by dlopen; if it is missing, the message names what to install.
 //
 // Order. Commands (fill, copy, launch, barrier) are put into a queue and run later. The commands of one queue run in
 // the order in which they were put there, each after the one before has ended. Nothing orders two queues but events.
 // Every slot that puts a command into a queue returns at once; only event_wait and queue_wait block (and close, which
 // waits for everything).
 //
-// Events. An event is made once and signalled by many commands: it stands for the last command that was told to signal
-// it, and is complete if there was none. A command waits for what its wait list stands for when the command is put into
-// its queue. So the runs of a program use the same events again and again and allocate nothing.
+// Events. An event is made once and signalled by many commands: it stands for the last command that was put into a
+// queue with it as `signal`, and is complete if there was none. The wait list of a command is read when the command is
+// put into its queue. So the runs of a program use the same events again and allocate nothing.
 //
-// Failures. A slot that fails calls runtime->set_error with one sentence and returns a status; what it was asked for
-// has not been put into the queue, and its signal stands for what it stood for. If a command fails after it was put
-// into its queue, its event completes with a status, and so do the events of commands that wait for it and of those
-// behind it in its queue: none of these run. queue_wait tells the failure, and then the queue takes commands as before.
-// The device stays usable.
+// Failures. A slot that fails calls runtime->set_error with a message of one sentence and returns a status; its command
+// is not in the queue, and its event is unchanged. If a command fails after it was put into its queue, its event
+// completes with a status. So do the events of commands that wait for it and of later commands in its queue: these
+// commands do not run. queue_wait reports the failure; afterwards the queue accepts commands as before. The device
+// stays usable.
 //
-// Ownership. What a slot is given is read before it returns, unless a line says otherwise. Handles belong to the driver
-// and are destroyed by the caller before `close`; the destroying slots accept NULL, and wait for commands that use the
-// handle.
+// Ownership. A slot reads its arguments before it returns, unless a comment says otherwise. Handles belong to the
+// driver and are destroyed by the caller before `close`; the destroying slots accept NULL, and wait for commands that
+// use the handle.
 //
-// Threads. One thread at a time uses a device and what was made from it. Only event_query, event_wait, event_times and
+// Threads. One thread at a time uses a device and its objects. Only event_query, event_wait, event_times and
 // event_error may be called from any thread at any time. Different devices are used concurrently.
 #ifndef BYOC_DEVICE_H_
 #define BYOC_DEVICE_H_
@@ -43,11 +43,11 @@ extern "C" {
 
 #define BYOC_DRIVER_ABI_VERSION 1
 
-// Programs are planned, before any device is known, with offsets that are multiples of this many bytes. The alignment
-// of each device divides it.
+// Offsets in programs are multiples of this many bytes, because programs are planned before any device is known. The
+// alignment of each device divides it.
 #define BYOC_DEVICE_ALIGNMENT 512
 
-// What each driver defines for itself.
+// Types that each driver defines for itself.
 typedef struct byoc_device_t byoc_device_t;               // an opened device
 typedef struct byoc_device_buffer_t byoc_device_buffer_t; // memory of a device
 typedef struct byoc_device_queue_t byoc_device_queue_t;   // commands in order
@@ -56,7 +56,7 @@ typedef struct byoc_device_module_t byoc_device_module_t; // loaded code
 typedef struct byoc_device_entry_t byoc_device_entry_t;   // a kernel in it
 
 enum {
-  BYOC_DEVICE_TIMES = 1, // of byoc_device_init_t.flags: event_times will be asked for
+  BYOC_DEVICE_TIMES = 1, // of byoc_device_init_t.flags: event_times will be called
 };
 
 typedef struct byoc_device_init_t {
@@ -64,8 +64,8 @@ typedef struct byoc_device_init_t {
   int32_t ordinal;      // which of the driver's devices, from 0
   uint64_t flags;       // BYOC_DEVICE_*
   const byoc_runtime_t *runtime;
-  // A queue of the caller's, of whose kind queue_create will be asked for BYOC_QUEUE_NATIVE: the device and the context
-  // that it belongs to are opened. NULL: the caller has none.
+  // A queue of the caller's, as later for queue_create with BYOC_QUEUE_NATIVE: `open` opens its device and its context.
+  // NULL: the caller has none.
   void *native;
 } byoc_device_init_t;
 
@@ -82,12 +82,12 @@ typedef struct byoc_device_scope_t {
   uint64_t allocation_size; // the largest allocation in bytes; 0: not known
 } byoc_device_scope_t;
 
-// What a device is; texts and arrays live until it is closed.
+// The description of a device; strings and arrays live until it is closed.
 typedef struct byoc_device_info_t {
   uint32_t struct_size;     // sizeof(byoc_device_info_t) of the caller; a driver fills as many bytes as both sides know
   int32_t device_type;      // DLPack's DLDeviceType
   const char *name;         // "NVIDIA H100 80GB HBM3"
-  const char *architecture; // what code is compiled for, "sm_90"; variants of a module are compared with it
+  const char *architecture; // architecture of its code, "sm_90"; variants of a module are compared with it
   const char *driver_version; // of the vendor's driver; compiled code is cached by it
   uint64_t memory_size;       // bytes; 0: not known
   uint32_t alignment;         // of offsets within allocations, in bytes; a power of two, 1 to BYOC_DEVICE_ALIGNMENT
@@ -112,11 +112,11 @@ typedef struct byoc_device_allocation_t {
 
 enum {
   BYOC_QUEUE_OWN = 0,     // a new one
-  BYOC_QUEUE_DEFAULT = 1, // the one that the vendor's library uses if it is told nothing (CUDA's null stream)
+  BYOC_QUEUE_DEFAULT = 1, // the default queue of the vendor's library (CUDA's null stream)
   BYOC_QUEUE_NATIVE = 2,  // the caller's: a cl_command_queue, a CUstream. It is not destroyed with the handle
 };
 
-// How a command stands to others; a NULL pointer to it means neither.
+// The order of a command among others; a NULL pointer means no waits and no signal.
 typedef struct byoc_device_order_t {
   byoc_device_event_t *const *waits; // the command runs after these
   uint32_t wait_count;
@@ -125,8 +125,7 @@ typedef struct byoc_device_order_t {
 } byoc_device_order_t;
 
 // One side of a copy: bytes of the device, or of the host if `buffer` is NULL. Bytes are counted as in a dense tensor,
-// whatever the layout of the scope is; where the scope does not subdivide, offset is 0 and the copy is of the whole
-// tensor.
+// for any layout of the scope. If the scope does not subdivide, the offset is 0 and the whole tensor is copied.
 typedef struct byoc_device_bytes_t {
   byoc_device_buffer_t *buffer;
   uint64_t offset_bytes; // in `buffer`
@@ -176,16 +175,16 @@ typedef struct byoc_driver_t {
   const char *name;     // as programs name it: "opencl"
   uint64_t flags;       // 0
 
-  // Finds the vendor's library and opens a device. On failure *out_device is NULL, nothing is held, and the reason says
-  // what is missing and how to get it, as it is read behind "the device 'mine' cannot start: ". BYOC_NOT_FOUND without
-  // the library, the device or a permission that it needs, BYOC_VERSION for a library that is too old,
-  // BYOC_OUT_OF_MEMORY.
+  // Finds the vendor's library and opens a device. On failure *out_device is NULL, everything is released, and the
+  // message names the missing thing and how to get it; it is shown after "the device 'mine' cannot start: ".
+  // BYOC_NOT_FOUND without the library, the device or a permission that it needs, BYOC_VERSION for a library that is
+  // too old, BYOC_OUT_OF_MEMORY.
   int32_t (*open)(const byoc_device_init_t *init, byoc_device_t **out_device);
   void (*close)(byoc_device_t *device); // accepts NULL; waits for all commands
   // The caller has set struct_size and zeroed the rest.
   int32_t (*describe)(byoc_device_t *device, byoc_device_info_t *out_info);
 
-  // Contents are undefined. BYOC_OUT_OF_MEMORY if the device has no room.
+  // Contents are undefined. BYOC_OUT_OF_MEMORY if the device has too little memory.
   int32_t (*allocate)(byoc_device_t *device, const byoc_device_allocation_t *allocation,
                       byoc_device_buffer_t **out_buffer);
   // Optional. Lets commands use memory of the host, which stays valid until the buffer is released. Between a command
@@ -199,24 +198,24 @@ typedef struct byoc_driver_t {
   void (*queue_destroy)(byoc_device_t *device, byoc_device_queue_t *queue);
   // Optional. Puts commands from now on into another queue of the caller.
   int32_t (*queue_rebind)(byoc_device_t *device, byoc_device_queue_t *queue, void *native);
-  // Starts what was put into the queue, if the vendor's library would wait for more.
+  // Starts the commands in the queue, if the vendor's library would wait for more.
   int32_t (*queue_flush)(byoc_device_t *device, byoc_device_queue_t *queue);
   // Blocks until every command of the queue has ended. Returns the status of the first one that failed since the last
-  // queue_wait, with its sentence through runtime->set_error, and forgets the failure.
+  // queue_wait, with its message through runtime->set_error, and forgets the failure.
   int32_t (*queue_wait)(byoc_device_t *device, byoc_device_queue_t *queue);
 
   int32_t (*event_create)(byoc_device_t *device, byoc_device_event_t **out_event);
   void (*event_destroy)(byoc_device_t *device, byoc_device_event_t *event);
   // *out_is_complete is 1 if the command has ended; then the status is that of the command.
   int32_t (*event_query)(byoc_device_t *device, byoc_device_event_t *event, int32_t *out_is_complete);
-  // Starts what was put into the device's queues, blocks until the command has ended and returns its status. The
-  // command has ended whatever the status is.
+  // Starts the commands in the device's queues, blocks until the command has ended and returns its status. The command
+  // has ended, even if the status is a failure.
   int32_t (*event_wait)(byoc_device_t *device, byoc_device_event_t *event);
-  // When the command began and ended, in nanoseconds of a clock that all queues of the device share.
+  // The begin and end of the command, in nanoseconds of a clock that all queues of the device share.
   // BYOC_INVALID_ARGUMENT if it has not ended or was never signalled, BYOC_UNSUPPORTED without BYOC_DEVICE_TIMES.
   int32_t (*event_times)(byoc_device_t *device, byoc_device_event_t *event, uint64_t *out_begin_ns,
                          uint64_t *out_end_ns);
-  // The sentence of a command that failed; "" if it did not. Lives until the event is signalled by another command.
+  // The message of a command that failed; "" if it did not. Lives until another command signals the event.
   const char *(*event_error)(byoc_device_t *device, byoc_device_event_t *event);
 
   // `pattern` is repeated: pattern_size_bytes is 1, 2, 4 or 8 and divides offset_bytes and size_bytes.
@@ -228,7 +227,7 @@ typedef struct byoc_driver_t {
                   const byoc_device_bytes_t *destination, uint64_t size_bytes, const byoc_device_order_t *order);
   int32_t (*launch)(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_launch_t *launch,
                     const byoc_device_order_t *order);
-  // Does nothing, in order: what comes later in the queue runs after the waits, and the signal after what came before.
+  // Only orders commands: later commands in the queue run after the waits, and the signal comes after earlier commands.
   int32_t (*barrier)(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_order_t *order);
 
   // BYOC_UNSUPPORTED if the code is not for this device (the caller tries the next variant); BYOC_INVALID_DATA, with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/device_plugin.h - how a backend plugin brings a device: its driver, the code for it, and what runs each
-// function.
+// byoc/device_plugin.h - devices of a backend plugin: its driver, the code for the device, and the launches of
+// functions.
 //
 // Example:
 //   const byoc_device_api_t *device = host->extension(host, BYOC_DEVICE_EXTENSION, 1); // NULL: an older host
@@ -9,12 +9,11 @@
 //   device->add_device_module(codegen, &module); // kernels, in as many variants as there are architectures
 //   device->bind_kernels(codegen, function, &binding);
 //
-// The backend says in byoc_backend_t.driver which device its functions run on. Their operands and results then live in
-// the memory of that device, and the host plans the copies between it and the places of other functions. It is offered
-// nodes of known shapes only, unless it says BYOC_BACKEND_OPEN_SIZES: then extents tell its kernels what is known when
-// the program runs.
+// byoc_backend_t.driver names the device of the backend's functions. Their operands and results then live in the memory
+// of that device, and the host plans the copies between it and other devices. The backend is asked about nodes of known
+// shapes only, unless it sets BYOC_BACKEND_OPEN_SIZES: then its kernels get dynamic sizes as extents.
 //
-// The rules of byoc/plugin.h hold: what is handed over is copied, a failed answer is kept and fails the run.
+// The rules of byoc/plugin.h hold: data of the plugin is copied, a failed answer is kept and fails the run.
 #ifndef BYOC_DEVICE_PLUGIN_H_
 #define BYOC_DEVICE_PLUGIN_H_
 
@@ -46,12 +45,12 @@ enum {
 };
 
 // One form of a module's code. When a context is made, binaries whose architecture is the device's are tried first,
-// then portable forms, then sources, each in the order given, until the driver takes one.
+// then portable forms, then sources, each in the given order, until the driver accepts one.
 typedef struct byoc_device_variant_t {
   byoc_header_t header;
   uint32_t kind; // BYOC_DEVICE_CODE_*
   uint32_t reserved;
-  const char *format;       // that the driver knows: "cubin"
+  const char *format;       // a format of the driver: "cubin"
   const char *architecture; // BINARY: byoc_device_info_t.architecture; otherwise NULL
   const void *data;
   uint64_t size_bytes;
@@ -77,8 +76,8 @@ enum {
   BYOC_KERNEL_ARGUMENT_INTEGER = 6,  // `integer`, as type I32 or I64
   BYOC_KERNEL_ARGUMENT_REAL = 7,     // `real`, as type F32 or F64
   BYOC_KERNEL_ARGUMENT_LOCAL = 8,    // memory of one work-group, `integer` bytes
-  // Since minor 5. Temporary tensor `index` of the binding: the first launch that has it writes all of it, later ones
-  // read it.
+  // Since minor 5. Temporary tensor `index` of the binding: the first launch with it writes all of it, later ones read
+  // it.
   BYOC_KERNEL_ARGUMENT_TEMPORARY = 9,
 };
 
@@ -89,14 +88,14 @@ typedef struct byoc_kernel_argument_t {
   uint32_t reserved;
   int64_t integer;
   double real;
-  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH, TEMPORARY: added to the place of the first byte
+  uint64_t offset_bytes; // OPERAND, RESULT, CONSTANT, SCRATCH, TEMPORARY: added to the offset of the first byte
   const char *extent;    // see byoc_kernel_launch_t
 } byoc_kernel_argument_t;
 
-// One launch. An extent is a text: an integer, a dimension of an operand or a result ("p0.1" is axis 1 of operand 0,
+// One launch. An extent is a string: an integer, a dimension of an operand or a result ("p0.1" is axis 1 of operand 0,
 // "r0.2" axis 2 of result 0), or + - * / % min max ceildiv over these, with parentheses: "ceildiv(p0.0 * p0.1, 64)".
-// Division rounds down. Since minor 5, broadcast(a, b) is the size to which sizes that are equal, or one of which is 1,
-// are broadcast.
+// Division rounds down. Since minor 5, broadcast(a, b) is the common size of sizes that are equal, or one of which is
+// 1.
 typedef struct byoc_kernel_launch_t {
   byoc_header_t header;
   const char *module;   // name of a device module
@@ -108,8 +107,8 @@ typedef struct byoc_kernel_launch_t {
   uint32_t argument_stride;
 } byoc_kernel_launch_t;
 
-// The answer for a function: launches in order, on one queue. Each has a result, scratch memory or a temporary that is
-// new among its arguments, because it writes nothing else.
+// The answer for a function: launches in order, on one queue. Each must have a result, scratch memory or a new
+// temporary among its arguments, because it writes nothing else.
 typedef struct byoc_kernel_binding_t {
   byoc_header_t header;
   const byoc_kernel_launch_t *launches;
@@ -119,8 +118,7 @@ typedef struct byoc_kernel_binding_t {
   uint32_t constant_count;
   uint32_t constant_stride;
   const char *scratch_bytes; // an extent: scratch memory of the device for each call; NULL: none
-  // The memory scope of each operand, then of each result; NULL for one that may be in any scope, and for all if the
-  // list itself is empty.
+  // The memory scope of each operand, then of each result; NULL: any scope. An empty list allows any scope for all.
   byoc_text_list_t scopes;
   // Since minor 5. Tensors between launches: an extent of each for its size in bytes. The host finds memory for them,
   // as for values of the program; it is shared by those that are not needed at the same time.
@@ -140,16 +138,16 @@ typedef struct byoc_device_api_t {
   // argument of no launch, and a backend that names no driver.
   int32_t (*bind_kernels)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_kernel_binding_t *binding);
   // Runs `work(argument)` in a child process that is killed after timeout_ms (0: 60000), and returns its status: for
-  // compilers of drivers, which install signal handlers and keep threads and memory. What the child writes to the file
-  // descriptor `out` is handed over in *out_data, even if `work` fails: a compiler's messages are welcome there. A NUL
+  // compilers of drivers, which install signal handlers and keep threads and memory. *out_data gets the bytes that the
+  // child writes to the file descriptor `out`, even if `work` fails: a compiler may write its messages there. A NUL
   // that is not counted follows it, and it lives until the hook returns. BYOC_TOOL, with the reason, if the child
   // crashes, exits or takes too long. To build binaries only once, keep them by codegen->cache_put under a key that
   // names byoc_device_info_t.driver_version and .architecture.
   int32_t (*run_in_child)(byoc_codegen_t *codegen, int32_t (*work)(void *argument, int32_t out), void *argument,
                           uint32_t timeout_ms, const void **out_data, uint64_t *out_size_bytes);
-  // Since minor 5. The extent that is the size of a value of `function` along an axis: "12", "p0.1", "(p0.0 * p1.1)".
-  // It lives until the hook returns. BYOC_NOT_FOUND if the sizes of the function's operands and results do not tell it,
-  // BYOC_INVALID_ARGUMENT if the value has no such axis; *out_extent is then NULL.
+  // Since minor 5. The size of a value of `function` along an axis as an extent: "12", "p0.1", "(p0.0 * p1.1)". It
+  // lives until the hook returns. BYOC_NOT_FOUND if it does not follow from the sizes of the function's operands and
+  // results, BYOC_INVALID_ARGUMENT if the value has no such axis; *out_extent is then NULL.
   int32_t (*value_extent)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_value_t *value,
                           int32_t axis, const char **out_extent);
 } byoc_device_api_t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/driver_check.h - what `byoc-plugin-check --driver FILE.so` needs of a driver (byoc/device.h): where its table
-// is, and kernels of its device, which the checks launch.
+// byoc/driver_check.h - definitions that `byoc-plugin-check --driver FILE.so` needs: the driver's table
+// (byoc/device.h), and kernels of its device, which the checks launch.
 //
 // Example:
 //   static const byoc_driver_kernels_t kernels = {
@@ -10,8 +10,8 @@
 //   const byoc_driver_kernels_t *const byoc_driver_kernels = &kernels;
 //
 // FILE.so is the driver's sources and a file with these two definitions. No plugin and no artifact carries them. Each
-// check runs in a process of its own, so that one that crashes or hangs fails alone; where the device cannot start,
-// they are skipped with the driver's own sentence.
+// check runs in a process of its own, so that a crash or a hang fails one check only; if the device cannot start, they
+// are skipped with the driver's own message.
 #ifndef BYOC_DRIVER_CHECK_H_
 #define BYOC_DRIVER_CHECK_H_
 
@@ -22,8 +22,8 @@ extern "C" {
 #endif
 
 // Since minor 5. The kernels that the checks launch, in the driver's own format: the names of their entries. Work-items
-// go along the first axis, one for each element up to n, unless a line says otherwise. What needs a kernel that is NULL
-// is skipped.
+// go along the first axis, one for each element up to n, unless a comment says otherwise. Checks whose kernel is NULL
+// are skipped.
 typedef struct byoc_driver_kernels_t {
   uint32_t struct_size; // sizeof(byoc_driver_kernels_t)
   uint32_t abi_version; // BYOC_DRIVER_ABI_VERSION
@@ -40,7 +40,7 @@ typedef struct byoc_driver_kernels_t {
   const char *fail;       // (): fails when it runs
   // A queue of the caller, for BYOC_QUEUE_NATIVE; NULL: none. `device` is open and outlives it.
   void *(*native_create)(byoc_device_t *device);
-  void (*native_wait)(void *native); // until all that was put into it has ended
+  void (*native_wait)(void *native); // waits until all its commands have ended
   void (*native_destroy)(void *native);
 } byoc_driver_kernels_t;
 

@@ -5,10 +5,10 @@
 //   uint64_t bytes = byoc_dtype_bits(BYOC_DTYPE_F16) * count / 8;
 //
 // A type crosses every boundary as uint32_t. The numbers are this project's own and never change; the ONNX column is
-// TensorProto.DataType of onnx.proto, the DLPack columns are DLDataType.code and .bits (a string travels as an opaque
-// handle: a pointer to a NUL-terminated UTF-8 text). Types of 4 and 2 bits are packed two and four to a byte, the first
-// element in the lowest bits. f4e2m1 has no infinity and no NaN; f8e8m0 holds powers of two, without zero and sign.
-// The types from f4e2m1 on are there since minor 5. Pure functions, callable from any thread.
+// TensorProto.DataType of onnx.proto, the DLPack columns are DLDataType.code and .bits (a string is an opaque handle: a
+// pointer to NUL-terminated UTF-8). Types of 4 and 2 bits are packed two and four to a byte, the first element in the
+// lowest bits. f4e2m1 has no infinity and no NaN; f8e8m0 holds powers of two, without zero and sign. The types from
+// f4e2m1 on are there since minor 5. Pure functions, callable from any thread.
 #ifndef BYOC_DTYPE_H_
 #define BYOC_DTYPE_H_
 

@@ -6,10 +6,10 @@
 //   const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
 //                                    my_create, my_destroy, my_run, NULL};
 //
-// A backend of the JSON flavour hands back one JSON text per function, its constants, and the archive that defines one
-// engine table under a symbol it names. The artifact links the archive once. Each context creates one instance for all
-// functions of the engine, before its first run. One thread at a time uses an instance; different instances run
-// concurrently. What `init` points to stays valid until destroy returns.
+// A JSON backend hands back one JSON description for each function, its constants, and the archive that defines one
+// engine table under a symbol that it names. The artifact links the archive once. Each context creates one instance for
+// all functions of the engine, before its first run. One thread at a time uses an instance; different instances run
+// concurrently. Data of `init` stays valid until destroy returns.
 #ifndef BYOC_ENGINE_H_
 #define BYOC_ENGINE_H_
 
@@ -58,13 +58,13 @@ typedef struct byoc_engine_t {
   const char *name;     // as the JSON modules name it
   uint64_t flags;       // 0
 
-  // Builds everything that can be built before data is there (primitives, reordered weights). On failure calls
-  // init->runtime->set_error, leaves *out_instance NULL and holds no resource.
+  // Builds everything that needs no data (primitives, reordered weights). On failure calls init->runtime->set_error,
+  // leaves *out_instance NULL and holds no resource.
   int32_t (*create)(const byoc_engine_init_t *init, void **out_instance);
   void (*destroy)(void *instance); // accepts NULL
-  // Runs function `function_index` of init->functions. Reads nothing behind the last element of a tensor (for a library
-  // that does, the engine copies inputs), looks nothing up, and allocates nothing that `create` could have allocated;
-  // if the engine's library insists on allocating, the engine's documentation says so.
+  // Runs function `function_index` of init->functions. Reads nothing after the last element of a tensor (for a library
+  // that does, the engine copies inputs), looks up no names, and allocates nothing that `create` could have allocated.
+  // If the engine's library allocates in each run, the engine's documentation mentions it.
   int32_t (*run)(void *instance, uint32_t function_index, const byoc_call_t *call);
   // Optional (may be NULL): runs like `run` and reports the time of each JSON node.
   int32_t (*profile)(void *instance, uint32_t function_index, const byoc_call_t *call, byoc_engine_profile_sink_t sink,

@@ -8,17 +8,17 @@
 //   if (library == NULL) return fail(reason);
 //   int (*twice)(int) = (int (*)(int))dlsym(library, "twice");
 //
-// The bytes are copied to a file in memory, which dlopen finds as /proc/self/fd/N (so /proc has to be mounted) and
-// which is gone when the library is. It is done here because two mistakes are easily made:
+// The bytes are copied to a file in memory, which dlopen finds as /proc/self/fd/N (so /proc has to be mounted). The
+// file ends with the library. This header avoids two common mistakes:
 //
-// - dlopen takes a library for loaded if it has seen its path, and the number of a descriptor that was closed is given
-//   to the next file: the second library, perhaps another plugin's, would be the first one again.
-// - A system that forbids executable files in memory (vm.memfd_noexec=1) permits those that ask for it by name.
+// - dlopen knows a loaded library by its path, and the number of a closed descriptor is given to the next file: for the
+//   second library dlopen would return the first one.
+// - A system that forbids executable files in memory (vm.memfd_noexec=1) allows them with the flag MFD_EXEC.
 //
-// A library that is to stay is simply never closed. RTLD_NODELETE is no good for that: where dlopen runs out of memory
-// late, glibc keeps what it has of the library, and the next dlopen takes it for complete.
+// To keep a library, do not close it. Do not use RTLD_NODELETE: if dlopen runs out of memory late, glibc keeps an
+// incomplete library, and the next dlopen returns it as complete.
 //
-// A library that the process may have already is asked for first, by dlopen(name, flags | RTLD_NOLOAD).
+// dlopen(name, flags | RTLD_NOLOAD) is tried first: the process may have the library already.
 //
 // Define _GNU_SOURCE before the first header, for memfd_create: without it byoc_memory_file_open alone is there.
 // Callable from any thread.
@@ -37,8 +37,8 @@
 extern "C" {
 #endif
 
-// Opens the library that a file in memory holds, as dlopen does, under a path that no library of the process has. NULL:
-// dlerror() says why; it says nothing where 500 of them are open. A file is opened once, and may be closed afterwards.
+// Opens the library in a file in memory, as dlopen does, under a path that no library of the process has. NULL:
+// dlerror() has the reason, or none if 500 of them are open. A file is opened once, and may be closed afterwards.
 static inline void *byoc_memory_file_open(int file, int flags) {
   char path[1024] = "/proc/self/fd/";
   for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {
@@ -54,14 +54,14 @@ static inline void *byoc_memory_file_open(int file, int flags) {
 #ifdef MFD_CLOEXEC // <sys/mman.h> declares memfd_create
 
 // An empty file in memory whose contents may be executed; -1 with the reason in errno. Programs that the process starts
-// do not get it.
+// do not inherit it.
 static inline int byoc_memory_file_create(const char *name) {
-  const unsigned is_executable = 0x0010u; // MFD_EXEC of Linux 6.3; older ones need not be told
+  const unsigned is_executable = 0x0010u; // MFD_EXEC of Linux 6.3; older systems do not need it
   const int file = memfd_create(name, MFD_CLOEXEC | is_executable);
   return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC);
 }
 
-// Opens the library whose bytes these are; `name` is shown in messages and in /proc/self/maps. NULL, with a sentence in
+// Opens the library whose bytes these are; `name` is shown in messages and in /proc/self/maps. NULL, with a message in
 // `reason`, if the system does not permit it. The bytes are not needed afterwards.
 static inline void *byoc_memory_library_open(const char *name, const void *bytes, uint64_t byte_count, int flags,
                                              char *reason, size_t reason_size) {
@@ -85,7 +85,7 @@ static inline void *byoc_memory_library_open(const char *name, const void *bytes
   if (handle == NULL)
     (void)snprintf(reason, reason_size, "cannot open %s from memory: %s", name,
                    why != NULL ? why : "too many are open");
-  if (file >= 0) (void)close(file); // what is mapped stays
+  if (file >= 0) (void)close(file); // its mappings stay
   return handle;
 }
 

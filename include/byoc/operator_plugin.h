@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/operator_plugin.h - how a plugin brings operators of its own: their types, and what they compute.
+// byoc/operator_plugin.h - operators of a plugin: their types, and their definitions.
 //
 // Example:
 //   BYOC_PLUGIN_IDENTITY_NEEDS("acme", "1.0", "", "Operators of com.acme", 4); // no targets
@@ -19,9 +19,9 @@
 //   }
 //
 // The plugin is loaded when a model is read that imports one of its domains. Its operators are then like the host's
-// own: models use them, inference checks their types and attributes, `byoc ops` lists them, rules of any plugin match
-// them, and what no target takes is computed by the native target `c` and by the evaluator from the definition given
-// here. A plugin may have targets too; one without them fills nothing in byoc_plugin_t.
+// own: models use them, inference checks their types and attributes, `byoc ops` lists them, and rules of any plugin
+// match them. Operators that no target claims are computed by the native target `c` and by the evaluator, from the
+// definition given here. A plugin may have targets too; one without them fills nothing in byoc_plugin_t.
 //
 // Signatures. `(operands) -> (results) where variables`, each value as name: element type[dimensions].
 //
@@ -29,21 +29,21 @@
 //   (x: T[A...axis, N, B...]) -> (y: T[A..., B...]) where T = float
 //   (x: T[N, C, L]) -> (y: T[N, C, floordiv(L + 2 * pad - width, stride) + 1]) where T = number
 //
-//   The element type is one of BYOC_DTYPE_LIST by its name, or a variable that `where` lists the types of; the words
-//   float, integer and number stand for all types of that kind. A dimension is a number, a name, or a name with three
-//   dots, which stands for any number of dimensions, at most once in an operand. An attribute behind the dots, an
-//   integer, says how many there are (from the end if it is negative), so that an axis can be an attribute: A...axis
-//   are the dimensions in front of it, N is its own, B... are those behind. Equal names stand for equal dimensions;
-//   what is open in the model is compared when the program runs. A question mark makes an operand, and all that follow,
-//   optional. Dimensions of results may be expressions (+ - *, floordiv, ceildiv, mod, min, max) over names of required
-//   operands and over attributes that are integers: `stride`, or `pads.1` for element 1 of a list.
+//   The element type is one of BYOC_DTYPE_LIST by its name, or a variable whose types `where` lists; the words float,
+//   integer and number stand for all types of that kind. A dimension is a number, a name, or a name with three dots,
+//   which stands for any number of dimensions, at most once in an operand. An integer attribute after the dots counts
+//   them (from the end if it is negative), so that an axis can be an attribute: A...axis are the dimensions before the
+//   axis, N is the axis, B... are those after it. Equal names mean equal dimensions; dynamic dimensions are compared
+//   when the program runs. A question mark makes an operand, and all that follow, optional. Dimensions of results may
+//   be expressions (+ - *, floordiv, ceildiv, mod, min, max) over names of required operands and over attributes that
+//   are integers: `stride`, or `pads.1` for element 1 of a list.
 //
 // Definitions. At most one of two forms, statements in the language in which byoc prints loops
 // (`byoc opt MODEL --passes=lower` shows some):
 //
 //   element   y = x * sigma                      an element of each result from the elements of the operands at the
-//                                                same place; `let t = exp(x)` names what is used twice. All values have
-//                                                the form T[S...]. It is fused with what stands before and after it.
+//                                                same place; `let t = exp(x)` names a value. All values have
+//                                                the form T[S...]. It is fused with its neighbours.
 //   loops     parallel b in 0 .. B {             loops over whole tensors, each addressed by one row-major index. A
 //               var s = T(0)                     name with dots counts as one dimension, the product.
 //               serial d in 0 .. D { s = s + x[b * D + d] }
@@ -56,18 +56,18 @@
 //   floordiv, mod, fmod, min, max, pow, atan2, and, or, xor, not, shl, shr, lt, le, eq, ne, neg, abs, sign, floor,
 //   ceil, round, trunc, sqrt, exp, log, log1p, expm1, sin, cos, tan and their inverse and hyperbolic forms, erf, isnan,
 //   isinf; select(condition, a, b) evaluates one of a and b; cast(u8, x).
-//   Names: values, dimensions (i64), attributes: integers and floats by name, pads.1 and pads.count for lists, a text
-//   with choices as its place among them, from 0. has_NAME says whether an optional operand, or an attribute without a
-//   default, is given; what is left out is 0.
-//   Types: f16, bf16 and float8 are computed in f32 and rounded when they are stored; T stands for the type in which it
-//   is computed. A plain number takes the type of what it is combined with.
+//   Names: values, dimensions (i64), attributes: integers and floats by name, pads.1 and pads.count for lists, a string
+//   with choices as its index among them, from 0. has_NAME is true if an optional operand, or an attribute without a
+//   default, is given; missing values are 0.
+//   Types: f16, bf16 and float8 are computed in f32 and rounded when they are stored; T is the type in which it is
+//   computed. A plain number has the type of the other operand.
 //
-//   An operator without a definition is computed by the targets whose rules take it; a model that leaves it to `c` is
-//   refused.
+//   An operator without a definition is computed by targets whose rules match it. A model in which no target claims it
+//   is refused.
 //
-// What is wrong in a declaration refuses the plugin when it is loaded, with a sentence: definitions are tried for each
-// type, with known and open dimensions. An index outside of its tensor ends an evaluated run with a sentence, and is
-// found by byoc-plugin-check; compiled code does not look. The rules of byoc/plugin.h hold: what is handed over is
+// A plugin with a wrong declaration is refused when it is loaded, with a message: definitions are tried for each type,
+// with known and dynamic dimensions. An index outside of its tensor ends an evaluated run with an error, and
+// byoc-plugin-check finds it; compiled code does not check it. The rules of byoc/plugin.h hold: data of the plugin is
 // copied.
 #ifndef BYOC_OPERATOR_PLUGIN_H_
 #define BYOC_OPERATOR_PLUGIN_H_
@@ -113,7 +113,7 @@ typedef struct byoc_domains_elf_note_t {
 enum {
   BYOC_OPERATOR_INT = 1,    // one integer
   BYOC_OPERATOR_FLOAT = 2,  // one number
-  BYOC_OPERATOR_TEXT = 3,   // a text, or one of `choices`
+  BYOC_OPERATOR_TEXT = 3,   // a string, or one of `choices`
   BYOC_OPERATOR_INTS = 4,   // a list of integers
   BYOC_OPERATOR_FLOATS = 5, // a list of numbers
 };
@@ -127,8 +127,8 @@ typedef struct byoc_operator_attribute_t {
   const char *name;          // letters, digits and '_'
   uint32_t kind;             // BYOC_OPERATOR_INT ...
   uint32_t flags;            // BYOC_OPERATOR_REQUIRED
-  const char *default_value; // "1", "0.5", "tanh"; not for lists, nor for what is required. NULL: none
-  const char *choices;       // TEXT: "none|tanh"; NULL: any text
+  const char *default_value; // "1", "0.5", "tanh"; not for lists and required attributes. NULL: none
+  const char *choices;       // TEXT: "none|tanh"; NULL: any string
 } byoc_operator_attribute_t;
 
 enum {
@@ -136,8 +136,8 @@ enum {
   BYOC_OPERATOR_COMMUTES = 2,   // patterns match its two operands in both orders
 };
 
-// One version of an operator: it holds for models whose operator set of the domain is since_version or newer, up to the
-// next version that is declared.
+// One version of an operator, for models whose operator set of the domain is since_version or newer, up to the next
+// declared version.
 typedef struct byoc_operator_t {
   byoc_header_t header;
   const char *domain;    // one of BYOC_PLUGIN_DOMAINS; "ai.onnx" and "byoc" cannot be extended
@@ -155,9 +155,10 @@ typedef struct byoc_operator_t {
 
 typedef struct byoc_operator_api_t {
   byoc_header_t header;
-  // While query runs: adds operators, in one call or in several. BYOC_INVALID_DATA for a declaration that is wrong,
-  // BYOC_INVALID_ARGUMENT when query does not run, BYOC_OUT_OF_MEMORY. A failure is kept and refuses the plugin,
-  // whatever query returns; so does an operator that another plugin declares, too (the user chooses one by --prefer).
+  // Adds operators while query runs, in one call or in several. BYOC_INVALID_DATA for a wrong declaration,
+  // BYOC_INVALID_ARGUMENT when query does not run, BYOC_OUT_OF_MEMORY. After a failure the plugin is refused, even if
+  // query returns BYOC_OK. It is also refused if another plugin declares one of its operators (the user chooses one by
+  // --prefer).
   int32_t (*declare)(const byoc_host_t *host, const byoc_operator_t *operators, uint32_t count, uint32_t stride);
 } byoc_operator_api_t;
 

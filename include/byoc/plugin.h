@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/plugin.h - what a backend plugin is, and what the host offers to it.
+// byoc/plugin.h - the interface between a backend plugin and the host.
 //
 // Example:
 //   #include "byoc/plugin.h"
@@ -27,12 +27,12 @@
 // Versions. The plugin's major number must be equal to the host's. A plugin states the smallest minor it needs; the
 // effective minor is the smaller of the two sides' minors and may be read from the host table. Structs start with their
 // size: a reader takes as many bytes as both sides know and treats the rest as zero. Arrays of structs come with a
-// stride. Additions appear at the end of a struct or in a new table behind host->extension(). byoc/abi.def lists every
-// struct with its layout, and which fields are required: the host refuses a struct without one of them by name. What
-// may change in a patch, a minor and a major version, and how a plugin serves older hosts, is said in docs/abi.md
-// (share/doc/byoc/abi.md).
+// stride. Additions appear at the end of a struct or in a new table of host->extension(). byoc/abi.def lists every
+// struct with its layout, and which fields are required: the host refuses a struct without one of them by name.
+// docs/abi.md (share/doc/byoc/abi.md) explains what may change in a patch, a minor and a major version, and how a
+// plugin serves older hosts.
 //
-// Ownership. Texts and data that a plugin hands to the host are copied before the call returns, unless a line says
+// Ownership. Strings and data that a plugin gives to the host are copied before the call returns, unless a comment says
 // otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns. A
 // plugin may allocate its own memory in any way; host->resize is one.
 //
@@ -41,10 +41,10 @@
 //
 // Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
 // call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
-// working folder, environment, umask or floating-point mode. Where a hook does so, or crashes, lets a C++ exception
-// out, or takes longer than BYOC_HOOK_TIMEOUT seconds (300) without logging, progress, an answer, an edit or a service
-// (reading the graph and allocating do not count), byoc ends with a sentence that names the hook, and with exit code 1;
-// a search for the cheapest plan leaves out what such a generate hook was to build.
+// working folder, environment, umask or floating-point mode. If a hook does one of these, crashes, throws a C++
+// exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without a call of the host, byoc ends with exit code 1
+// and a message that names the hook. Only logging, progress, answers, edits and services count as such calls, not reads
+// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -93,7 +93,7 @@ typedef struct byoc_codegen_t byoc_codegen_t;           // one run of a backend'
 #define BYOC_PLUGIN_NOTE_OWNER "byoc"
 #define BYOC_PLUGIN_NOTE_TYPE  1
 
-// The note's descriptor. Texts are NUL-terminated within their arrays.
+// The note's descriptor. Strings are NUL-terminated within their arrays.
 typedef struct byoc_plugin_note_t {
   uint32_t struct_size;
   uint32_t abi_major;
@@ -101,7 +101,7 @@ typedef struct byoc_plugin_note_t {
   uint32_t abi_minor_needed; // the smallest host minor that it runs with
   char name[32];             // plugin name: letters, digits, '_' and '-'
   char version[32];
-  char targets[128]; // target kinds, comma-separated; "" for a plugin that only brings operators
+  char targets[128]; // target kinds, comma-separated; "" for a plugin with operators only
   char description[120];
 } byoc_plugin_note_t;
 
@@ -146,7 +146,7 @@ typedef struct byoc_file_content_t {
   uint64_t size_bytes;
 } byoc_file_content_t;
 
-// One text of a list.
+// One string of a list.
 typedef struct byoc_text_list_t {
   const char *const *items;
   uint64_t count;
@@ -159,11 +159,11 @@ enum {
   BYOC_OPTION_INT = 1,    // -tune_trials=32; range minimum .. maximum
   BYOC_OPTION_FLOAT = 2,  // -ratio=0.5; range minimum_f64 .. maximum_f64
   BYOC_OPTION_BOOL = 3,   // -fast=1, -fast=0, -fast=true, -fast=false, -fast alone
-  BYOC_OPTION_STRING = 4, // any text, at most maximum bytes (0: 4096)
+  BYOC_OPTION_STRING = 4, // any string, at most maximum bytes (0: 4096)
   BYOC_OPTION_CHOICE = 5, // one of `choices`
   // Since minor 4. An instruction set: "native" (the default if default_value is NULL), or words of byoc/isa.def joined
-  // by '+'. The words are the same for every target; codegen->option_cpu_features says which features they stand for.
-  // Where a user names several processors, joined by ',', a target sees the one that the build is for.
+  // by '+'. The words are the same for every target; codegen->option_cpu_features returns their features. If a user
+  // names several processors, joined by ',', a target gets the one of the present build.
   BYOC_OPTION_CPU = 6,
 };
 
@@ -172,7 +172,7 @@ typedef struct byoc_option_t {
   const char *name; // without the leading '-'
   uint32_t type;    // BYOC_OPTION_*
   uint32_t reserved;
-  const char *default_value; // as a user would write it; NULL: empty text, 0 or false
+  const char *default_value; // as a user would write it; NULL: "", 0 or false
   int64_t minimum, maximum;  // INT; both 0: any
   double minimum_f64, maximum_f64;
   const char *choices; // CHOICE: "bundle|system"
@@ -252,15 +252,15 @@ typedef struct byoc_graph_api_t {
   const char *(*node_text)(const byoc_node_t *node, const char *name);
   // Since minor 4. 1 if the node's operator has the trait of that name in `byoc ops`: "elementwise", "moves", ...
   int32_t (*node_has_trait)(const byoc_node_t *node, const char *trait);
-  // Since minor 5. 1 if the two dimensions are equal in every run: the same constant, or the same size that a run
-  // decides (value_dim is -1 for both then). 0 where they may differ, and for an axis that a value does not have.
+  // Since minor 5. 1 if the two dimensions are equal in every run: the same constant, or the same dynamic size
+  // (value_dim is -1 for both then). 0 if they may differ, and for an axis that a value does not have.
   int32_t (*value_dims_equal)(const byoc_value_t *a, int32_t axis_a, const byoc_value_t *b, int32_t axis_b);
 } byoc_graph_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Rules: which parts of a graph a backend can take.
+// Rules: the parts of a graph that a backend can claim.
 
-// What `accept` sees. For a pattern rule the region is the whole match; for a group rule it is one node.
+// The view of `accept`. For a pattern rule the region is the whole match; for a group rule it is one node.
 typedef struct byoc_region_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_region_t *region);
@@ -270,8 +270,8 @@ typedef struct byoc_region_api_t {
   // and "w". NULL if an optional part did not match.
   byoc_node_t *(*node)(const byoc_region_t *region, const char *name);
   byoc_value_t *(*value)(const byoc_region_t *region, const char *name);
-  // Records why the backend does not take the region, for byoc explain; copied at once. Returns 0, so that `return
-  // api->decline(...)` reads well.
+  // Records why the backend declines the region, for byoc explain; copied at once. Returns 0, for `return
+  // api->decline(...)`.
   int32_t (*decline)(byoc_region_t *region, const char *reason);
 } byoc_region_api_t;
 
@@ -281,20 +281,21 @@ enum {
   BYOC_RULE_MERGE = 1,
   // Constants become parameters of the function instead of travelling in its body.
   BYOC_RULE_PASS_CONSTANTS = 2,
-  // Since minor 5. What the rule takes may well be slower than what others make of it: only plans by cost, and saved
-  // plans, may use it. Greedy placement, which knows no costs, leaves it alone.
+  // Since minor 5. Matches of the rule may be slower than other targets' code: only plans by cost, and saved plans, may
+  // use it. Greedy placement, which knows no costs, ignores it.
   BYOC_RULE_BY_COST = 4,
 };
 
-// Attributes of the functions that the host makes of nodes that a target takes: strings, for function_string.
+// Attributes of the functions that the host makes of nodes that a target claims: strings, for function_string.
 #define BYOC_ATTRIBUTE_COMPILER  "Compiler"  // the target
 #define BYOC_ATTRIBUTE_COMPOSITE "Composite" // the name of the pattern rule
 
 // Rules see the model after simplification: constants are folded, operators with several spellings have one, batch
-// normalisation is a part of the convolution in front of it. `byoc ops --after-simplify MODEL` lists what is left.
+// normalisation is a part of the convolution before it. `byoc ops --after-simplify MODEL` lists the remaining
+// operators.
 //
 // Pattern text. It is matched from its root against a node; earlier rows of this table are tried first:
-//   %x          any value; a name used twice stands for the same value       _    any value, unnamed
+//   %x          any value; a name used twice means the same value            _    any value, unnamed
 //   @w          a constant                                                   @    a constant, unnamed
 //   Conv(...)   an operator of ai.onnx; domain::Op for others; trailing operands not written are refused unless `...`
 //   Op?(p, ...) optional: the operator, or just its first operand's pattern
@@ -318,15 +319,14 @@ enum {
 // operators, and a backend that has them in its regions reads and writes blocked tensors:
 // byoc::ToBlocked?(Relu?(Conv(byoc::FromBlocked?(%x), @w))).
 //
-// What the host makes of a match. Each match of a pattern rule becomes a function with the attributes Compiler (the
-// target) and Composite (the rule's name), whose body holds the matched nodes. With BYOC_RULE_MERGE, neighbouring
-// matches become one function whose nodes are calls of such Composite functions. A group becomes a function with the
-// attribute Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says
-// otherwise. If a Composite function is called, its body holds only the constants that its pattern asks for by @; the
-// others are in the function around it and are passed. A value that comes in twice is one parameter. Parameters and
-// results have static types unless those of the model are dynamic: then value_dim is -1 for a dimension that a run
-// decides, value_element_count is -1, value_dims_equal says which of them are the same, and a kernel reads the shapes
-// of its call (byoc/call.h).
+// Functions of matches. Each match of a pattern rule becomes a function with the attributes Compiler (the target) and
+// Composite (the rule's name), whose body holds the matched nodes. With BYOC_RULE_MERGE, neighbouring matches become
+// one function whose nodes are calls of such Composite functions. A group becomes a function with the attribute
+// Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says otherwise. If a
+// Composite function is called, its body holds only the constants that its pattern matches by @; the others are in the
+// function around it and are passed. A value that is used twice is one parameter. Parameters and results have static
+// types unless those of the model are dynamic: then value_dim is -1 for a dynamic dimension, value_element_count is -1,
+// value_dims_equal compares dimensions, and a kernel reads the shapes of its call (byoc/call.h).
 typedef struct byoc_rule_t {
   byoc_header_t header;
   const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches
@@ -346,8 +346,8 @@ typedef struct byoc_rule_t {
 // ---------------------------------------------------------------------------------------------------------------------
 // Generating code.
 
-// How the artifact calls a function: by the packed convention (byoc/call.h), with the function's parameters as inputs,
-// then `constants`, then its results as outputs.
+// The call of a function by the packed convention (byoc/call.h): the inputs are the function's parameters, then
+// `constants`; the outputs are its results.
 typedef struct byoc_packed_binding_t {
   byoc_header_t header;
   const char *symbol;            // NULL: the function's own symbol
@@ -390,7 +390,7 @@ typedef struct byoc_static_library_t {
   byoc_text_list_t search;
 } byoc_static_library_t;
 
-// A JSON engine; added once, however many functions use it.
+// A JSON engine; added once for all functions that use it.
 typedef struct byoc_engine_module_t {
   byoc_header_t header;
   const char *name;                 // JSON modules refer to it by this name
@@ -460,12 +460,12 @@ typedef struct byoc_c_call_t {
 // Rewriting the graph, for backends that hand back IR. Only functions of the running codegen may be changed, and only
 // until they are answered. Otherwise a call returns BYOC_INVALID_ARGUMENT, as it does for handles that are NULL, erased
 // or of another function, and for what is listed below. All of them may return BYOC_OUT_OF_MEMORY too. A status that is
-// not BYOC_OK is kept and fails the run, whatever the hook returns. A hook may recover from a NULL of create_node and
-// create_c_call.
+// not BYOC_OK is kept and fails the run, even if the hook returns BYOC_OK. A hook may recover from a NULL of
+// create_node and create_c_call.
 typedef struct byoc_edit_api_t {
   byoc_header_t header;
-  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. Returns NULL if there is no
-  // such operator or if it does not take that many operands and results; the reason is reported if the hook then fails.
+  // Inserts an operator before `before` (NULL: at the end) and infers its results. Returns NULL if there is no such
+  // operator or if it does not take that many operands and results; the reason is reported if the hook then fails.
   byoc_node_t *(*create_node)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
                               const char *domain, const char *op, byoc_value_t *const *operands, uint32_t operand_count,
                               uint32_t result_count);
@@ -488,7 +488,7 @@ typedef struct byoc_edit_api_t {
   int32_t (*replace_value)(byoc_codegen_t *codegen, byoc_value_t *value, byoc_value_t *by); // all uses
   // BYOC_INVALID_ARGUMENT if one of its results is still used.
   int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node);
-  // Hands back the function's body as the answer: the host puts it where the function was called. BYOC_INVALID_DATA if
+  // Hands back the function's body as the answer: the host replaces calls of the function by it. BYOC_INVALID_DATA if
   // the body has a cycle, an operator that cannot be inferred, or results of other types than before.
   int32_t (*hand_back)(byoc_codegen_t *codegen, byoc_function_t *function);
   // Since minor 1. Runs passes of the host (byoc opt --help lists them; separated by commas, as in
@@ -528,9 +528,9 @@ typedef struct byoc_measure_request_t {
 
 // Answers, modules and services of one run. In addition to the statuses listed below, each call that returns a status
 // may return BYOC_OUT_OF_MEMORY. Each call that takes a struct may return BYOC_INVALID_DATA (the struct is NULL, lacks
-// a field that byoc/abi.def calls required, or has an impossible size, or a text in it is NULL or not printable UTF-8)
-// and BYOC_VERSION (this host does not know its struct_version). A failed answer or module is kept and fails the run,
-// whatever the hook returns; a hook may recover from a failed service.
+// a field that byoc/abi.def calls required, or has an impossible size, or a string in it is NULL or not printable
+// UTF-8) and BYOC_VERSION (this host does not know its struct_version). A failed answer or module is kept and fails the
+// run, even if the hook returns BYOC_OK; a hook may recover from a failed service.
 typedef struct byoc_codegen_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_codegen_t *codegen); // the current target
@@ -540,10 +540,9 @@ typedef struct byoc_codegen_api_t {
   byoc_function_t *(*function_at)(const byoc_codegen_t *codegen, uint64_t index);
 
   // Matches a pattern (see byoc_rule_t) inside one of these functions, at the producer of `root` (NULL: of the
-  // function's first result), and so gives access to the bindings of a rule. If the pattern is that of the rule which
-  // made the function, and it matches in several ways, the match is the one that the rule's accept hook accepted.
-  // Returns NULL if the pattern does not match. A pattern that cannot be read, or a function that is not one of these,
-  // fails the run.
+  // function's first result), and returns the bindings of a rule. If the pattern is that of the function's rule, and it
+  // matches in several ways, the result is the match that the rule's accept hook accepted. Returns NULL if the pattern
+  // does not match. A pattern that cannot be read, or a function that is not one of these, fails the run.
   byoc_region_t *(*match)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root, const char *pattern);
 
   // Records the reason of a failure (copied) and returns `status`.
@@ -598,12 +597,12 @@ typedef struct byoc_codegen_api_t {
   // compile.
   int32_t (*compile_all)(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
                          uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes);
-  // Since minor 4. The features that an option of type CPU of the current target stands for, with all that they imply,
-  // in the form of cpu_features; "native" stands for cpu_features itself. They may include features that are not in
-  // cpu_features. "" if the target has no such option, and if out of memory.
+  // Since minor 4. The features of an option of type CPU of the current target, with all that they imply, in the form
+  // of cpu_features; "native" means cpu_features itself. They may include features that are not in cpu_features. "" if
+  // the target has no such option, and if out of memory.
   const char *(*option_cpu_features)(byoc_codegen_t *codegen, const char *name);
   // Since minor 5. 1 if the artifact is to be C source (byoc build -o model.c): it can hold only modules of
-  // add_c_source. Another one ends the build with a sentence. 0 otherwise.
+  // add_c_source. Any other module ends the build with an error. 0 otherwise.
   int32_t (*wants_source)(const byoc_codegen_t *codegen);
 } byoc_codegen_api_t;
 
@@ -632,13 +631,12 @@ struct byoc_host_t {
 
 enum {
   BYOC_BACKEND_REENTRANT = 1, // accept may be called from several threads at once
-  // Since minor 5. It makes code for every machine of byoc/isa.def: C that codegen->compile compiles, which is told by
-  // codegen->cpu_features what the machine has, and no archives of its own. Builds for another machine than the host's
-  // leave out the targets of backends that do not say so.
+  // Since minor 5. It makes code for every machine of byoc/isa.def: C that codegen->compile compiles, for the features
+  // of codegen->cpu_features, and no archives of its own. Builds for another machine than the host's leave out the
+  // targets of backends without this flag.
   BYOC_BACKEND_EVERY_MACHINE = 2,
-  // Since minor 5. Its functions on a device take tensors whose sizes are known only when the program runs: its kernels
-  // get what depends on them as extents (byoc/device_plugin.h). Other targets on devices are offered only operators
-  // whose sizes are all known.
+  // Since minor 5. Its functions on a device support tensors of dynamic sizes: its kernels get values that depend on
+  // them as extents (byoc/device_plugin.h). Other targets on devices are asked about operators of known sizes only.
   BYOC_BACKEND_OPEN_SIZES = 4,
 };
 
@@ -664,7 +662,7 @@ typedef struct byoc_backend_t {
   int32_t (*prepare)(void *self, byoc_codegen_t *codegen);
   // Since minor 2; optional. The largest error of this target's floats with its current options, relative to the
   // magnitude of a tensor and measured against the operators as written: 0.1 for weights of 8 bits. 0, or no hook: only
-  // the error of rounding in another order. Candidates are checked against it before they are timed.
+  // the error of rounding in another order. Candidates are checked with this error before they are timed.
   double (*relative_error)(void *self, const byoc_target_t *target);
   // Since minor 4; optional. The driver (byoc/device_plugin.h) of the device on which this target's functions run, and
   // that device's type, a DLDeviceType of DLPack; NULL and 0: the host's processor.
@@ -680,7 +678,7 @@ typedef struct byoc_backend_t {
 typedef struct byoc_plugin_t {
   byoc_header_t header;
   void *self;
-  const byoc_backend_t *const *backends; // live until `destroy` is called; NULL: it only brings operators
+  const byoc_backend_t *const *backends; // live until `destroy` is called; NULL: it has operators only
   uint64_t backend_count;
   void (*destroy)(void *self); // optional; called once, after everything made with the plugin is gone
 } byoc_plugin_t;

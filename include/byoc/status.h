@@ -41,7 +41,7 @@ enum { BYOC_STATUS_LIST(BYOC_STATUS_CONSTANT) };
 
 typedef int32_t byoc_status_t;
 
-// The text of a status, e.g. "not found". Never NULL; static storage.
+// The name of a status, e.g. "not found". Never NULL; static storage.
 static inline const char *byoc_status_name(byoc_status_t status) {
   switch (status) {
 #define BYOC_STATUS_CASE(NAME, number, text)                                                                           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc/verify.h - is the file of an artifact still what byoc wrote?
+// byoc/verify.h - checks that the file of an artifact is unchanged since byoc wrote it.
 //
 // Example:
 //   char message[512];
@@ -9,16 +9,15 @@
 //   void *library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
 //
 // An artifact's file ends with a seal: a hash of everything before it. byoc inspect, run, bench and profile check the
-// seal of every artifact; a program does so by the call above, or with BYOC_VERIFY=1 in its environment: then the
-// loading function of the generated header checks before dlopen, and `create` before it makes the first context.
-// `create` finds the artifact's file by itself, even if the program has changed its folder since it was loaded, and
-// refuses if there is another file now in its place.
-// Checking reads the whole file once: about 30 ms for 100 MB that the system has in memory, 130 ms if the program that
-// includes this header was compiled without optimisation.
+// seal of every artifact. A program checks it by the call above, or with BYOC_VERIFY=1 in its environment. Then the
+// loading function of the generated header checks it before dlopen, and `create` before the first context. `create`
+// finds the artifact's file by itself, even if the program has changed its folder since it was loaded, and refuses if
+// the file was replaced. Checking reads the whole file once: about 30 ms for 100 MB that the system has in memory, 130
+// ms if the program that includes this header was compiled without optimisation.
 //
-// The hash finds damage, not forgery: whoever can write the file can write the seal. It covers every byte, so tools
-// that change the file (strip, objcopy, patchelf) break or remove the seal. The artifact still loads, but no longer
-// passes the check. There is nothing to strip: byoc writes no debug information.
+// The hash finds damage, not forgery: a program that can write the file can write the seal. It covers every byte, so
+// tools that change the file (strip, objcopy, patchelf) break or remove the seal. The artifact still loads, but no
+// longer passes the check. There is nothing to strip: byoc writes no debug information.
 //
 // Everything here is self-contained and callable from any thread.
 #ifndef BYOC_VERIFY_H_
@@ -131,7 +130,7 @@ static inline uint64_t byoc_seal_end(const byoc_seal_hash_t *hash, const unsigne
 
 // ---- the file ----
 
-// What is checked: an open file, or bytes in memory.
+// The checked bytes: those of an open file, or in memory.
 typedef struct byoc_seal_source_t {
   const char *path;           // for messages
   FILE *file;                 // NULL: `bytes` is the whole file
@@ -149,7 +148,7 @@ static inline int32_t byoc_seal_refuse(int32_t status, const char *path, const c
   return status;
 }
 
-// Reads `size_bytes` at `offset`. 1 if they are there.
+// Reads `size_bytes` at `offset`. 1 if it succeeds.
 static inline int byoc_seal_read(const byoc_seal_source_t *source, uint64_t offset, void *out, uint64_t size_bytes) {
   if (offset > source->size_bytes || size_bytes > source->size_bytes - offset) return 0;
   if (source->file == NULL) {
@@ -160,7 +159,7 @@ static inline int byoc_seal_read(const byoc_seal_source_t *source, uint64_t offs
          fread(out, 1, (size_t)size_bytes, source->file) == (size_t)size_bytes;
 }
 
-// Where an ELF file ends by its own account: behind its table of sections. 0 if that cannot be told.
+// The end of an ELF file by its header: after its table of sections. 0 if that is not known.
 static inline uint64_t byoc_seal_elf_end(const byoc_seal_source_t *source) {
   unsigned char header[64]; // Elf64_Ehdr: e_shoff at 40, e_shentsize at 58, e_shnum at 60; Elf32_Ehdr: 32, 46, 48
   uint16_t entry_size, count;
@@ -174,7 +173,7 @@ static inline uint64_t byoc_seal_elf_end(const byoc_seal_source_t *source) {
   return offset == 0 || offset > UINT64_MAX / 2 ? 0 : offset + (uint64_t)entry_size * count;
 }
 
-// Says why a file does not end with a seal.
+// Writes the reason why a file does not end with a seal.
 static inline int32_t byoc_seal_missing(const byoc_seal_source_t *source, char *message, uint64_t size) {
   char what[256];
   byoc_seal_t seal;
@@ -276,8 +275,8 @@ static inline int32_t byoc_seal_open(const char *path, char *message, uint64_t s
 }
 
 // Reads the file at `path` (as fopen finds it) and checks its seal. BYOC_OK, or another status with the reason and the
-// cure in `message` (a text cut at `size`; may be NULL): BYOC_INVALID_DATA if the file is damaged, cut off or longer
-// than byoc wrote it; BYOC_NOT_FOUND if it has no seal; BYOC_VERSION if a later byoc sealed it; BYOC_IO if it cannot be
+// remedy in `message` (cut at `size`; may be NULL): BYOC_INVALID_DATA if the file is damaged, cut off or longer than
+// byoc wrote it; BYOC_NOT_FOUND if it has no seal; BYOC_VERSION if a later byoc sealed it; BYOC_IO if it cannot be
 // read; BYOC_OUT_OF_MEMORY.
 static inline int32_t byoc_verify_file(const char *path, char *message, uint64_t size) {
   byoc_seal_source_t source;
@@ -288,8 +287,8 @@ static inline int32_t byoc_verify_file(const char *path, char *message, uint64_t
   return status;
 }
 
-// The same for the bytes of a whole file that the caller has in memory, so that what is checked is what is used. `path`
-// is for the message.
+// The same for the bytes of a whole file in the caller's memory, so that the checked bytes are those that are used.
+// `path` is for the message.
 static inline int32_t byoc_verify_bytes(const void *bytes, uint64_t size_bytes, const char *path, char *message,
                                         uint64_t size) {
   byoc_seal_source_t source;

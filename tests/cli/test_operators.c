@@ -163,7 +163,7 @@ static void test_wrong_declarations_are_told(void **state) {
       NULL, // 0 is good
       "operator 0 ('Lie') lacks 'signature', which byoc_operator_t requires",
       "operator 0 lacks 'name', which byoc_operator_t requires",
-      "operator 'com.acme::Lie': its signature: 'T' of 'x' is neither an element type nor listed behind `where`",
+      "operator 'com.acme::Lie': its signature: 'T' of 'x' is neither an element type nor listed after `where`",
       "operator 'com.acme::Lie': its element with T = f32 at column 5: no operator, variable or buffer 'gelu'",
       "operator 'com.acme::Lie': it has flags that this host does not know: 64",
       "it declares 'com.other::Lie', and its note announces the domains 'com.acme' only",
@@ -173,7 +173,7 @@ static void test_wrong_declarations_are_told(void **state) {
       "attribute 'alpha' is a list, and lists have no default",
       "the choices of attribute 'mode' are not all texts",
       "the default 'c' of attribute 'mode' is not allowed",
-      "attribute 'mode' is no text and has choices",
+      "attribute 'mode' is no string and has choices",
       "attribute 'alpha' is required and has a default",
       "attribute 0 lacks 'name', which byoc_operator_attribute_t requires",
       "operator 0 has struct_size 0",

@@ -159,7 +159,7 @@ static void test_appended_weights_are_sealed_with_the_code(void **state) {
                      "  return a->create(NULL, &context) == 0 ? 1 : (puts(a->last_error(NULL)), 0);\n"
                      "}\nEND\n"
                      "cc -I " BYOC_TEST_SOURCE_DIR "/include load.c -ldl -o load && ./load");
-  byoc_test_printed("has lost the weights that stood behind its code");
+  byoc_test_printed("has lost the weights after its code");
   byoc_test_shell(2, "byoc build tiny.onnx -t c -o no.a --weights appended");
   byoc_test_printed("weights are appended to shared objects");
 }

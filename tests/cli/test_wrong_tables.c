@@ -34,8 +34,8 @@ static const case_t cases[] = {
     {"syntax", "{" TARGET ",\n  \"rules\": [}", "it is not JSON: unexpected token near '}' (line 2, column 13)"},
     {"empty", "", "it is not JSON: '[' or '{' expected"},
     {"twice", "{" TARGET ", " TARGET "}", "it is not JSON: duplicate object key near '\"target\"'"},
-    {"list", "[1, 2]", "it is not a table of byoc: the text 'target' is missing"},
-    {"no-description", "{" TARGET ", " LIBRARY "}", "it is not a table of byoc: the text 'description' is missing"},
+    {"list", "[1, 2]", "it is not a table of byoc: the member 'target' is missing"},
+    {"no-description", "{" TARGET ", " LIBRARY "}", "it is not a table of byoc: the member 'description' is missing"},
     {"long-description",
      "{" TARGET ", \"description\": \""
      "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"

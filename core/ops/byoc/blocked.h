@@ -17,9 +17,9 @@ static inline bool byoc_is_from_blocked(const byoc_node_t *node) {
 static inline bool byoc_is_layout_change(const byoc_node_t *node) {
   return byoc_is_to_blocked(node) || byoc_is_from_blocked(node);
 }
-// Do two layout changes use the same blocked layout?
+// Do two changes of layout use the same blocked layout?
 bool byoc_same_blocks(const byoc_node_t *a, const byoc_node_t *b);
-// Are they the layout that the functions below make: axis 1 in blocks of BYOC_LAYOUT_BLOCK?
+// Is it the layout of the functions below: axis 1 in blocks of BYOC_LAYOUT_BLOCK?
 bool byoc_is_usual_layout(const byoc_node_t *node);
 
 // x in blocks along axis 1, and back; types are inferred. NULL if out of memory or if the types do not fit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what ranks exchange, as nodes. The pass `shard` makes them, and the host program runs them.
+// Collectives of ranks as nodes. The pass `shard` makes them, and the host program runs them.
 //
 // Blocks lie along dimension 0: AllGather and GatherBlocks make it `members` times as long, ScatterBlocks and
 // ReduceScatter cut it, AllToAll exchanges its parts. The group is that of core/runtime/collective.h. Results
@@ -103,7 +103,8 @@ static const byoc_op_attribute_t reduce_attributes[] = {GROUP, ROOT, REDUCTION, 
 static const byoc_op_attribute_t all_reduce_attributes[] = {GROUP, REDUCTION, BYOC_ATTR_END};
 static const byoc_op_attribute_t permute_attributes[] = {GROUP, {BYOC_ATTR_REQUIRED(INTS, "targets")}, BYOC_ATTR_END};
 
-// Equal collectives are not merged, and none is folded: every rank takes part in each, whatever its constants are.
+// Equal collectives are not merged, and none is folded: every rank must take part in each, even if its own operand is
+// constant.
 #define ROW(op_name, table, infer_function)                                                                            \
   {                                                                                                                    \
     .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,        \
@@ -120,8 +121,8 @@ const byoc_op_t byoc_ops_collective[] = {
     ROW(AllReduce, all_reduce_attributes, infer_same),
     ROW(ReduceScatter, all_reduce_attributes, infer_scatter),
     ROW(AllToAll, group_attributes, infer_all_to_all),
-    ROW(Send, root_attributes, infer_same),    // its operand goes to `root`, and is its result
-    ROW(Receive, root_attributes, infer_same), // from `root`; its operand only says of which type
+    ROW(Send, root_attributes, infer_same),    // sends its operand to `root`; its result is the operand
+    ROW(Receive, root_attributes, infer_same), // receives from `root`; its operand gives the type
     ROW(Permute, permute_attributes, infer_permute),
 };
 const size_t byoc_ops_collective_count = sizeof byoc_ops_collective / sizeof *byoc_ops_collective;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::ExpertMatMul: each row times the matrix of its expert (core/ops/byoc/expert_product.h says how they are laid
-// out).
+// byoc::ExpertMatMul: each row times the matrix of its expert (core/ops/byoc/expert_product.h has the layouts).
 //
-// A tile of columns belongs to one parallel iteration. It goes through the experts, and for each of them through the
-// rows that are its own, a few at once, so that the tile of a matrix is read from memory once however many rows there
-// are.
+// A parallel iteration computes a tile of columns. It goes through the experts, and for each expert through its rows, a
+// few together. So the tile of a matrix is read from memory once for any number of rows.
 #include "core/ops/byoc/expert_product.h"
 
 #include "core/ops/loops/tile.h"
@@ -97,7 +95,7 @@ typedef struct product_t {
   int64_t bits;
 } product_t;
 
-// Rows of one expert that are computed at once: each number of the matrix is made once for all of them.
+// Rows of one expert that are computed together: each number of the matrix is unpacked once for all of them.
 typedef struct rows_t {
   int64_t count;
   const byoc_loop_expr_t *from[FEW], *to[FEW]; // of x, and of the result
@@ -219,7 +217,7 @@ static void sum_rows(const product_t *p, const byoc_loop_buffer_t *waiting, cons
   byoc_loop_end(b);
 }
 
-// Gathers the rows of the expert until there are a few, and computes those that are left one by one.
+// Collects a few rows of the expert and computes them together; computes the remaining rows one by one.
 static void sum_expert(const product_t *p, const byoc_loop_expr_t *row_count, const byoc_loop_expr_t *experts) {
   byoc_loop_builder_t *b = p->b;
   const byoc_loop_expr_t *zero = integer(p, 0), *one = integer(p, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::PackedMatMul: products by weights of few bits (core/ops/byoc/packed_product.h says how they are laid out).
+// byoc::PackedMatMul: products by weights of few bits (core/ops/byoc/packed_product.h has the layouts).
 //
-// A product of few rows is bound by reading the weights: it adds up a block of each column with the numbers as they
-// are stored, and applies scale and zero point once to the block's sum:
+// Reading the weights limits a product of few rows. So it sums a block of each column with the stored numbers, and
+// applies scale and zero point once to the block's sum:
 //   sum over k of x (q - z) s = s (sum x q - z sum x)
 // With more rows, a panel of numbers is made of the weights, and a block of rows runs over it (core/ops/loops/tile.h).
 #include "core/ops/byoc/packed_product.h"
@@ -30,7 +30,7 @@ static sizes_t sizes_of(int64_t depth, int64_t columns, int64_t block, int64_t b
   return s;
 }
 
-// Whether they describe weights; their counts then fit into an int64_t.
+// Do they describe weights? Their counts then fit into an int64_t.
 static bool are_sizes(int64_t depth, int64_t columns, int64_t block, int64_t bits) {
   return (bits == 2 || bits == 4 || bits == 8) && depth > 0 && depth <= INT32_MAX && columns > 0 &&
          columns <= INT32_MAX && block >= MOST_SLOTS && block <= INT32_MAX && block % MOST_SLOTS == 0;
@@ -128,7 +128,7 @@ static const byoc_loop_expr_t *shift_of(const product_t *p, const byoc_loop_expr
   return byoc_loop_let(b, "shift", byoc_emit_as(b, BYOC_DTYPE_I32, index));
 }
 
-// The zero points of a block's columns: base[j] and, where they are packed, how far to shift.
+// The zero points of a block's columns: base[j] and, if they are packed, the shift.
 typedef struct zeros_t {
   const byoc_loop_expr_t *base, *shift;
 } zeros_t;
@@ -293,7 +293,7 @@ static void sum_many(product_t *p, byoc_tile_t *panel, const byoc_loop_expr_t *f
   const byoc_loop_expr_t *tile = byoc_loop_let(b, "tile", BYOC_LDIV(b, first, lanes));
   const byoc_loop_expr_t *within = byoc_loop_let(b, "within", BYOC_LMOD(b, first, lanes));
   const byoc_loop_expr_t *rows = byoc_loop_let(b, "rows", byoc_tile_used(b, p->rows, p->row0, panel->row_block));
-  byoc_tile_begin(panel, columns); // tiles are filled up: all columns of a panel are there
+  byoc_tile_begin(panel, columns); // tiles are padded: the panel has all of its columns
   const byoc_loop_expr_t *steps = byoc_tile_count(b, integer(p, p->s.depth), panel->depth);
   const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, steps);
   p->k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, integer(p, panel->depth)));
@@ -334,7 +334,7 @@ static byoc_status_t loops_packed(byoc_lower_t *lower, const byoc_node_t *node) 
   const byoc_loop_expr_t *first =
       byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, tiles), integer(&p, panel.columns)));
   if (!is_known) {
-    // The first of as many tiles as stand in 64 columns computes all of them.
+    // The first of the tiles in 64 columns computes all of them.
     byoc_loop_if(b, BIN(LT, p.rows, integer(&p, FEW)));
     byoc_loop_if(b, BIN(EQ, BYOC_LMOD(b, first, integer(&p, LANES)), p.zero));
     const byoc_loop_expr_t *tile = byoc_loop_let(b, "tile", BYOC_LDIV(b, first, integer(&p, LANES)));
@@ -411,7 +411,7 @@ byoc_value_t *byoc_write_packed_product(byoc_writer_t *w, byoc_value_t *x, const
   return made ? made->results[0] : NULL;
 }
 
-// PackedMatMul(x) {rounds = 1} → PackedMatMul(RoundInBlocks(x)), where no backend has taken it
+// PackedMatMul(x) {rounds = 1} → PackedMatMul(RoundInBlocks(x)), if no backend has claimed it
 static byoc_status_t expand_packed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   if (!byoc_node_flag(node, "rounds")) return BYOC_OK;
   byoc_writer_t w = {.node = node, .diag = diag};

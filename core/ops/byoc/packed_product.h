@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::PackedMatMul: a product by weights of few bits, which stay packed and become numbers in registers.
+// byoc::PackedMatMul: a product by weights of few bits, which are stored packed and unpacked in registers.
 //
 // Its operands are x [..., K], the weights, their scales and, if there are any, their zero points:
 //   words   i32[T, W, 64]: T tiles of 64 columns (the last one filled up with zeros). Word w of a column holds the

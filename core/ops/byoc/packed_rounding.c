@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc::RoundInBlocks: numbers rounded to bytes, with a scale for each block along the last axis.
 //
-// The largest of a block becomes 127 steps and every number the nearest whole number of steps. The numbers of a block
-// whose largest is below 2^-119 become 0, because 127 divided by it may be infinite. Products of such numbers by
-// weights of few bits can be computed as sums of bytes (MatMulNBits of com.microsoft with accuracy_level 4).
+// The largest number of a block becomes 127 steps, and every number the nearest whole number of steps. If the largest
+// is below 2^-119, all become 0, because 127 divided by it may be infinite. Products of such numbers by weights of few
+// bits can be computed as sums of bytes (MatMulNBits of com.microsoft with accuracy_level 4).
 #include "core/op/axes.h"
 #include "core/op/util.h"
 

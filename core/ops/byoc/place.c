@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on where values live and whether they can. Device planning (core/device/plan.h) reads OnDevice and takes it
-// out; it puts DeviceCopy between places, and the host program carries it out.
+// Operators on virtual devices. Device planning (core/device/plan.h) reads OnDevice and removes it. It puts DeviceCopy
+// between devices, and the host program copies.
 #include "core/op/util.h"
 
-// Fields of a place that are left out are free. constrain_body puts the operand there, constrain_result the result; a
-// side that is not constrained may live elsewhere, and a copy is allowed here.
+// Missing fields of the device are free. constrain_body puts the operand there, constrain_result the result. A side
+// without a constraint may live elsewhere: then there is a copy.
 static const byoc_op_attribute_t on_device_attributes[] = {
     {BYOC_ATTR_INT("device", 0)}, // DLPack's DLDeviceType
     {BYOC_ATTR_INT("id", -1)},
@@ -42,10 +42,10 @@ static byoc_status_t infer_threads_at_least(byoc_infer_t *infer) {
 
 const byoc_op_t byoc_ops_place[] = {
     {ROW(OnDevice, 1, infer_on_device), .attributes = on_device_attributes},
-    {ROW(DeviceCopy, 1, byoc_infer_same)}, // from the place of its operand to that of its result
-    // Have the program's devices started? If not, an alternative runs that uses none.
+    {ROW(DeviceCopy, 1, byoc_infer_same)}, // from the device of its operand to that of its result
+    // Have the program's devices started? If not, an alternative without devices runs.
     {ROW(DevicesReady, 0, infer_devices_ready)},
-    // Has the context at least that many threads? Plans for several numbers of threads are chosen by it.
+    // Has the context at least that many threads? It chooses among plans for several numbers of threads.
     {ROW(ThreadsAtLeast, 1, infer_threads_at_least)},
 };
 const size_t byoc_ops_place_count = sizeof byoc_ops_place / sizeof *byoc_ops_place;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches that cannot run (core/op/refusal.h puts them there):
+// Branches that cannot run (core/op/refusal.h inserts these nodes):
 //
-//   byoc::Refuse   ends the run with a message; its results are what the If expects, of types that nobody knows
+//   byoc::Refuse   ends the run with a message; it has results for the If, of unknown types
 //   byoc::Fail     the same as the host program does it: one text, no results
 #include "core/op/refusal.h"
 #include "core/op/util.h"
 #include "core/op/write.h"
 
-// The other branch decides what the results are.
+// The other branch decides the types of the results.
 static byoc_status_t infer_refuse(byoc_infer_t *infer) {
   (void)infer;
   return BYOC_OK;
@@ -16,12 +16,12 @@ static byoc_status_t infer_refuse(byoc_infer_t *infer) {
 static byoc_status_t infer_fail(byoc_infer_t *infer) {
   const byoc_type_t *type = byoc_operand_type(infer->node, 0);
   const bool fits = byoc_is_ranked(type) && type->dtype == BYOC_DTYPE_STRING && byoc_type_element_count(type) == 1;
-  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: expected one text");
+  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: expected one string");
 }
 
 // ---- expansion ----
 
-// A tensor of the type, without elements where the sizes are open: nobody reads it.
+// A tensor of the type, with dynamic sizes 0: it is never read.
 static byoc_value_t *make_tensor(byoc_writer_t *w, const byoc_type_t *type) {
   const int32_t rank = type->rank == BYOC_RANK_UNKNOWN ? 0 : type->rank;
   const bool is_text = type->dtype == BYOC_DTYPE_STRING;
@@ -50,7 +50,7 @@ static byoc_value_t *make_result(byoc_writer_t *w, const byoc_type_t *type) {
   return made ? made->results[0] : NULL;
 }
 
-// The type of a result, or else that which the If has for it; NULL if nobody knows one.
+// The type of a result, or else that of the If's result; NULL if neither is known.
 static const byoc_type_t *type_of(const byoc_value_t *result) {
   if (result->type->kind != BYOC_TYPE_UNKNOWN) return result->type;
   const byoc_node_t *owner = result->node->block->owner;

@@ -3,7 +3,7 @@
 //
 //   Im2Col   the columns that turn a convolution into matrix products: [N,C,spatial] → [N, group, C/group * taps,
 //            pixels], with kernel_shape, strides, pads, dilations and group as attributes
-//   CallC    a call of a C symbol; who makes the node sets its results' types
+//   CallC    a call of a C symbol; the maker of the node sets its results' types
 #include "core/ops/loops/window.h"
 
 static byoc_status_t infer_im2col(byoc_infer_t *infer) {
@@ -28,7 +28,7 @@ static byoc_status_t infer_im2col(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }
 
-// Written line by line instead of element by element: the parts of a line inside the input are plain copies.
+// Computes line by line, not element by element: the part of a line inside the input is a plain copy.
 static byoc_status_t loops_im2col(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -38,7 +38,7 @@ static byoc_status_t loops_im2col(byoc_lower_t *lower, const byoc_node_t *node) 
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *taps = byoc_loop_int(b, window.taps);
   const byoc_loop_expr_t *group = byoc_emit_dim(b, y, 1);
   const byoc_loop_expr_t *group_channels = BYOC_LDIV(b, byoc_emit_dim(b, x, 1), group);
-  // The result's pixels as a tensor of their own, to split linear indices.
+  // The result's pixels as a tensor, to split linear indices.
   byoc_dim_t plane_dims[BYOC_MAX_SPATIAL];
   for (int32_t d = 0; d < window.spatial; ++d) plane_dims[d] = window.out[d];
   byoc_type_t plane = {.kind = BYOC_TYPE_TENSOR, .dtype = x->dtype, .rank = window.spatial, .dims = plane_dims};

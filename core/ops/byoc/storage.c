@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::Join and byoc::Part: their types, and which Concats, Splits and Slices they can replace.
+// byoc::Join and byoc::Part: their types, and the Concats, Splits and Slices that they can replace.
 #include "core/ops/byoc/storage.h"
 
 #include "core/op/util.h"
@@ -35,16 +35,17 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *whole = byoc_operand_type(node, 0);
   int64_t offset_bytes = byoc_node_int(node, BYOC_PART_OFFSET);
-  if (node->operand_count > 1 && has_bytes(whole)) return BYOC_OK; // the verifier of host programs knows the turns
+  if (node->operand_count > 1 && has_bytes(whole))
+    return BYOC_OK; // the verifier of host programs checks this, because it knows the iterations
   bool fits = has_bytes(whole) && offset_bytes >= 0 && offset_bytes <= byoc_type_size_bytes(whole) &&
               byoc_type_size_bytes(result) <= byoc_type_size_bytes(whole) - offset_bytes;
   return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond its end");
 }
 
-// ---- what lies in one piece ----
+// ---- contiguous parts ----
 
-// The dimensions in front of the axis are 1 in both shapes, and those behind it are equal. Rank and element type are,
-// whatever the operator takes apart or joins.
+// Are the dimensions before the axis 1 in both shapes, and those after it equal? Ranks and element types are equal for
+// all of these operators.
 static bool is_piece(const byoc_type_t *part, const byoc_type_t *whole, int32_t axis) {
   for (int32_t d = 0; d < whole->rank; ++d) {
     if (d < axis && (whole->dims[d].constant != 1 || part->dims[d].constant != 1)) return false;
@@ -112,7 +113,7 @@ bool byoc_result_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out
   return byoc_node_is_onnx(node, "Slice") && slice_is_part(node, out_offset_bytes);
 }
 
-// ---- slices of a Loop's turns ----
+// ---- slices by the iteration of a Loop ----
 
 // The iteration of a Loop with known shapes?
 static bool is_turn(const byoc_value_t *value) {
@@ -164,7 +165,7 @@ bool byoc_gathers_turning_part(const byoc_node_t *node, byoc_value_t **out_turn,
   }
   int64_t factor = 0, first = 0;
   if (!follows_turn(node->operands[1], 4, out_turn, &factor, &first) || *out_turn == NULL) return false;
-  // Indices from the end, and those that are clamped, are a kernel's.
+  // Kernels compute negative indices and those that are clamped.
   const int64_t turns = byoc_static_loop_turns((*out_turn)->block->owner), size = (int64_t)row_bytes(whole, axis);
   int64_t last = 0;
   if (turns < 1 || __builtin_mul_overflow(factor, turns - 1, &last) || __builtin_add_overflow(first, last, &last) ||
@@ -218,7 +219,7 @@ static const byoc_op_attribute_t part_attributes[] = {
 
 const byoc_op_t byoc_ops_storage[] = {
     {ROW(Join, -1), .traits = BYOC_OP_HOST, .infer = infer_join},
-    // The iteration is the host's, wherever the bytes are.
+    // The number of the iteration is on the host, even if the bytes are not.
     {ROW(Part, 2), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true,
      .shape_operands = 1u << 1},
 };

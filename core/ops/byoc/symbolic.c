@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResultShape, BindSymbols, the checks, Require and their relatives: their types, and making and reading them.
+// Makes and reads ResultShape, BindSymbols, the checks, Require and their relatives; infers their types.
 #include "core/ops/byoc/symbolic.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ byoc_value_t *byoc_shape_only(byoc_node_t *before, const byoc_type_t *type) {
   return node->results[0];
 }
 
-// Puts ResultShape in front of `node`. `places` are `count` pairs of result and dimension. NULL if out of memory.
+// Inserts ResultShape before `node`. `places` are `count` pairs of result and dimension. NULL if out of memory.
 static byoc_node_t *create_result_shape(byoc_node_t *node, const int64_t *places, size_t count, byoc_diag_t *diag) {
   const byoc_op_t *op = byoc_op_of(node);
   byoc_arena_t *arena = &node->function->module->arena;
@@ -95,7 +95,7 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
   if (!origin || !bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
     return byoc_diag_failure(diag);
   }
-  bind->name = origin; // what a message at run time calls the operator
+  bind->name = origin; // the operator's name in messages at run time
   return BYOC_OK;
 }
 
@@ -144,7 +144,8 @@ static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
     const byoc_type_t *type = byoc_operand_type(infer->node, i), *first = byoc_operand_type(infer->node, 0);
     bool fits = byoc_is_ranked(type) && type->dtype == dtypes[i] && type->rank == 1 && byoc_type_is_static(type) &&
                 byoc_type_element_count(type) == byoc_type_element_count(first);
-    if (!fits) return byoc_infer_error(infer, "operand %u: expected as many dimensions, or texts, as operand 0 has", i);
+    if (!fits)
+      return byoc_infer_error(infer, "operand %u: expected as many dimensions, or strings, as operand 0 has", i);
   }
   return BYOC_OK;
 }
@@ -153,7 +154,7 @@ static void keep_text(void *self, const char *message) {
   snprintf(self, 512, "%s", message);
 }
 
-// A check of constants is made now.
+// A check of constants is done now.
 static byoc_status_t check_constants(const byoc_infer_t *infer) {
   enum { OPERANDS = 4 };
   DLTensor tensors[OPERANDS];
@@ -181,7 +182,7 @@ static byoc_status_t infer_check_range(byoc_infer_t *infer) {
     int64_t count;
     const char *what;
   } rest[] = {{BYOC_DTYPE_I64, -1, "the extents, a list of i64"},
-              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "what to ask, five numbers of i64"},
+              {BYOC_DTYPE_I64, BYOC_RANGE_RULES, "the limits, five numbers of i64"},
               {BYOC_DTYPE_STRING, 1, "one text"}};
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "integers"));
   for (uint32_t i = 1; i < 4; ++i) {
@@ -230,7 +231,7 @@ byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_rela
   return require(node, where, relations, count, &(kept_t){0}, diag);
 }
 
-// Those of the relations of a node that need no dimension which the node makes itself.
+// The relations of a node that need no dimension which is known only after the node has run.
 typedef struct {
   byoc_relation_t *items;
   size_t count;
@@ -262,7 +263,7 @@ typedef struct {
   const byoc_type_t *type;
 } changeable_t;
 
-// False for a dimension of the type that passes may learn more about: none of the function's own parameters.
+// False for a dimension that may become more precise, because it is none of the function's parameters.
 static bool stays(void *self, byoc_dim_t leaf) {
   const changeable_t *c = self;
   if (!byoc_type_has_leaf(c->type, leaf)) return true;
@@ -299,7 +300,7 @@ byoc_status_t byoc_require_kept(byoc_node_t *place, const byoc_node_t *node, con
   return require(place, where, given.items, given.count, &kept, diag);
 }
 
-// What a dimension is now that an operand had when the node was made.
+// The present form of a dimension that an operand had when the node was made.
 static byoc_dim_t present_dim(const byoc_node_t *node, byoc_dim_t dim, bool *failed) {
   const uint32_t first = node->result_count - node->operand_count;
   if (byoc_dim_is_constant(dim)) return dim;

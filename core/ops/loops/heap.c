@@ -20,7 +20,7 @@ void byoc_heap_store(const byoc_heap_t *heap, const byoc_loop_expr_t *place, byo
   if (heap->values) byoc_loop_store(heap->b, heap->values, at, item.value);
 }
 
-// Places below `place` start at 2 * place + 1.
+// The children of `place` are at 2 * place + 1 and after it.
 static const byoc_loop_expr_t *below(byoc_loop_builder_t *b, const byoc_loop_expr_t *place) {
   return BYOC_LADD(b, BYOC_LMUL(b, place, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
 }

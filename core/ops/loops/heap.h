@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary heaps and heapsort over lists of indices (i64) inside a buffer, for operators that choose or sort by value.
-// A second list may hold the value of each index, which spares loads from all over the operand.
+// A second list may hold the value of each index, which avoids scattered loads from the operand.
 //
 // Example:
 //   byoc_heap_t heap = {b, order, NULL, base, step, stands_above, self};
@@ -11,29 +11,29 @@
 
 #include "core/op/util.h"
 
-// `value` is NULL where the heap has no list of values.
+// `value` is NULL if the heap has no list of values.
 typedef struct byoc_heap_item_t {
   const byoc_loop_expr_t *index, *value;
 } byoc_heap_item_t;
 
-// Does x stand above y?  This must be a strict total order. May emit statements.
+// Is x above y? This must be a strict total order. May emit statements.
 typedef const byoc_loop_expr_t *(*byoc_heap_above_t)(const void *self, byoc_heap_item_t x, byoc_heap_item_t y);
 
 typedef struct byoc_heap_t {
   byoc_loop_builder_t *b;
   const byoc_loop_buffer_t *list, *values; // values NULL: none
-  const byoc_loop_expr_t *base, *step;     // place i of the list is list[base + i * step]
+  const byoc_loop_expr_t *base, *step;     // entry i of the list is list[base + i * step]
   byoc_heap_above_t above;
   const void *self;
 } byoc_heap_t;
 
-// The item at a place as it is now: later stores do not change it.
+// A copy of the item at a position: later stores do not change it.
 byoc_heap_item_t byoc_heap_load(const byoc_heap_t *heap, const byoc_loop_expr_t *place);
 void byoc_heap_store(const byoc_heap_t *heap, const byoc_loop_expr_t *place, byoc_heap_item_t item);
-// Lets the item at `root` sink until nothing below it stands above it.
+// Moves the item at `root` down until no child is above it.
 void byoc_heap_sift(const byoc_heap_t *heap, const byoc_loop_expr_t *root, const byoc_loop_expr_t *count);
 void byoc_heap_build(const byoc_heap_t *heap, const byoc_loop_expr_t *count);
-// Sorts a heap: the index that stands above all others ends up last.
+// Sorts a heap: the index that is above all others comes last.
 void byoc_heap_sort(const byoc_heap_t *heap, const byoc_loop_expr_t *count);
 
 #endif // BYOC_CORE_OPS_LOOPS_HEAP_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skeleton of every operator that folds a tensor over some of its dimensions: reductions, softmax, normalisations,
-// global pools. A row is the set of elements that share their other ("kept") indices. Each parallel iteration does one
-// row. If the last dimension is kept, it does a block of neighbouring rows side by side, so that memory is still read
-// along the last dimension.
+// The loops of operators that fold a tensor over some of its dimensions: reductions, softmax, normalisations, global
+// pools. A row is the set of elements that share their other ("kept") indices. Each parallel iteration does one row. If
+// the last dimension is kept, it does a block of neighbouring rows together, so that memory is read along the last
+// dimension.
 //
 // Example:
 //   byoc_rows_begin(&rows, lower, type, over); // opens the parallel loop
@@ -22,10 +22,10 @@ typedef struct byoc_rows_t {
   const byoc_type_t *type;
   bool over[BYOC_MAX_RANK]; // dimensions that are folded
   int32_t last_over;        // the last of them; -1: none
-  bool is_dense;            // set by callers whose elements are neighbours in memory along the folded dimensions
+  bool is_dense;            // set by callers whose elements are contiguous along the folded dimensions
   int64_t block;            // rows side by side; 0: one row at a time
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
-  const byoc_loop_expr_t *first, *used; // of a block: its first row and how many there are
+  const byoc_loop_expr_t *first, *used; // of a block: its first row and its number of rows
   const byoc_loop_expr_t *lane;         // the row within the block, inside _each
   int32_t opened;                       // loops that _each opened
 } byoc_rows_t;
@@ -40,7 +40,7 @@ typedef struct byoc_row_t {
 void byoc_rows_begin(byoc_rows_t *rows, byoc_lower_t *lower, const byoc_type_t *type, const bool *over);
 void byoc_rows_end(byoc_rows_t *rows);
 
-// That operator's neutral element.
+// The neutral element of the operator.
 const byoc_loop_expr_t *byoc_fold_neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype);
 
 // The element at rows->indices, in the type of the fold. May emit statements.

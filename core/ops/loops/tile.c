@@ -2,7 +2,7 @@
 // Emits the register tile of convolutions and matrix products.
 #include "core/ops/loops/tile.h"
 
-// The sums of a tile fit into the registers.
+// The largest tiles whose sums fit into registers.
 static void choose_sums(byoc_tile_t *tile) {
   const int32_t bytes = byoc_lower_vector_bytes(tile->lower);
   const bool is_wide = bytes >= BYOC_TILE_WIDE_BYTES;
@@ -52,7 +52,7 @@ static int64_t panel_size(const byoc_tile_t *tile) {
 }
 
 const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t place) {
-  // First as an unsigned byte, so that the sign does not spill into the bytes above.
+  // Converts to an unsigned byte first, so that the sign does not fill the higher bytes.
   x = byoc_emit_as(b, BYOC_DTYPE_I32, byoc_emit_as(b, BYOC_DTYPE_U8, x));
   return byoc_loop_binary(b, BYOC_LOOP_OP_SHL, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 8 * place));
 }
@@ -90,7 +90,7 @@ void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used) {
   byoc_loop_end(b);
 }
 
-// The rows that are computed together.
+// The number of rows that are computed together.
 typedef struct {
   const byoc_tile_t *tile;
   const byoc_loop_buffer_t *a;

@@ -42,7 +42,7 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
       continue;
     }
     if (given != 0 && window->kernel[i] != kernel[i].constant) {
-      return byoc_infer_error(infer, "attribute 'kernel_shape': expected %lld in place %zu as in the weights, got %lld",
+      return byoc_infer_error(infer, "attribute 'kernel_shape': expected %lld at index %zu as in the weights, got %lld",
                               (long long)kernel[i].constant, i, (long long)window->kernel[i]);
     }
     window->kernel[i] = kernel[i].constant;
@@ -128,14 +128,14 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
         snprintf(name, sizeof name, "dimension %d of operand 0 with its pads", (int)d + 2);
         byoc_side_t padded = byoc_side(byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), name);
         byoc_side_t taken =
-            byoc_dim_is_constant(reach) ? byoc_side_number(reach.constant) : byoc_side(reach, "what the window covers");
+            byoc_dim_is_constant(reach) ? byoc_side_number(reach.constant) : byoc_side(reach, "the size of the window");
         BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, taken, padded));
       }
       byoc_dim_t steps =
           byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, steps, byoc_dim_constant(1), &failed);
       if (w->ceil_mode) {
-        // Windows that would start in the padding behind the input are left out.
+        // Windows that would start in the padding after the input are left out.
         byoc_dim_t most = byoc_infer_dim(infer, BYOC_DIM_ADD, in, w->pad_begin[d], &failed);
         most = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, most, stride, &failed);
         w->out[d] = byoc_infer_dim(infer, BYOC_DIM_MIN, w->out[d], most, &failed);

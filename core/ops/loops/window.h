@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sliding windows, shared by convolutions, pools and Im2Col. Pads are symbolic if auto_pad is used on a symbolic
-// dimension, and kernels of Conv if their weights are; everything else is constant.
+// dimension, and kernels of Conv if their weights are symbolic. Everything else is constant.
 #ifndef BYOC_CORE_OPS_LOOPS_WINDOW_H_
 #define BYOC_CORE_OPS_LOOPS_WINDOW_H_
 
@@ -8,7 +8,7 @@
 
 #define BYOC_MAX_SPATIAL 6
 
-// Attributes of operators with windows, for their tables. The empty text of auto_pad is what old exporters write.
+// Attributes of operators with windows, for their tables. Old exporters write an empty auto_pad.
 #define BYOC_WINDOW_ATTRIBUTES                                                                                         \
   {BYOC_ATTR(INTS, "dilations")}, {BYOC_ATTR(INTS, "pads")}, {                                                         \
     BYOC_ATTR(INTS, "strides")                                                                                         \
@@ -32,9 +32,9 @@ typedef struct byoc_window_t {
   byoc_dim_t pad_begin[BYOC_MAX_SPATIAL], pad_end[BYOC_MAX_SPATIAL];
   byoc_dim_t out[BYOC_MAX_SPATIAL];
   int64_t taps;   // product of the kernel's sizes
-  bool is_open;   // weights of a size that only the run knows
+  bool is_open;   // only the run knows the size of the weights
   bool has_pads;  // false if every pad is the constant 0
-  bool ceil_mode; // the last window may hang over
+  bool ceil_mode; // the last window may extend beyond the input
 } byoc_window_t;
 
 // Reads strides, pads, dilations, auto_pad, ceil_mode and, unless `kernel` gives it, kernel_shape; computes pads and

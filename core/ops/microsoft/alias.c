@@ -157,7 +157,7 @@ static byoc_status_t read_new_axis(const byoc_infer_t *infer, int64_t *out) {
   }
   *out = axis.values[0] < 0 ? axis.values[0] + x->rank + 1 : axis.values[0];
   if (*out >= 0 && *out <= x->rank && x->rank < BYOC_MAX_RANK) return BYOC_OK;
-  return byoc_infer_error(infer, "operand 1: %lld is no place for a new dimension in rank %d",
+  return byoc_infer_error(infer, "operand 1: %lld is no position for a new dimension in rank %d",
                           (long long)axis.values[0], (int)x->rank);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: Attention, QAttention and MultiHeadAttention, which are written as those of ai.onnx. What may not be
-// attended to gets `mask_filter_value` added to its score, as in ONNX Runtime: a row that is masked as a whole still
-// has shares.
+// com.microsoft: Attention, QAttention and MultiHeadAttention, which are written as those of ai.onnx.
+// `mask_filter_value` is added to the scores of masked keys, as in ONNX Runtime: a row that is masked as a whole still
+// has weights.
 #include "core/ops/microsoft/quantize.h"
 
 static bool is_i32(byoc_dtype_t dtype) {
@@ -32,7 +32,7 @@ static byoc_status_t need_of_type(const byoc_infer_t *infer, uint32_t index, byo
   return byoc_infer_error(infer, "operand %u: expected %s", index, byoc_dtype_name(dtype));
 }
 
-// A mask of i32, [batch] lengths, [batch, total] or [batch, length, total], and what is added to scores.
+// Checks a mask of i32 ([batch] lengths, [batch, total] or [batch, length, total]) and the bias of scores.
 static byoc_status_t need_masks(const byoc_infer_t *infer, uint32_t mask, uint32_t bias, const byoc_dim_t scores[4]) {
   const byoc_type_t *type = byoc_operand_type(infer->node, mask);
   if (byoc_has_operand(infer->node, mask)) {
@@ -59,7 +59,7 @@ static byoc_status_t need_masks(const byoc_infer_t *infer, uint32_t mask, uint32
   return byoc_infer_need_broadcast(infer, bias, 4, scores);
 }
 
-// What is added to scores [batch, heads, length, total]: mask_filter_value where the mask has 0, and the bias.
+// The summand of scores [batch, heads, length, total]: mask_filter_value where the mask is 0, and the bias.
 static byoc_value_t *write_mask(byoc_writer_t *w, byoc_value_t *mask, byoc_value_t *bias, byoc_value_t *like,
                                 byoc_value_t *total) {
   static const int64_t places[2][2] = {{1, 2}, {1, 0}}, last = 1;
@@ -80,7 +80,7 @@ static byoc_value_t *write_mask(byoc_writer_t *w, byoc_value_t *mask, byoc_value
   return bias ? byoc_write_plain(w, "Add", added, bias) : added;
 }
 
-// Attention of ai.onnx, with the keys and values of the past in front; NULL if something failed before.
+// Attention of ai.onnx, with the keys and values of the past first; NULL after a failure.
 static byoc_node_t *write_attention(byoc_writer_t *w, byoc_value_t *const qkv[3], byoc_value_t *mask,
                                     byoc_value_t *past_key, byoc_value_t *past_value) {
   const int64_t heads = byoc_node_int(w->node, "num_heads");
@@ -112,13 +112,13 @@ static bool hidden_sizes(const byoc_node_t *node, int64_t sizes[3]) {
   return sizes[0] == sizes[1] && sizes[0] + sizes[1] + sizes[2] == whole.constant;
 }
 
-// Where Attention and QAttention have their operands; QAttention has no bias of scores.
+// The operands of Attention and QAttention; QAttention has no bias of scores.
 typedef struct places_t {
   uint32_t bias, mask, past, added;
 } places_t;
 static const places_t float_places = {BIAS, MASK, PAST, ADDED}, byte_places = {2, 5, 8, UINT32_MAX};
 
-// What both have in common, once x and the weights are known to be of rank 3 and 2; floats are of type `dtype`.
+// Checks common to both. x has rank 3 and the weights have rank 2; floats are of type `dtype`.
 static byoc_status_t infer_projected(const byoc_infer_t *infer, const places_t *at, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, X), *weights = byoc_operand_type(node, WEIGHTS);
@@ -171,7 +171,7 @@ static byoc_value_t *write_past(byoc_writer_t *w, byoc_value_t *past, int64_t in
   return byoc_write_plain(w, "Gather", past, byoc_write_plain(w, "Squeeze", place, NULL));
 }
 
-// Attention of what x is projected to.
+// Attention on the projections of x.
 static byoc_status_t write_attended(byoc_writer_t *w, byoc_value_t *projected, const places_t *at, bool *out_changed) {
   static const int64_t first = 0;
   const byoc_node_t *node = w->node;
@@ -325,7 +325,7 @@ static byoc_status_t expand_multi_head(byoc_node_t *node, byoc_diag_t *diag, boo
       sizes[i] = type->rank == 3 ? type->dims[2].constant : split[2] * type->dims[3].constant;
     }
     byoc_microsoft_split(&w, node->operands[HEAD_BIAS], sizes, parts);
-    // Keys that are split into heads have got theirs before.
+    // Keys that are split into heads have their bias already.
     for (int i = 0; i < (is_split ? 1 : 3); ++i) qkv[i] = byoc_write_plain(&w, "Add", qkv[i], parts[i]);
   }
   if (is_split) qkv[0] = byoc_write_transpose(&w, byoc_write_reshape(&w, qkv[0], split, 4), swap, 4);

@@ -27,10 +27,10 @@ byoc_value_t *byoc_cache_cut(byoc_writer_t *w, byoc_value_t *cache, byoc_value_t
 
 // ---- few bits ----
 
-// A half of a byte: how many numbers it tells apart, and which one stands for 0.
+// Numbers of half a byte: how many there are, and the one for 0.
 enum { HALF_COUNT = 16, HALF_ZERO = 8 };
 
-// [1], or [1, heads, 1, size]: what the numbers are multiplied by, in an element type.
+// [1], or [1, heads, 1, size]: the scale of the numbers, in an element type.
 static byoc_value_t *write_scale(byoc_writer_t *w, const byoc_cache_numbers_t *numbers, byoc_dtype_t dtype) {
   const int64_t one = 1, dims[] = {1, numbers->heads, 1, -1};
   const bool is_single = numbers->heads == 0;

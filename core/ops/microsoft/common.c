@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of com.microsoft share.
+// Shared by the operators of com.microsoft.
 #include "core/ops/microsoft/common.h"
 
 byoc_value_t *byoc_microsoft_number(byoc_writer_t *w, const byoc_value_t *like, double value) {

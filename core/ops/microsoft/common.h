@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of com.microsoft share: those that ONNX Runtime's optimiser, its quantiser and exporters of
-// language models write. Each is written as operators of ai.onnx (the trait FUSED).
+// Shared by the operators of com.microsoft, which ONNX Runtime's optimiser, its quantiser and exporters of language
+// models write. Each is expanded into operators of ai.onnx (the trait FUSED).
 #ifndef BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 #define BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 
@@ -33,10 +33,10 @@ byoc_value_t *byoc_microsoft_unsqueeze(byoc_writer_t *w, byoc_value_t *x, const 
 byoc_value_t *byoc_microsoft_count(byoc_writer_t *w, byoc_value_t *end);
 // The three parts of x along its last dimension.
 void byoc_microsoft_split(byoc_writer_t *w, byoc_value_t *x, const int64_t sizes[3], byoc_value_t *out[3]);
-// Puts the value in the place of a result other than the first, if the node has it.
+// Replaces a result other than the first by the value, if the node has that result.
 void byoc_microsoft_replace(byoc_writer_t *w, uint32_t result, byoc_value_t *value);
 
-// Refuses values of an attribute, an integer that is `only` otherwise.
+// Refuses values of an integer attribute other than `only`.
 byoc_status_t byoc_microsoft_need_int(const byoc_infer_t *infer, const char *name, int64_t only);
 // Refuses operands that are given.
 byoc_status_t byoc_microsoft_need_absent(const byoc_infer_t *infer, uint32_t index, const char *what);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: CropAndResize, as converters of TensorFlow write it: regions of images, each brought to one size. The
-// corners of a region are those of its first and last pixels; what lies outside of an image is a given number.
+// corners of a region are those of its first and last pixels. Pixels outside of an image have a given value.
 #include "core/op/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -45,7 +45,7 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }
 
-// Where pixel `at` of a region lies along dimension d of the image.
+// The coordinate of pixel `at` of a region along dimension d of the image.
 static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_node_t *node, int32_t d,
                                           const byoc_loop_expr_t *region, const byoc_loop_expr_t *at) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);

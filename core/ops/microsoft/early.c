@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that ONNX had before its first stable sets, and that converters of old models still write: ONNX Runtime
-// runs them, and so do we. Each is written as operators of ai.onnx.
+// Operators that ONNX had before its first stable sets, and that converters of old models still write. ONNX Runtime
+// runs them, too. Each is expanded into operators of ai.onnx.
 #include <string.h>
 
 #include "core/ops/microsoft/common.h"
@@ -73,7 +73,8 @@ static byoc_status_t expand_image_scaler(byoc_node_t *node, byoc_diag_t *diag, b
 
 // ---- Crop ----
 
-// Where rows and columns begin, and how many are cut off behind; `lengths` says how many stay, if the node says it.
+// The begin of rows and columns, and the number that is cut off at the end; `lengths` has the number that stays, if the
+// node gives it.
 static byoc_status_t read_crop(const byoc_infer_t *infer, const byoc_node_t *node, int64_t begin[2], int64_t behind[2],
                                const int64_t **lengths) {
   size_t borders = 0, count = 0;

@@ -8,7 +8,7 @@
 #include "core/ops/byoc/expert_product.h"
 #include "core/ops/microsoft/common.h"
 
-// MoE's operands; QMoE has scales behind each matrix, and zero points.
+// MoE's operands. QMoE has scales after each matrix, and zero points.
 enum { X, ROUTER };
 enum { LAYERS = 3, GATED = 2, WORD_BITS = 32 };
 
@@ -42,10 +42,10 @@ static bool is_u8(byoc_dtype_t dtype) {
 // ---- types ----
 
 static byoc_status_t need_what_is_known(const byoc_infer_t *infer) {
-  static const char *const more[] = {"a router's weights of its own",     "a scale of all of FC1's matrix",
-                                     "a scale of all of FC2's matrix",    "a scale of what FC1 takes",
-                                     "a scale of what FC2 takes",         "scales of blocks of what FC1 takes",
-                                     "scales of blocks of what FC2 takes"};
+  static const char *const more[] = {"a router's weights of its own",         "a scale of all of FC1's matrix",
+                                     "a scale of all of FC2's matrix",        "a scale of the operand of FC1",
+                                     "a scale of the operand of FC2",         "scales of blocks of the operand of FC1",
+                                     "scales of blocks of the operand of FC2"};
   enum { MORE = 14 };
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "use_sparse_mixer", 0));
@@ -139,7 +139,7 @@ static byoc_status_t need_layers(const byoc_infer_t *infer, const experts_t *e) 
   const activation_t activation = (activation_t)byoc_node_choice(node, "activation_type");
   const bool has_third = has_layer(node, &e->layers[2]);
   if (!has_layer(node, &e->layers[1])) return byoc_infer_error(infer, "FC2 is left out");
-  if (e->is_gated && has_third) return byoc_infer_error(infer, "FC3 is given although it stands in FC1");
+  if (e->is_gated && has_third) return byoc_infer_error(infer, "FC3 is given although FC1 contains it");
   if (activation == SWIGLU && !e->is_gated && !has_third) return byoc_infer_error(infer, "FC3 is left out");
   for (int i = 0; i < LAYERS; ++i) {
     const layer_t *l = &e->layers[i];
@@ -275,7 +275,7 @@ static byoc_value_t *write_swiglu(byoc_writer_t *w, byoc_value_t *gate, byoc_val
   return byoc_write_plain(w, "Mul", gate, linear);
 }
 
-// The gates and what they are for stand in turn in each row, or one half behind the other.
+// The gates and their factors alternate in each row, or are its two halves.
 static byoc_value_t *write_gated(byoc_writer_t *w, const experts_t *e, byoc_value_t *x) {
   const bool is_in_turn = byoc_node_int(w->node, "swiglu_fusion") == 1;
   const int64_t pairs[] = {-1, is_in_turn ? e->inner : GATED, is_in_turn ? GATED : e->inner}, flat[] = {-1, e->inner};
@@ -296,8 +296,8 @@ static byoc_value_t *write_activation(byoc_writer_t *w, byoc_value_t *x) {
   return byoc_write_node(w, "", names[activation], x, NULL, NULL, &tanh, activation == GELU);
 }
 
-// The experts of each token, a row of k numbers, and their weights. They are normalised where the attribute says so;
-// ONNX Runtime's CPU provider does it for each QMoE, its CUDA provider where it is asked to.
+// The experts of each token, a row of k numbers, and their weights. They are normalised if the attribute is set. ONNX
+// Runtime's CPU provider always normalises them for QMoE, its CUDA provider by the attribute.
 static byoc_value_t *write_router(byoc_writer_t *w, const experts_t *e, byoc_value_t **out_weights) {
   static const int64_t last = -1;
   const byoc_attribute_t axis = byoc_write_int("axis", -1);

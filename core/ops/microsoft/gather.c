@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft::GatherBlockQuantized: rows of a table of few bits, looked up and made numbers of, as exporters of
-// language models write embeddings. The table stays as it is: only what is looked up becomes numbers.
+// com.microsoft::GatherBlockQuantized: rows of a table of few bits are looked up and dequantised, as exporters of
+// language models write embeddings. The table stays packed: only the rows that are looked up become numbers.
 //
 // Elements of u4, i4 and of 8 bits are those of the table. Bytes with `bits` below 8 hold 8 / bits elements, lowest
 // first, along the last dimension, and so do the bytes of their zero points.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: the row of GroupQueryAttention, and what its operands must be.
+// com.microsoft: the row of GroupQueryAttention, and the checks of its operands.
 #include "core/ops/microsoft/group_query.h"
 
 static bool is_i32(byoc_dtype_t dtype) {
@@ -108,7 +108,7 @@ static byoc_status_t need_window(const byoc_infer_t *infer) {
   return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, least, byoc_side_of(infer, GQA_PAST_KEY, 2));
 }
 
-// The length of the cache afterwards: that of all sequences, or the room that there is.
+// The length of the cache afterwards: the longest sequence, or the capacity of the cache.
 static byoc_status_t read_cache(const byoc_infer_t *infer, sizes_t *sizes) {
   const byoc_node_t *node = infer->node;
   sizes->past = byoc_dim_constant(0), sizes->total = sizes->length;
@@ -165,7 +165,7 @@ static byoc_status_t need_angles(const byoc_infer_t *infer, const sizes_t *sizes
   return byoc_infer_need_dims(infer, GQA_PLACES, 2, wanted);
 }
 
-// What restricts attention, and what is added to scores.
+// Checks operands and attributes that restrict attention or are added to scores.
 static byoc_status_t need_limits(const byoc_infer_t *infer, const sizes_t *sizes) {
   const byoc_node_t *node = infer->node;
   const int64_t window = byoc_node_int(node, "local_window_size");
@@ -199,7 +199,7 @@ static byoc_status_t need_norms(const byoc_infer_t *infer, const sizes_t *sizes)
   return BYOC_OK;
 }
 
-// The last position of each sequence is one of all. They come from the past or are new, and have angles.
+// The last position of each sequence must be in the cache or among the new ones, and must have angles.
 static byoc_status_t need_places(const byoc_infer_t *infer, const sizes_t *sizes) {
   const byoc_limit_t last = {.operand = GQA_LENGTHS,
                              .name = "the last positions of the sequences",

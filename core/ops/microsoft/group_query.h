@@ -3,9 +3,9 @@
 // becomes TensorScatter, RotaryEmbedding and Attention of ai.onnx.
 //
 // The cache is static, with room for more than the sequences have so far, or it grows by each run. Sequence b has
-// seqlens_k[b] + 1 elements after the run, of which the last `length` ones are new: they are written behind those of
-// the past. What the cache holds behind its sequences is not specified. A windowed cache holds the latest positions
-// only, and a quantised one bytes (microsoft_cache.h).
+// seqlens_k[b] + 1 elements after the run, of which the last `length` ones are new: they are written after those of the
+// past. The content of the cache after its sequences is not specified. A windowed cache holds only the latest
+// positions, and a quantised one holds bytes (core/ops/microsoft/cache.h).
 #ifndef BYOC_CORE_OPS_MICROSOFT_GROUP_QUERY_H_
 #define BYOC_CORE_OPS_MICROSOFT_GROUP_QUERY_H_
 
@@ -44,7 +44,7 @@ static inline bool byoc_group_query_is_windowed(const byoc_node_t *node) {
   return byoc_node_int(node, "sliding_window_cache") != 0;
 }
 
-// The attribute that says how the cache of keys (side 0) or values (side 1) is quantised.
+// The attribute for the quantisation of the cache of keys (side 0) or values (side 1).
 static inline const char *byoc_group_query_kind_name(int side) {
   return side == 0 ? "k_quant_type" : "v_quant_type";
 }

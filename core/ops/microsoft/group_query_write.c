@@ -54,8 +54,8 @@ static byoc_value_t *write_heads(byoc_writer_t *w, byoc_value_t *x, int64_t head
   return made ? made->results[0] : NULL;
 }
 
-// The cache of keys or values with the new ones at their places, a vector with one of them for each sequence. It grows,
-// if it has to; a windowed one always does, and is cut afterwards.
+// The cache of keys or values with the new ones at their positions, a vector with one position for each sequence. The
+// cache grows if necessary. A windowed cache always grows, and is cut afterwards.
 static byoc_value_t *write_cache(byoc_writer_t *w, uint32_t past, byoc_value_t *made, byoc_value_t *starts) {
   byoc_value_t *cache = byoc_operand(w->node, past);
   if (!cache || !made || !starts || w->failed) return made;
@@ -72,7 +72,8 @@ static byoc_value_t *write_cache(byoc_writer_t *w, uint32_t past, byoc_value_t *
   return byoc_write_node(w, "", "TensorScatter", cache, made, starts, &axis, 1);
 }
 
-// Which keys count for which queries: [batch, 1, length, total]. `rows` are the positions of queries, [batch, length].
+// The keys that each query may attend to: [batch, 1, length, total]. `rows` are the positions of queries, [batch,
+// length].
 static byoc_value_t *write_allowed(byoc_writer_t *w, byoc_value_t *rows, byoc_value_t *lengths, byoc_value_t *keys) {
   static const int64_t between[] = {1, 3}, behind[] = {1, 2, 3};
   byoc_value_t *places = byoc_microsoft_count(w, byoc_microsoft_size(w, keys, 2));
@@ -87,7 +88,7 @@ static byoc_value_t *write_allowed(byoc_writer_t *w, byoc_value_t *rows, byoc_va
   return byoc_write_plain(w, "And", allowed, byoc_write_plain(w, "Greater", places, first));
 }
 
-// What is added to scores: -inf where a key does not count. The bias may be shorter than a static cache.
+// The summand of scores: -inf for keys that are excluded. The bias may be shorter than a static cache.
 static byoc_value_t *write_added(byoc_writer_t *w, byoc_value_t *allowed, byoc_value_t *keys) {
   byoc_value_t *bias = byoc_operand(w->node, GQA_ADDED);
   if (!allowed || !keys || w->failed) return NULL;
@@ -100,7 +101,7 @@ static byoc_value_t *write_added(byoc_writer_t *w, byoc_value_t *allowed, byoc_v
   return byoc_write_node(w, "", "Where", allowed, bias, nothing, NULL, 0);
 }
 
-// A key and a value of zeros whose score is the sink of its head: it takes its share and adds nothing.
+// A key and a value of zeros whose score is the sink of its head: it gets a weight and adds nothing.
 static byoc_value_t *write_sink(byoc_writer_t *w, byoc_value_t *added, byoc_value_t *kv[2]) {
   static const int64_t places[] = {0, 2, 3};
   if (!added || w->failed) return NULL;
@@ -115,10 +116,10 @@ static byoc_value_t *write_sink(byoc_writer_t *w, byoc_value_t *added, byoc_valu
   return byoc_write_plain(w, "Add", added, byoc_write_node(w, "", "Where", last, sinks, zero, NULL, 0));
 }
 
-// What becomes of the past: places in the cache, one for each sequence.
+// Positions in the cache, one for each sequence.
 typedef struct places_t {
-  byoc_value_t *starts; // where the new ones are written
-  byoc_value_t *first;  // what comes first in a windowed cache afterwards; otherwise NULL
+  byoc_value_t *starts; // the positions of the new keys and values
+  byoc_value_t *first;  // the first position that a windowed cache keeps; otherwise NULL
 } places_t;
 
 static places_t write_places(byoc_writer_t *w, byoc_value_t *before, byoc_value_t *after) {

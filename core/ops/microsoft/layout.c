@@ -60,7 +60,7 @@ static byoc_value_t *write_turned(byoc_writer_t *w, byoc_value_t *x, bool is_las
   return byoc_write_transpose(w, x, order, (size_t)x->type->rank);
 }
 
-// The operator with the channels in second place and the node's own attributes, but for its flag of the layout.
+// The operator with the channels as second dimension and the node's own attributes, without its flag of the layout.
 static byoc_value_t *write_inner(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *const *operands) {
   const byoc_node_t *node = w->node;
   byoc_attribute_t *kept =

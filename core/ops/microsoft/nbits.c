@@ -2,9 +2,10 @@
 // com.microsoft::MatMulNBits: products by weights of 2 to 8 bits in blocks, as exporters of language models write them.
 // Weights that are constant become byoc::PackedMatMul and stay packed; others are unpacked by byoc::UnpackNBits.
 //
-// B holds a column after the other, N * blocks * (block_size * bits / 8) bytes, lowest bits first. Zero points are
-// packed alike, a line of whole bytes for each column, or are numbers like the scales; without, they are in the middle.
-// g_idx says for each row of weights, of which block it takes scale and zero point; without, of its own.
+// B holds one column after the other, N * blocks * (block_size * bits / 8) bytes, lowest bits first. Zero points are
+// packed in the same way, a line of whole bytes for each column, or are numbers like the scales; by default they are in
+// the middle of the range. g_idx has for each row of weights the block with its scale and zero point; by default it is
+// the row's own block.
 #include "core/op/axes.h"
 #include "core/op/util.h"
 #include "core/ops/byoc/packed_product.h"
@@ -25,7 +26,7 @@ static layout_t layout_of(const byoc_node_t *node) {
                 .columns = byoc_node_int(node, "N"),
                 .block = byoc_node_int(node, "block_size"),
                 .bits = byoc_node_int(node, "bits")};
-  // Sizes of a damaged model are refused by check_layout, which looks at the attributes alone.
+  // check_layout refuses sizes of a damaged model by the attributes alone.
   const bool is_sized = l.depth > 0 && l.depth <= INT32_MAX && l.block > 0 && l.block <= INT32_MAX;
   if (!is_sized || l.bits < 1 || l.bits > 8) return l;
   l.blocks = (l.depth + l.block - 1) / l.block;
@@ -108,7 +109,7 @@ static byoc_status_t infer_nbits(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, a->dtype, a->rank, dims);
 }
 
-// UnpackNBits has MatMulNBits' operands with the scales' type in the place of A, of which it needs nothing.
+// UnpackNBits has MatMulNBits' operands without A.
 static byoc_status_t infer_unpack(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, A, is_narrow_float, "a number of f16, bf16 or f32"));
   BYOC_RETURN_IF_ERROR(check_layout(infer));
@@ -155,8 +156,8 @@ static double read_real_zero(const void *self, int64_t block, int64_t n) {
   return byoc_constant_element_f64(s->real_zeros, n * s->layout.blocks + block);
 }
 
-// The rows in the order of the blocks that g_idx gives them: the columns of A in that order times them is the same
-// product. NULL if a block gets more or fewer rows than its size, or if out of memory.
+// The rows in the order of their blocks by g_idx. The columns of A in that order give the same product. NULL if a block
+// gets more or fewer rows than its size, or if out of memory.
 static const int64_t *find_rows(const byoc_node_t *node) {
   const layout_t l = layout_of(node);
   const byoc_constant_t *order = node->operands[ORDER]->constant;
@@ -222,7 +223,7 @@ static const byoc_loop_expr_t *emit_bits(byoc_lower_t *lower, const byoc_node_t 
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *eight = byoc_loop_int(b, 8), *base = BYOC_LMUL(b, line, byoc_loop_int(b, bytes));
   const byoc_loop_expr_t *first = BYOC_LDIV(b, bit, eight), *word = NULL;
-  const int64_t count = 8 % bits == 0 ? 1 : 2; // bytes that an element may stand in
+  const int64_t count = 8 % bits == 0 ? 1 : 2; // bytes that an element may extend over
   for (int64_t i = count - 1; i >= 0; --i) {
     const byoc_loop_expr_t *at = BYOC_LADD(b, first, byoc_loop_int(b, i));
     if (i > 0) at = BYOC_LMIN(b, at, byoc_loop_int(b, bytes - 1));
@@ -293,7 +294,7 @@ static const byoc_op_attribute_t nbits_attributes[] = {
     {BYOC_ATTR_REQUIRED(INT, "N")},
     {BYOC_ATTR_INT("bits", 4)},
     {BYOC_ATTR_REQUIRED(INT, "block_size")},
-    {BYOC_ATTR_INT("accuracy_level", 0)}, // how far A may be rounded
+    {BYOC_ATTR_INT("accuracy_level", 0)}, // the precision to which A may be rounded
     BYOC_ATTR_END,
 };
 

@@ -21,7 +21,8 @@ static byoc_status_t need_last(const byoc_infer_t *infer, uint32_t first, uint32
 
 // ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization ----
 
-// Operands: x, what is added to it, weights, then a bias that is added first; the whole one has a shift before that.
+// Operands: x, the summand, weights, and a bias that is added first. SkipLayerNormalization has a shift before the
+// bias.
 static byoc_status_t infer_skip_operands(byoc_infer_t *infer, uint32_t last_vector) {
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_float(infer, 0));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 3));
@@ -45,7 +46,7 @@ static byoc_status_t infer_skip_simplified(byoc_infer_t *infer) {
   return infer_skip_operands(infer, 3);
 }
 
-// LayerNormalization of x over its last dimension. Its statistics become the results 1 and 2, if they are asked for.
+// LayerNormalization of x over its last dimension. Its statistics become the results 1 and 2, if these are used.
 static byoc_value_t *write_layer_norm(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, byoc_value_t *shift,
                                       bool has_statistics) {
   const byoc_attribute_t attributes[] = {byoc_write_int("axis", -1),
@@ -106,7 +107,7 @@ static byoc_status_t infer_simplified(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
   }
-  if (byoc_node_int(infer->node, "stash_type") != 0) { // 0, "undefined", is what some exporters write for the default
+  if (byoc_node_int(infer->node, "stash_type") != 0) { // some exporters write 0, "undefined", for the default
     BYOC_RETURN_IF_ERROR(byoc_microsoft_need_int(infer, "stash_type", 1));
   }
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *scale = byoc_operand_type(infer->node, 1);
@@ -144,7 +145,7 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
-// Words, segments and places are rows of their tables. Without places, words have those from 0 on.
+// Words, segments and positions are rows of their tables. Without positions, words are numbered from 0.
 static byoc_status_t need_rows(const byoc_infer_t *infer) {
   static const struct {
     uint32_t indices, table;
@@ -203,7 +204,7 @@ static byoc_status_t infer_embed(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, table->dtype, 3, dims);
 }
 
-// The same with tables of floats in the place of bytes.
+// The same with tables of floats instead of bytes.
 static byoc_status_t infer_quantised_embed(byoc_infer_t *infer) {
   byoc_node_t stand_in = *infer->node;
   byoc_value_t *operands[PLACES], values[PLACES];
@@ -254,7 +255,7 @@ static byoc_value_t *write_places(byoc_writer_t *w) {
   return byoc_write_node(w, "", "Range", bounds[0], bounds[1], bounds[2], NULL, 0);
 }
 
-// The number of words that the mask says 1 of; zeros without a mask.
+// The number of ones in the mask; zeros without a mask.
 static byoc_value_t *write_lengths(byoc_writer_t *w) {
   const byoc_attribute_t keep = byoc_write_int("keepdims", 0);
   const int64_t axis = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: short operators: distances, and what optimisers of diffusion models fuse. Each is written as operators
-// of ai.onnx.
+// com.microsoft: short operators: distances, and operators that optimisers of diffusion models fuse. Each is written as
+// operators of ai.onnx.
 #include "core/ops/microsoft/common.h"
 
 // ---- CDist ----

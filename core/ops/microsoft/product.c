@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: activations, and products with what follows them.
+// com.microsoft: activations, and products that are fused with later operators.
 #include <string.h>
 
 #include "core/ops/loops/window.h"
@@ -36,7 +36,7 @@ static byoc_status_t expand_quick_gelu(byoc_node_t *node, byoc_diag_t *diag, boo
 
 // ---- the activations of FusedConv and FusedGemm ----
 
-// What the numbers behind an activation are called, in their order.
+// The names of an activation's parameters, in their order.
 static const struct activation_t {
   const char *name, *numbers[2];
 } activations[] = {{"Relu", {NULL}},

@@ -21,7 +21,7 @@ byoc_status_t byoc_microsoft_need_bytes(const byoc_infer_t *infer, uint32_t inde
   if (!byoc_has_operand(node, index + 2)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index + 2, byoc_dtype_is_byte, "a zero point"));
   if (zero->dtype != byoc_operand_type(node, index)->dtype) {
-    return byoc_infer_error(infer, "operand %u: the zero point's type is not that of what is quantised", index + 2);
+    return byoc_infer_error(infer, "operand %u: the zero point's type is not that of the quantised tensor", index + 2);
   }
   return byoc_infer_need_one(infer, index + 2);
 }
@@ -162,7 +162,8 @@ static byoc_status_t infer_pair(byoc_infer_t *infer) {
   return byoc_microsoft_broadcast(infer, indices, 2, byoc_operand_type(node, A)->dtype);
 }
 
-// The zero point is added before the number is rounded, as in ONNX Runtime; where it is odd, halves go the other way.
+// The zero point is added before the number is rounded, as in ONNX Runtime: if it is odd, halves are rounded the other
+// way.
 static byoc_status_t expand_pair(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *a = write_centred(&w, A), *b = write_centred(&w, B), *y = NULL, *scale = write_scale(&w, SUM_SCALE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: RotaryEmbedding, and MRotaryEmbedding, which has positions in time, height and width for models of
-// pictures and texts (Qwen 2 VL and later). Both become RotaryEmbedding of ai.onnx.
+// images and text (Qwen 2 VL and later). Both become RotaryEmbedding of ai.onnx.
 #include "core/ops/microsoft/common.h"
 
 static bool is_position(byoc_dtype_t dtype) {
@@ -132,7 +132,7 @@ static byoc_status_t infer_sections(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// Which stream of positions angle `at` follows: sections one behind the other, or in turn.
+// The stream of positions for angle `at`: sections one after the other, or interleaved.
 static int64_t stream_of(const byoc_node_t *node, int64_t at) {
   size_t count = 0;
   const int64_t *sections = byoc_node_ints(node, "mrope_section", &count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: Tokenizer, which converters of text pipelines write in front of TfIdfVectorizer. The longest one of
-// the leftmost matches of a pattern counts, as in ONNX Runtime.
+// com.microsoft: Tokenizer, which converters of text pipelines write before TfIdfVectorizer. The longest one of the
+// leftmost matches of a pattern counts, as in ONNX Runtime.
 #include <string.h>
 
 #include "core/op/util.h"
@@ -58,7 +58,7 @@ static byoc_status_t infer_tokenizer(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, x->rank + 1, dims);
 }
 
-// A constant vector of the patterns in POSIX' form, without what ties them to the ends of a text.
+// A constant vector of the patterns in POSIX form, without anchors to the ends of a string.
 static byoc_value_t *write_patterns(byoc_writer_t *w, size_t count) {
   byoc_arena_t *arena = &w->node->function->module->arena;
   const char **patterns = BYOC_ARENA_ARRAY(arena, const char *, count + 1);
@@ -78,7 +78,7 @@ static byoc_value_t *write_patterns(byoc_writer_t *w, size_t count) {
   return w->failed ? NULL : byoc_write_texts(w, "patterns", count, patterns);
 }
 
-// Counts the tokens of each text; a tensor of the result's shape then gives the room for them.
+// Counts the tokens of each string, which gives the shape of the result.
 static byoc_status_t expand_tokenizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;

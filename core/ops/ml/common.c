@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of ai.onnx.ml share.
+// Shared by the operators of ai.onnx.ml.
 #include "core/ops/ml/common.h"
 
 #include <string.h>
@@ -120,7 +120,7 @@ byoc_value_t *byoc_ml_write_two_classes(byoc_writer_t *w, byoc_value_t *score, b
                                         const char *transform) {
   if (w->failed) return NULL;
   const bool is_logistic = strcmp(transform, "LOGISTIC") == 0, is_probit = strcmp(transform, "PROBIT") == 0;
-  const bool is_sum_one = is_probit || (is_probability && !is_logistic); // a probit takes probabilities only
+  const bool is_sum_one = is_probit || (is_probability && !is_logistic); // a probit needs probabilities
   byoc_value_t *first = is_sum_one ? byoc_write_plain(w, "Sub", byoc_ml_number(w, score->type->dtype, 1), score)
                                    : byoc_write_plain(w, "Neg", score, NULL);
   byoc_value_t *both[2] = {first, score};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of ai.onnx.ml share: features as rows, scores after their last transform, labels of classes.
+// Shared by the operators of ai.onnx.ml: features as rows, scores after their last transform, labels of classes.
 #ifndef BYOC_CORE_OPS_ML_COMMON_H_
 #define BYOC_CORE_OPS_ML_COMMON_H_
 
@@ -9,14 +9,14 @@
 
 #define BYOC_ML_DOMAIN "ai.onnx.ml"
 
-// What becomes of scores, for tables of attributes.
+// The transforms of scores, for tables of attributes.
 #define BYOC_ML_TRANSFORM BYOC_ATTR_CHOICE("post_transform", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
-// f32, f64, i32, i64: what the operators take as features.
+// f32, f64, i32, i64: the types of features.
 bool byoc_ml_is_feature(byoc_dtype_t dtype);
 bool byoc_ml_is_f32_or_f64(byoc_dtype_t dtype);
-// Operand 0 must be a vector or matrix of features. *out_count is their number: that of its last dimension or, if that
-// is open, `stated`, what the attributes say, which the run then checks.
+// Operand 0 must be a vector or matrix of features. *out_count is their number: its last dimension. If that is dynamic,
+// it is `stated`, the number by the attributes, and the run checks it.
 byoc_status_t byoc_ml_need_features(byoc_infer_t *infer, int64_t stated, int64_t *out_count);
 // The same for operators that read only some of the features, the first `least`.
 byoc_status_t byoc_ml_need_features_from(byoc_infer_t *infer, int64_t least, int64_t *out_count);
@@ -32,18 +32,18 @@ byoc_value_t *byoc_ml_write_transform(byoc_writer_t *w, byoc_value_t *scores, co
 byoc_value_t *byoc_ml_write_two_classes(byoc_writer_t *w, byoc_value_t *score, bool is_probability,
                                         const char *transform);
 
-// The labels of a classifier: integers, or else texts; the attributes' names.
+// The labels of a classifier: the names of its attributes for integers and for strings.
 typedef struct byoc_ml_labels_t {
   const char *ints, *texts;
 } byoc_ml_labels_t;
 size_t byoc_ml_label_count(const byoc_node_t *node, const byoc_ml_labels_t *labels);
 // One of the two lists must be given. Sets result 0: a label for each row.
 byoc_status_t byoc_ml_infer_labels(byoc_infer_t *infer, const byoc_ml_labels_t *labels);
-// The labels of the places `index`, i64[N].
+// The labels at the indices `index`, i64[N].
 byoc_value_t *byoc_ml_write_labels(byoc_writer_t *w, const byoc_ml_labels_t *labels, byoc_value_t *index);
 // i64[N]: 1 where the score of the row, of f32[N,1], is above the limit, else 0.
 byoc_value_t *byoc_ml_write_above(byoc_writer_t *w, byoc_value_t *score, float limit);
-// i64[N]: the place of the first largest score of each row.
+// i64[N]: the index of the first largest score of each row.
 byoc_value_t *byoc_ml_write_largest(byoc_writer_t *w, byoc_value_t *scores);
 
 // A number of that element type.

@@ -7,9 +7,9 @@ static bool is_f32(byoc_dtype_t dtype) {
 }
 
 // Operand 0, f32[N,K,K], holds at [n,i,j] the probability of class i where it is i or j. Result 0, f32[N,K], are the
-// probabilities p of all classes: those that make the sum over all pairs of (r_ji p_i - r_ij p_j)^2 least. This is the
-// second method of Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling"
-// (2004), with libsvm's limits, and in libsvm's order: where it stops early, so does ONNX Runtime.
+// probabilities p of all classes: they minimise the sum over all pairs of (r_ji p_i - r_ij p_j)^2. This is the second
+// method of Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling" (2004), with
+// libsvm's limits and order, as in ONNX Runtime.
 enum { MOST_ROUNDS = 100, MOST_CLASSES = 256 };
 
 static byoc_status_t infer_couple(byoc_infer_t *infer) {
@@ -26,7 +26,7 @@ static byoc_status_t infer_couple(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, 2, x->dims);
 }
 
-// What the parts of the loop nest share: the buffers, and the first places of a row in them.
+// Shared by the parts of the loop nest: the buffers, and the first indices of a row in them.
 typedef struct couple_t {
   byoc_lower_t *lower;
   const byoc_node_t *node;

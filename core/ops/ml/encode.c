@@ -15,7 +15,7 @@ static bool is_key(byoc_dtype_t dtype) {
 
 // ---- lists of keys and of values ----
 
-// Elements of one type; texts are `const char *`.
+// Elements of one type; strings are `const char *`.
 typedef struct list_t {
   byoc_dtype_t dtype;
   size_t count;
@@ -27,8 +27,8 @@ typedef struct list_names_t {
   const char *ints, *floats, *texts, *tensor;
 } list_names_t;
 
-// Of the four attributes one holds the list; else the count is 0, or `doubled` says that two are given. Data is NULL
-// if out of memory.
+// One of the four attributes holds the list. The count is 0 if none does; `doubled` is set if two do. Data is NULL if
+// out of memory.
 static list_t read_list(const byoc_node_t *node, const list_names_t *names, bool *out_doubled) {
   size_t ints = 0, floats = 0, texts = 0;
   const int64_t *int_list = names->ints != NULL ? byoc_node_ints(node, names->ints, &ints) : NULL;
@@ -74,13 +74,13 @@ static bool is_nan(const list_t *list, size_t i) {
 
 // ---- tables ----
 
-// Which element of the lists stands at each place of a table: sorted by keys, of equal keys the one that counts, and
-// the last repeated until the number of places is a power of two. NaN is behind the table.
+// The element of the lists for each row of a table. Rows are sorted by keys, each key occurs once, and the last row is
+// repeated until their number is a power of two. NaN is not in the table.
 typedef struct order_t {
   const list_t *keys;
   size_t *at;
   size_t count; // of different keys
-  size_t room;  // places
+  size_t room;  // rows
   size_t nan;   // the element whose key is NaN; SIZE_MAX: there is none
 } order_t;
 
@@ -120,7 +120,7 @@ static bool order_keys(byoc_arena_t *arena, const list_t *keys, bool last_counts
   return true;
 }
 
-// The elements in that order, then `extra` ones behind: that whose key is NaN, or else the default, and the default.
+// The elements in that order, then `extra` ones: that of the key NaN, or else the default; and the default.
 static byoc_value_t *write_ordered(byoc_writer_t *w, const char *name, const order_t *order, const list_t *list,
                                    const list_t *otherwise) {
   const size_t size = byoc_dtype_bits(list->dtype) / 8, count = order->room + (otherwise != NULL ? 2 : 0);
@@ -138,7 +138,7 @@ static byoc_value_t *write_ordered(byoc_writer_t *w, const char *name, const ord
   return byoc_write_vector(w, name, list->dtype, (int64_t)count, data);
 }
 
-// i64 like x: the place of each element among the keys; the place behind the table if it and a key are NaN; else -1.
+// i64 like x: the row of each element's key; the row after the table if the element and a key are NaN; else -1.
 static byoc_value_t *write_search(byoc_writer_t *w, byoc_value_t *x, const order_t *order) {
   byoc_arena_t *arena = &w->node->function->module->arena;
   byoc_value_t *keys = write_ordered(w, "keys", order, order->keys, NULL);
@@ -178,7 +178,7 @@ static byoc_status_t write_mapped(byoc_node_t *node, const list_t *keys, const l
 static const list_names_t key_names = {"keys_int64s", "keys_floats", "keys_strings", "keys_tensor"};
 static const list_names_t value_names = {"values_int64s", "values_floats", "values_strings", "values_tensor"};
 
-// Version 1 has one list, `classes_strings`, and turns texts into their places or places into texts.
+// Version 1 has one list, `classes_strings`, and maps strings to indices or indices to strings.
 static bool has_classes(const byoc_node_t *node) {
   return node->since_version < 2;
 }
@@ -188,7 +188,7 @@ static byoc_status_t infer_classes(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != BYOC_DTYPE_STRING && x->dtype != BYOC_DTYPE_I64) {
-    return byoc_infer_error(infer, "operand 0: expected texts or i64, got %s", byoc_dtype_name(x->dtype));
+    return byoc_infer_error(infer, "operand 0: expected strings or i64, got %s", byoc_dtype_name(x->dtype));
   }
   byoc_node_texts(infer->node, "classes_strings", &count);
   if (count == 0) return byoc_infer_error(infer, "attribute 'classes_strings' must hold the labels");
@@ -207,7 +207,7 @@ static byoc_status_t infer_label_encoder(byoc_infer_t *infer) {
   if (keys.count != values.count) {
     return byoc_infer_error(infer, "it has %zu keys and %zu values", keys.count, values.count);
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts, f32, f64, i16, i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "strings, f32, f64, i16, i32 or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != keys.dtype) {
     return byoc_infer_error(infer, "operand 0 is %s, and its keys are %s", byoc_dtype_name(x->dtype),
@@ -222,7 +222,7 @@ static byoc_status_t infer_label_encoder(byoc_infer_t *infer) {
   return byoc_infer_set_like(infer, 0, values.dtype, x);
 }
 
-// What keys have that are not there: one element of the type of the values.
+// The default value for unknown keys: one element of the type of the values.
 typedef struct default_t {
   union {
     int64_t i64;
@@ -289,12 +289,12 @@ static byoc_status_t infer_mapper(byoc_infer_t *infer) {
   byoc_node_ints(infer->node, "cats_int64s", &ints);
   byoc_node_texts(infer->node, "cats_strings", &texts);
   if (ints != texts || ints == 0) {
-    return byoc_infer_error(infer, "it has %zu integers and %zu texts as categories", ints, texts);
+    return byoc_infer_error(infer, "it has %zu integers and %zu strings as categories", ints, texts);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_key, "texts or i64"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (x->dtype != BYOC_DTYPE_STRING && x->dtype != BYOC_DTYPE_I64) {
-    return byoc_infer_error(infer, "operand 0: expected texts or i64, got %s", byoc_dtype_name(x->dtype));
+    return byoc_infer_error(infer, "operand 0: expected strings or i64, got %s", byoc_dtype_name(x->dtype));
   }
   return byoc_infer_set_like(infer, 0, x->dtype == BYOC_DTYPE_STRING ? BYOC_DTYPE_I64 : BYOC_DTYPE_STRING, x);
 }
@@ -324,7 +324,7 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   if (doubled || categories.count == 0) {
     return byoc_infer_error(infer, "one of the attributes 'cats_int64s' and 'cats_strings' must hold the categories");
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_category, "texts, f32, f64, i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_category, "strings, f32, f64, i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 0, BYOC_MAX_RANK - 1));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if ((x->dtype == BYOC_DTYPE_STRING) != (categories.dtype == BYOC_DTYPE_STRING)) {
@@ -338,7 +338,7 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, x->rank + 1, dims);
 }
 
-// A run ends in an error where an element is none of the categories.
+// A run fails if an element is none of the categories.
 static void write_check(byoc_writer_t *w, byoc_value_t *index, int64_t count) {
   const byoc_limit_t limit = {.name = "an element is none of its categories, and 'zeros' is 0: the category",
                               .kind = BYOC_RANGE_COUNT,
@@ -351,7 +351,7 @@ static void write_check(byoc_writer_t *w, byoc_value_t *index, int64_t count) {
   if (byoc_check_limit(w->node, index, NULL, where, &limit, w->diag) != BYOC_OK) w->failed = true;
 }
 
-// → 1 where the place among the categories is the place in the new last dimension, else 0
+// → 1 where the index of the category is the index in the new last dimension, else 0
 static byoc_status_t expand_one_hot(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   bool doubled = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads decision trees into one form. Comparisons other than `x <= value` are turned: x < v is x <= the number below v,
-// x > v and x >= v swap their sides, x == v asks twice, and a set is a tree of its sorted members.
+// Reads decision trees into one form. Comparisons other than `x <= value` are converted: x < v is x <= the number below
+// v, x > v and x >= v swap their sides, x == v needs two nodes, and a set is a tree of its sorted members.
 #include "core/ops/ml/forest.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ typedef enum comparison_t { LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MEMBER, NAMED_COUNT
 static const char *const mode_names[NAMED_COUNT] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                                     "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
 
-// What a file says of a node; sides are places in the list of all nodes.
+// A node as in the file; its sides are indices into the list of all nodes.
 typedef struct raw_node_t {
   comparison_t mode;
   int32_t feature, on_true, on_false;
@@ -23,7 +23,7 @@ typedef struct raw_node_t {
   int32_t member_count;
 } raw_node_t;
 
-// The place of a node that is known by its tree and its number there.
+// The index of a node, by its tree and its number there.
 typedef struct place_t {
   int64_t tree, node;
   int32_t index;
@@ -114,7 +114,7 @@ static byoc_status_t read_nodes(reader_t *r) {
   const char *const *mode = byoc_node_texts(r->node, "nodes_modes", &modes);
   const double *values;
   if (count == 0 || count > INT32_MAX / 4) return refuse(r, "it has %zu nodes", count);
-  if (modes != count) return refuse(r, "attribute 'nodes_modes' has %zu texts, expected %zu", modes, count);
+  if (modes != count) return refuse(r, "attribute 'nodes_modes' has %zu strings, expected %zu", modes, count);
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_treeids", count, false, &trees));
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_featureids", count, false, &features));
   BYOC_RETURN_IF_ERROR(read_ints(r, "nodes_truenodeids", count, false, &trues));
@@ -156,7 +156,7 @@ static bool push_node(reader_t *r, byoc_forest_node_t node) {
   return byoc_vector_push(&r->forest->nodes, r->allocator, node);
 }
 
-// Asks for the members [begin, end) from the node at `at`, which is there, on; it halves them. NaN goes to the right.
+// Makes nodes that search the members [begin, end) by halving, from the existing node `at` on. NaN goes to the right.
 static bool turn_set(reader_t *r, const raw_node_t *raw, int32_t at, int32_t begin, int32_t end) {
   const int32_t first = (int32_t)r->forest->nodes.count, count = end - begin, middle = begin + count / 2;
   byoc_forest_node_t node = {raw->feature, first, raw->on_false, false, (double)NAN, 0, 0};
@@ -173,7 +173,7 @@ static bool turn_set(reader_t *r, const raw_node_t *raw, int32_t at, int32_t beg
          turn_set(r, raw, first + 1, middle, end);
 }
 
-// Nodes keep their places; those that ask twice get a second node at the end.
+// Nodes keep their indices; comparisons that need two nodes get the second one at the end.
 static byoc_status_t turn_nodes(reader_t *r) {
   bool ok = true;
   for (int32_t i = 0; i < r->count; ++i) {
@@ -206,7 +206,7 @@ typedef struct step_t {
   int32_t node, depth;
 } step_t;
 
-// How many nodes of the one form lie on the longest way through a node.
+// The number of nodes that one node of the file needs on its longest path.
 static int32_t steps_of(const raw_node_t *raw) {
   int32_t steps = raw->mode == EQ || raw->mode == NEQ || raw->mode == MEMBER ? 2 : 1;
   for (int32_t members = 1; raw->mode == MEMBER && members < raw->member_count; members *= 2) ++steps;
@@ -231,7 +231,7 @@ static byoc_status_t measure_tree(reader_t *r, int32_t root, step_t *stack, int3
   return BYOC_OK;
 }
 
-// A root is a node that no other one names; each tree has one.
+// A root is a node without a parent; each tree has one.
 static byoc_status_t find_trees(reader_t *r) {
   bool *is_named = BYOC_ARENA_ARRAY(r->arena, bool, (size_t)r->count);
   step_t *stack = BYOC_ARENA_ARRAY(r->arena, step_t, (size_t)r->count + 2);
@@ -286,7 +286,7 @@ static byoc_status_t read_votes(reader_t *r, const byoc_forest_names_t *names) {
                     (long long)trees[i]);
     }
     if (targets[i] < 0 || targets[i] > INT32_MAX) return refuse(r, "a vote is for result %lld", (long long)targets[i]);
-    if (all[at[i]].feature < 0) all[at[i]].vote_count++; // what is no leaf has no say
+    if (all[at[i]].feature < 0) all[at[i]].vote_count++; // only leaves have votes
   }
   uint32_t next = 0;
   for (size_t i = 0; i < r->forest->nodes.count; ++i) {
@@ -335,7 +335,7 @@ static int compare_numbers(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-// The sets stand one behind the other, each with a NaN behind it, in the order of the nodes that ask for them.
+// The sets are in the order of their nodes, each with a NaN after it.
 static byoc_status_t read_sets(reader_t *r, int32_t nodes) {
   const byoc_attribute_t *tensor = byoc_node_given(r->node, "membership_values");
   const int64_t most = tensor && tensor->tensor ? byoc_type_element_count(tensor->tensor->type) : 0;
@@ -359,7 +359,7 @@ static byoc_status_t read_sets(reader_t *r, int32_t nodes) {
   return BYOC_OK;
 }
 
-// The place of node `id` or, behind the nodes, of leaf `id`; -1 if it is not there.
+// The index of node `id` or, after the nodes, of leaf `id`; -1 if there is none.
 static int32_t place_behind(const reader_t *r, int32_t nodes, int64_t id, bool is_leaf) {
   const int32_t most = is_leaf ? r->count - nodes : nodes;
   if (id < 0 || id >= most) return -1;
@@ -444,7 +444,7 @@ byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, b
     if (targets[i] < 0 || targets[i] > INT32_MAX) return refuse(&r, "a vote is for result %lld", (long long)targets[i]);
     votes[i] = (byoc_forest_vote_t){(int32_t)targets[i], weights[i]};
   }
-  // Nodes that ask twice have a second node behind the leaves; lists of votes go up with the places.
+  // Second nodes come after the leaves; lists of votes are in the order of the indices.
   for (size_t i = 0; i < out_forest->nodes.count; ++i) {
     byoc_forest_node_t *place = &out_forest->nodes.data[i];
     const bool is_leaf = i >= nodes && i < (size_t)r.count;

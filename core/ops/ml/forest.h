@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forests of decision trees, as the attributes of ai.onnx.ml's tree operators describe them, in one form: every node
-// asks `x <= value`, and nodes stand one behind the other.
+// compares `x <= value`, and nodes are in one list.
 #ifndef BYOC_CORE_OPS_ML_FOREST_H_
 #define BYOC_CORE_OPS_ML_FOREST_H_
 
@@ -28,18 +28,18 @@ typedef struct byoc_forest_t {
   BYOC_VECTOR(int32_t) depths; // by tree: the most steps from its root to a leaf
 } byoc_forest_t;
 
-// Which attributes hold the votes.
+// The attributes with the votes.
 typedef struct byoc_forest_names_t {
   const char *trees, *nodes, *targets, *weights, *weights_tensor;
 } byoc_forest_names_t;
 
-// Reads TreeEnsembleRegressor's and TreeEnsembleClassifier's lists into the arena. `is_wide` says that features are
-// compared in f64. BYOC_INVALID_DATA, in a sentence: lists of different lengths, nodes that are not there or that are
-// reached twice.
+// Reads TreeEnsembleRegressor's and TreeEnsembleClassifier's lists into the arena. `is_wide`: features are compared in
+// f64. BYOC_INVALID_DATA with a message for lists of different lengths, and for nodes that do not exist or are reached
+// twice.
 byoc_status_t byoc_forest_read(const byoc_node_t *node, const byoc_forest_names_t *names, bool is_wide,
                                byoc_arena_t *arena, byoc_diag_t *diag, byoc_forest_t *out_forest);
-// The same for TreeEnsemble's lists, in which leaves are apart from nodes. BYOC_INVALID_DATA also for a set that is
-// not there.
+// The same for TreeEnsemble's lists, in which leaves are apart from nodes. BYOC_INVALID_DATA also for a set that does
+// not exist.
 byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, byoc_arena_t *arena, byoc_diag_t *diag,
                                         byoc_forest_t *out_forest);
 
@@ -48,10 +48,10 @@ byoc_status_t byoc_forest_read_ensemble(const byoc_node_t *node, bool is_wide, b
 enum { BYOC_FOREST_SUM, BYOC_FOREST_AVERAGE, BYOC_FOREST_MIN, BYOC_FOREST_MAX }; // as in aggregate_attribute
 #define BYOC_FOREST_AGGREGATE BYOC_ATTR_CHOICE("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
 
-// Operands of byoc::Forest. Nodes are numbered; BYOC_FOREST_VALUES has what a feature is compared with;
-// BYOC_FOREST_NEXT two nodes for each node, for true and false; BYOC_FOREST_NANS 1 where NaN is true (or is left out,
-// if it never is). Node n gives the votes [BYOC_FOREST_VOTES[n], BYOC_FOREST_VOTES[n + 1]); if BYOC_FOREST_VOTES is
-// left out, it gives vote n to result 0.
+// Operands of byoc::Forest. Nodes are numbered; BYOC_FOREST_VALUES has the numbers that features are compared with;
+// BYOC_FOREST_NEXT has two nodes for each node, for true and false; BYOC_FOREST_NANS is 1 if NaN is true, and may be
+// missing if NaN is never true. Node n gives the votes [BYOC_FOREST_VOTES[n], BYOC_FOREST_VOTES[n + 1]); if
+// BYOC_FOREST_VOTES is left out, it gives vote n to result 0.
 enum {
   BYOC_FOREST_FEATURES,
   BYOC_FOREST_NODES,
@@ -65,8 +65,8 @@ enum {
   BYOC_FOREST_NANS,
   BYOC_FOREST_OPERAND_COUNT
 };
-// A tree that is deeper than this is deep (attribute is_deep). Trees of which eight have more bytes than this are
-// large: byoc::Forest is given a second result then, which is room for that many rows.
+// A deeper tree is deep (attribute is_deep). Trees are large if eight of them have more bytes than this: then
+// byoc::Forest has a second result, scratch memory for that many rows.
 enum { BYOC_FOREST_FLAT = 8, BYOC_FOREST_LARGE = 512 * 1024, BYOC_FOREST_ROOM_ROWS = 4096 };
 
 #endif // BYOC_CORE_OPS_ML_FOREST_H_

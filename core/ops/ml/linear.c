@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: what prepares features, and linear models. Each is written as operators of ai.onnx.
+// ai.onnx.ml: preparation of features, and linear models. Each is written as operators of ai.onnx.
 #include <math.h>
 #include <string.h>
 
@@ -192,7 +192,7 @@ static byoc_status_t expand_extractor(byoc_node_t *node, byoc_diag_t *diag, bool
   return byoc_write_end(&w, byoc_write_node(&w, "", "Gather", x, positions, NULL, &axis, 1), out_changed);
 }
 
-// A map from labels to numbers for each row says no more than the row of numbers and the labels do: it stays a tensor.
+// ZipMap: a map from labels to numbers for each row has the content of the row and the labels: it stays a tensor.
 static byoc_status_t expand_zip_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   return byoc_write_end(&w, byoc_write_plain(&w, "Identity", node->operands[0], NULL), out_changed);
@@ -274,7 +274,7 @@ static byoc_status_t infer_classifier(byoc_infer_t *infer) {
   return byoc_has_result(infer->node, 1) ? byoc_infer_set(infer, 1, BYOC_DTYPE_F32, 2, dims) : BYOC_OK;
 }
 
-// The label is that of the largest score before the transform; of one score for two classes, the sign decides.
+// The label is that of the largest score before the transform. If there is one score for two classes, its sign decides.
 static byoc_status_t expand_classifier(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   const char *transform = byoc_node_text(node, "post_transform");

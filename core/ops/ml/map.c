@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: DictVectorizer and CastMap. Their map is two operands here, a vector of keys and one of values; each is
-// written as operators of ai.onnx.
+// ai.onnx.ml: DictVectorizer and CastMap. Here their map is two operands, a vector of keys and a vector of values. Each
+// is written as operators of ai.onnx.
 #include <string.h>
 
 #include "core/ops/ml/common.h"
@@ -20,7 +20,7 @@ static bool is_value(byoc_dtype_t dtype) {
 
 static byoc_status_t need_map(const byoc_infer_t *infer, byoc_dtype_predicate_t keys, const char *what) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, KEYS, keys, what));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, VALUES, is_value, "values of f32, f64, i64 or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, VALUES, is_value, "values of f32, f64, i64 or strings"));
   for (uint32_t i = KEYS; i <= VALUES; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 1, 1));
   const byoc_type_t *type = byoc_operand_type(infer->node, KEYS);
   if (!byoc_is_ranked(type) || !byoc_is_ranked(byoc_operand_type(infer->node, VALUES))) {
@@ -29,14 +29,15 @@ static byoc_status_t need_map(const byoc_infer_t *infer, byoc_dtype_predicate_t 
   return byoc_infer_need_dims(infer, VALUES, 1, type->dims);
 }
 
-// A vector of one element that stands for keys that are not there: 0, or `text`.
+// A vector of one element for missing keys: 0, or `text`.
 static byoc_value_t *write_nothing(byoc_writer_t *w, byoc_dtype_t dtype, const char *text) {
   const int64_t none = 0;
   if (dtype == BYOC_DTYPE_STRING) return byoc_write_texts(w, "nothing", 1, &text);
   return byoc_write_cast(w, byoc_write_vector(w, "nothing", BYOC_DTYPE_I64, 1, &none), dtype);
 }
 
-// [1, columns]: the value whose place is the column, from `places`, an i64 for each key; or 0, or `nothing`.
+// [1, columns]: for each column the value whose key has that number in `places` (an i64 for each key); without one, 0
+// or `nothing`.
 static byoc_value_t *write_row(byoc_writer_t *w, byoc_value_t *places, byoc_value_t *values, int64_t columns,
                                const char *nothing) {
   static const int64_t first = 0, one = 1, last[] = {-1, 1};
@@ -48,7 +49,7 @@ static byoc_value_t *write_row(byoc_writer_t *w, byoc_value_t *places, byoc_valu
   byoc_value_t *step = byoc_write_vector(w, "one", BYOC_DTYPE_I64, 1, &one);
   byoc_value_t *here = byoc_write_plain(w, "Equal", byoc_write_reshape(w, places, last, 2),
                                         byoc_write_vector(w, "columns", BYOC_DTYPE_I64, columns, numbers));
-  // The keys are counted from 1 on, since 0 is the place of what is not there.
+  // Keys are numbered from 1, because 0 means a missing key.
   byoc_value_t *count = byoc_write_plain(w, "Size", values, NULL);
   byoc_value_t *end = byoc_write_plain(w, "Add", count, byoc_write_scalar(w, step));
   byoc_value_t *ranks =
@@ -76,7 +77,7 @@ static byoc_status_t infer_dict_vectorizer(byoc_infer_t *infer) {
   const char *const *texts;
   const int64_t *ints;
   const size_t count = vocabulary_of(infer->node, &texts, &ints);
-  BYOC_RETURN_IF_ERROR(need_map(infer, is_key, "keys of i64 or texts"));
+  BYOC_RETURN_IF_ERROR(need_map(infer, is_key, "keys of i64 or strings"));
   if (count == 0) return byoc_infer_error(infer, "one of 'string_vocabulary' and 'int64_vocabulary' must be given");
   if ((byoc_operand_type(infer->node, KEYS)->dtype == BYOC_DTYPE_I64) != (ints != NULL && texts == NULL)) {
     return byoc_infer_error(infer, "the vocabulary has another type than the keys");
@@ -130,7 +131,7 @@ static byoc_status_t infer_cast_map(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, dtype_of(node), 2, dims);
 }
 
-// The values with another element type. Floats become texts with six digits behind the point.
+// Converts the values. Floats become strings with six digits after the point.
 static byoc_value_t *write_values(byoc_writer_t *w) {
   byoc_value_t *values = w->node->operands[VALUES];
   const byoc_dtype_t to = dtype_of(w->node);
@@ -141,13 +142,13 @@ static byoc_value_t *write_values(byoc_writer_t *w) {
   return type ? byoc_write_text(w, "print_f64", &values, 1, type) : NULL;
 }
 
-// The values in the order of their keys, or each at the place that its key says.
+// The values in the order of their keys, or each at the index that is its key.
 static byoc_status_t expand_cast_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const int64_t row[] = {1, -1};
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *values = write_values(&w), *keys = node->operands[KEYS];
   if (byoc_node_choice(node, "map_form") == SPARSE) {
-    // ONNX Runtime writes "0.f" where texts are missing.
+    // ONNX Runtime writes "0.f" for missing strings.
     return byoc_write_end(&w, write_row(&w, keys, values, byoc_node_int(node, "max_map"), "0.f"), out_changed);
   }
   const byoc_attribute_t smallest = byoc_write_int("largest", 0);

@@ -71,7 +71,7 @@ static byoc_status_t check_parameters(byoc_infer_t *infer) {
   return count == 0 ? BYOC_OK : check_count(infer, "kernel_params", 3);
 }
 
-// As many features as a support vector or, without any, a row of coefficients has numbers.
+// The number of features: the length of a support vector or, without any, of a row of coefficients.
 static byoc_status_t need_features(byoc_infer_t *infer, int64_t vectors, int64_t rows, int64_t *out_features) {
   size_t count = 0;
   byoc_node_floats(infer->node, vectors > 0 ? "support_vectors" : "coefficients", &count);
@@ -182,9 +182,9 @@ static byoc_status_t infer_classifier(byoc_infer_t *infer) {
 typedef struct pairs_t {
   int64_t classes, count, vectors;
   double *coefficients; // [pairs, vectors]: of i's and j's vectors, 0 for all others
-  double *votes;        // [classes, pairs]: what a won pair adds to the votes of a class, beside a lost one
-  double *lost;         // [classes]: the votes where all pairs are lost
-  int64_t *places;      // [classes, classes]: where r_ij stands among p_0 ... and 1 - p_0 ...
+  double *votes;        // [classes, pairs]: the change of a class's votes if the pair is won instead of lost
+  double *lost;         // [classes]: the votes if all pairs are lost
+  int64_t *places;      // [classes, classes]: the index of r_ij among p_0 ... and 1 - p_0 ...
 } pairs_t;
 
 static bool read_pairs(const byoc_node_t *node, pairs_t *out) {
@@ -216,7 +216,7 @@ static bool read_pairs(const byoc_node_t *node, pairs_t *out) {
   return true;
 }
 
-// The class with most votes; of equal ones the first.
+// The class with most votes; the first one of equal classes.
 static byoc_value_t *write_winner(byoc_writer_t *w, const pairs_t *pairs, byoc_value_t *scores) {
   byoc_value_t *is_won = byoc_write_plain(w, "Greater", scores, byoc_ml_number(w, BYOC_DTYPE_F32, 0));
   byoc_value_t *won = byoc_write_cast(w, is_won, BYOC_DTYPE_F32);
@@ -266,8 +266,8 @@ static byoc_value_t *write_vector_machine(byoc_writer_t *w, byoc_value_t **out_i
   return byoc_ml_write_two_classes(w, scores, strcmp(transform, "NONE") != 0, transform);
 }
 
-// A row of coefficients for each class. Of two classes, the second also wins where the larger score is positive, or,
-// if no coefficient is negative, at least one half: so does ONNX Runtime.
+// A row of coefficients for each class. With two classes, the second one also wins if the larger score is positive, or,
+// if no coefficient is negative, at least one half, as in ONNX Runtime.
 static byoc_value_t *write_linear_machine(byoc_writer_t *w, byoc_value_t **out_index) {
   size_t count = 0, probabilities = 0;
   const double *coefficients = byoc_node_floats(w->node, "coefficients", &count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.ml: ensembles of decision trees, as byoc::Forest (ml_walk.c). What the operators do with the votes is written
-// as operators of ai.onnx.
+// ai.onnx.ml: ensembles of decision trees, as byoc::Forest (core/ops/ml/walk.c). Operators of ai.onnx compute results
+// from the votes.
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static double depth_at(const byoc_forest_t *forest, size_t i) {
 static double nan_at(const byoc_forest_t *forest, size_t i) {
   return forest->nodes.data[i].nan_is_true;
 }
-static double vote_at(const byoc_forest_t *forest, size_t i) { // one behind the last, too
+static double vote_at(const byoc_forest_t *forest, size_t i) { // also one after the last
   return i < forest->nodes.count ? forest->nodes.data[i].first_vote : (double)forest->votes.count;
 }
 static double target_at(const byoc_forest_t *forest, size_t i) {
@@ -114,7 +114,7 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   if (aggregate == BYOC_FOREST_AVERAGE)
     scores = byoc_write_plain(w, "Div", scores, byoc_ml_number(w, dtype, (double)trees));
   if (aggregate != BYOC_FOREST_MIN && aggregate != BYOC_FOREST_MAX) return scores;
-  // A result that got no vote is 0; where a vote may be infinite itself, votes are counted.
+  // A result without a vote is 0. Votes are counted if a vote may be infinite.
   byoc_value_t *none = NULL;
   if (has_infinite(forest)) {
     operands[BYOC_FOREST_WEIGHTS] = write_numbers(&t, "ones", dtype, t.has_lists ? votes : nodes, one_at);
@@ -126,7 +126,7 @@ static byoc_value_t *write_forest(byoc_writer_t *w, const byoc_forest_t *forest,
   return byoc_write_node(w, "", "Where", none, byoc_ml_number(w, dtype, 0), scores, NULL, 0);
 }
 
-// ---- what both operators have ----
+// ---- common to both operators ----
 
 static byoc_dtype_t type_of_features(const byoc_node_t *node) {
   return node->operands[0]->type->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
@@ -279,7 +279,7 @@ static byoc_status_t infer_classifier(byoc_infer_t *infer) {
   return byoc_has_result(infer->node, 1) ? byoc_infer_set(infer, 1, BYOC_DTYPE_F32, 2, dims) : BYOC_OK;
 }
 
-// Do all votes go to one class, and are they never negative? The scores of two classes are one score then.
+// Do all votes go to one class, and are none negative? Then two classes have one score.
 static bool votes_for_one(const byoc_forest_t *forest, bool *out_is_positive) {
   *out_is_positive = true;
   for (size_t i = 0; i < forest->votes.count; ++i) {
@@ -289,7 +289,7 @@ static bool votes_for_one(const byoc_forest_t *forest, bool *out_is_positive) {
   return forest->votes.count > 0;
 }
 
-// The scores of two classes from one. The sum is a probability where no vote is negative: the limit is one half.
+// The scores of two classes from one. If no vote is negative, the sum is a probability, and the limit is one half.
 static byoc_value_t *write_binary(byoc_writer_t *w, byoc_forest_t *forest, byoc_dtype_t dtype, bool is_positive,
                                   byoc_value_t **out_index) {
   size_t base_count = 0;

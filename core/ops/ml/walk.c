@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// byoc::Forest: the votes of decision trees. Each row walks each tree without branches: a step replaces the place by
-// one of the two behind it, and a leaf is behind itself, so that all walks take as many steps as the deepest one of
-// those that are made at once.
+// byoc::Forest: the votes of decision trees. Each row walks each tree without branches: a step goes from a node to one
+// of its two next nodes. The next node of a leaf is the leaf itself, so that walks that run together take equally many
+// steps.
 #include "core/ops/ml/forest.h"
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
-// The tables are constants, whose numbers lead nowhere else: a run looks at none of them again.
+// The tables are constants that inference has checked: a run does not check them again.
 static byoc_status_t need_table(byoc_infer_t *infer, uint32_t index, int64_t count, int64_t most) {
   const byoc_value_t *value = infer->node->operands[index];
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, is_i32, "a list of i32"));
@@ -57,7 +57,7 @@ static byoc_status_t check_tables(byoc_infer_t *infer, int64_t features, int64_t
   return need_table(infer, BYOC_FOREST_TARGETS, votes, targets - 1);
 }
 
-// Room for what each row finds in each tree: a weight, or a leaf where leaves have lists of votes.
+// Scratch memory for the result of each row in each tree: a weight, or a leaf if leaves have lists of votes.
 static byoc_status_t infer_room(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, BYOC_FOREST_FEATURES);
@@ -70,7 +70,7 @@ static byoc_status_t infer_room(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 1, has_lists ? BYOC_DTYPE_I32 : x->dtype, 2, dims);
 }
 
-// The features that the nodes of the trees ask for: up to the highest one. The table of nodes is a constant.
+// The number of features that nodes read, by the highest one. The table of nodes is a constant.
 static int64_t used_features(const byoc_node_t *node) {
   const byoc_value_t *nodes = node->operands[BYOC_FOREST_NODES];
   int64_t used = 0;
@@ -103,13 +103,12 @@ static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *
   return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, index));
 }
 
-// 0 or 1: compilers make branches of truth values that `and` and `or` join, and which way a walk goes cannot be
-// predicted.
+// 0 or 1 as a number: compilers make branches of `and` and `or`, and the direction of a walk cannot be predicted.
 static const byoc_loop_expr_t *emit_number(byoc_loop_builder_t *b, const byoc_loop_expr_t *truth) {
   return byoc_emit_as(b, BYOC_DTYPE_I64, truth);
 }
 
-// The place in row n behind `at`.
+// The next node after `at` for row n.
 static const byoc_loop_expr_t *emit_step(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *n,
                                          const byoc_loop_expr_t *at) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -133,13 +132,13 @@ static const byoc_loop_expr_t *emit_joined(byoc_loop_builder_t *b, int aggregate
   return BYOC_LADD(b, sum, weight);
 }
 
-// Rows are taken in blocks, so that the nodes of some trees stay in the cache for all rows of a block, and as many
-// trees at once for each row as keep the processor busy while one walk waits for its loads.
+// Rows are processed in blocks, so that the nodes of some trees stay in the cache for all rows of a block. Several
+// trees are walked together for each row, so that the processor is busy while one walk waits for its loads.
 //
-// Large trees do not stay there. A forest of them has a second result, which is room: from FEW_ROWS rows on, each tree
-// is walked by all rows before the next one, some rows at once, so that it comes from memory once. What each row found
-// in each tree stands in the room, and is added up afterwards, in the order of the trees as ever. More rows than the
-// room is for take the trees in blocks.
+// Large trees do not stay in the cache. A forest of them has a second result as scratch memory: from FEW_ROWS rows on,
+// all rows walk a tree before the next one, some rows together, so that the tree is read from memory once. The results
+// of each row in each tree are stored there, and are added up afterwards in the order of the trees. Rows beyond its
+// size are processed in blocks.
 enum { ROWS_AT_ONCE = 32, TREES_AT_ONCE = 8, STEPS_AT_ONCE = 4, WALKS_AT_ONCE = 16, FEW_ROWS = 16, LARGE_BLOCK = 512 };
 
 typedef struct walk_t {
@@ -148,7 +147,7 @@ typedef struct walk_t {
   const byoc_loop_buffer_t *out, *room; // room NULL: there is none
   const byoc_loop_expr_t *targets, *rows;
   int aggregate;
-  bool is_deep; // few rows take as many steps as the deepest leaf asks for: it pays to see whether all are at leaves
+  bool is_deep; // trees are deep: it pays to test whether all walks have reached leaves
 } walk_t;
 
 // Walk i takes row rows[i] through tree trees[i]; out_at are the leaves.
@@ -172,7 +171,7 @@ static void emit_walks(const walk_t *k, int walks, const byoc_loop_expr_t *const
   for (int i = 0; i < walks; ++i) byoc_loop_assign(b, out_at[i], emit_step(k->lower, k->node, rows[i], out_at[i]));
   byoc_loop_end(b);
   if (!k->is_deep) return;
-  const byoc_loop_expr_t *are_leaves = NULL; // a leaf is behind itself
+  const byoc_loop_expr_t *are_leaves = NULL; // the next node of a leaf is the leaf
   for (int i = 0; i < walks; ++i) {
     const byoc_loop_expr_t *behind =
         load_int(k->lower, k->node, BYOC_FOREST_NEXT, BYOC_LMUL(b, out_at[i], byoc_loop_int(b, 2)));
@@ -183,7 +182,7 @@ static void emit_walks(const walk_t *k, int walks, const byoc_loop_expr_t *const
   byoc_loop_end(b);
 }
 
-// Adds what the leaves say, in the order of the trees, to the results of a row, which begin at `base`.
+// Adds the votes of the leaves, in the order of the trees, to the results of a row, which begin at `base`.
 static void emit_votes(const walk_t *k, const byoc_loop_expr_t *base, int trees, const byoc_loop_expr_t *const *at) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
   if (!byoc_has_operand(k->node, BYOC_FOREST_VOTES)) {
@@ -225,7 +224,8 @@ static void emit_groups(const walk_t *k, const byoc_loop_expr_t *begin, const by
   byoc_loop_end(b);
 }
 
-// `walks` rows from `first` on through tree t. Their leaves go to the room, or their votes to the results.
+// Walks `walks` rows from `first` on through tree t. Their leaves go to the scratch memory, or their votes to the
+// results.
 static void emit_rows_of_tree(const walk_t *k, const byoc_loop_expr_t *t, const byoc_loop_expr_t *first, int walks,
                               bool to_room) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
@@ -294,7 +294,7 @@ static void emit_by_groups(const walk_t *k, const byoc_loop_expr_t *rows) {
   byoc_loop_end(b);
 }
 
-// What the room has, added up for the rows.
+// Adds up the scratch memory for the rows.
 static void emit_sums(const walk_t *k, const byoc_loop_expr_t *rows) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
   const byoc_loop_expr_t *begin, *end, *zero = byoc_loop_int(b, 0);
@@ -313,7 +313,7 @@ static void emit_sums(const walk_t *k, const byoc_loop_expr_t *rows) {
   byoc_emit_close(b, 3);
 }
 
-// Each of the three ways has its loops, which make no turn unless the number of rows is one for it.
+// Each of the three ways has loops, which have no iterations if the number of rows does not fit the way.
 static void emit_by_trees(const walk_t *k) {
   byoc_loop_builder_t *b = byoc_lower_builder(k->lower);
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *begin, *end;

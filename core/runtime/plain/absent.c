@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What artifacts that are C source do without: devices, files of their own, and a processor that was chosen when byoc
-// ran, because whoever compiles the source chooses it.
+// Stands for parts of the runtime that artifacts of C source do not have: devices, files of their own, and the
+// processor check (the compiler of the source chooses the processor).
 #include "core/runtime/cpu_check.h"
 #include "core/runtime/model.h"
 #include "core/runtime/verify.h"
@@ -29,7 +29,7 @@ int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char 
   return BYOC_UNSUPPORTED;
 }
 
-// Nobody calls these with devices: byoc refuses to write a program that has some as C source.
+// Never called with devices: byoc refuses to write programs with devices as C source.
 int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *runtime,
                             const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices) {
   (void)places, (void)runtime, (void)callers, (void)caller_count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the files of the runtime that need Linux, in artifacts that are C source: one thread, no clock but C's,
-// memory from the C library. It promises nothing that C11 does not.
+// Stands for the files of the runtime that need Linux, in artifacts that are C source: one thread, the clock and the
+// memory of the C library. It needs nothing beyond C11.
 #include <stdlib.h>
 #include <time.h>
 
@@ -55,7 +55,7 @@ size_t byoc_stack_left_bytes(void) {
   return SIZE_MAX;
 }
 
-// Of whichever thread failed last.
+// The message of the thread that failed last.
 char *byoc_thread_text(bool make) {
   static char text[BYOC_THREAD_TEXT_BYTES];
   (void)make;
@@ -77,7 +77,8 @@ void *byoc_model_allocate(uint64_t size_bytes) {
   return size_bytes <= SIZE_MAX - mask ? byoc_memory_allocate((size_t)((size_bytes + mask) & ~mask)) : NULL;
 }
 
-// In front of the memory is where the C library's begins: not all have aligned_alloc (newlib for ARM).
+// A pointer to the C library's memory is stored before the aligned memory: some C libraries have no aligned_alloc
+// (newlib for ARM).
 void *byoc_memory_allocate(size_t size_bytes) {
   const size_t more = BYOC_BUFFER_ALIGNMENT + sizeof(void *);
   char *all = size_bytes <= SIZE_MAX - more ? malloc(size_bytes + more) : NULL;

@@ -271,7 +271,7 @@ static void a_followed_file_changes_meanwhile(void **state) {
     byoc_file_set_follow(&theirs, older);
     byoc_test_ok(byoc_file_set_commit(&theirs, &diag), &diag);
     assert_int_equal(byoc_file_set_commit(&mine, &diag), BYOC_ALREADY_EXISTS);
-    assert_non_null(strstr(diag.message, "all' was changed by somebody else meanwhile"));
+    assert_non_null(strstr(diag.message, "all' was changed by another program meanwhile"));
     expect("all", "older and theirs");
     assert_false(byoc_file_exists("artifact"));
     const byoc_file_identity_t newer = byoc_file_identity("all");

@@ -133,7 +133,7 @@ static void domains_are_taken_for_granted(void **state) {
   static const byoc_onnx_read_options_t strict = {.strictness = BYOC_ONNX_STRICT};
   expect_told(microsoft_gelu(), NULL,
               "warning: node 'g' (com.microsoft::Gelu): the model imports no operator set of domain com.microsoft; "
-              "version 1 is taken\n");
+              "version 1 is used\n");
   expect_error(microsoft_gelu(), &strict, BYOC_INVALID_DATA,
                "the model imports no operator set of domain com.microsoft");
 }

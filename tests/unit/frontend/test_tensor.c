@@ -182,7 +182,7 @@ static void refuses_texts_that_would_be_cut(void **state) {
   Onnx__TensorProto *tensor;
   byoc_onnx_model_t *model = make_model(8, "2", &tensor);
   tensor->n_string_data = 2, tensor->string_data = texts;
-  expect_cut(model, "initialiser 't': the text 1");
+  expect_cut(model, "initialiser 't': string 1");
 
   static const char *const names[] = {"value_string", "value_strings", "mode"};
   for (size_t i = 0; i < 3; i++) {

@@ -216,7 +216,7 @@ static void mistakes_are_pointed_at(void **state) {
                  "--constants prints it\n"
                  "  constant @c : f32[1] = elided\n                         ^\n");
   expect_message("module {\nconstant @c : f32[100000,100000,100000] = splat 1.0\n}",
-                 "t.ir:2:15: error: this constant is too large for a text\n"
+                 "t.ir:2:15: error: this constant is too large for a text form\n"
                  "  constant @c : f32[100000,100000,100000] = splat 1.0\n                ^\n");
   expect_message("module {a = 1, a = 2} {}",
                  "t.ir:1:16: error: attribute 'a' is given twice\n  module {a = 1, a = 2} {}\n                 ^\n");

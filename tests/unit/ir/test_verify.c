@@ -241,7 +241,7 @@ VIOLATION(attribute_without_value) {
   mode->kind = BYOC_ATTRIBUTE_FLOATS, mode->floats = NULL;
   expect(s, "attribute 'mode' has no numbers [attribute]");
   mode->kind = BYOC_ATTRIBUTE_STRINGS, mode->strings = NULL;
-  expect(s, "attribute 'mode' has a text missing [attribute]");
+  expect(s, "attribute 'mode' has a string missing [attribute]");
   mode->count = 0; // nothing is missing in empty lists
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_graph_verify(s->module, &diag), &diag);

@@ -300,7 +300,7 @@ static const infer_case_t cases[] = {
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {pads = [1, 1]}", 1,
      "! attribute 'pads': expected 4 values, got 2"},
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {kernel_shape = [5, 5]}", 1,
-     "! attribute 'kernel_shape': expected 3 in place 0 as in the weights, got 5"},
+     "! attribute 'kernel_shape': expected 3 at index 0 as in the weights, got 5"},
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME\"}", 1,
      "! attribute 'auto_pad' is 'SAME'; allowed are 'NOTSET'"},
     {"", "%x : f32[1,4,7,6], %w : f32[4,8,3,3]",

@@ -50,7 +50,7 @@ static void test_attributes(void **state) {
   (void)state;
   expect("Conv[groups=1](%x, @w)", "Conv has no attribute 'groups'; did you mean 'group'?\n");
   expect("Conv[pads=1](%x, @w)",
-         "attribute 'pads' of Conv is neither a number nor a text: a predicate has to look at it\n");
+         "attribute 'pads' of Conv is neither a number nor a string: a predicate has to look at it\n");
   expect("Conv[group=\"1\"](%x, @w)", "attribute 'group' of Conv is a number and is compared with a text\n");
   expect("Conv[auto_pad=1](%x, @w)", "attribute 'auto_pad' of Conv is a text and is compared with a number\n");
   expect("Conv[auto_pad=\"SAME_UPER\"](%x, @w)",

@@ -432,21 +432,21 @@ static void test_syntax_errors(void **state) {
   expect_error("", 1, any);
   expect_error("Relu(%x", 8, "')'");
   expect_error("Relu %x", 6, "'('");
-  expect_error("Relu(%)", 7, "a name behind '%'");
+  expect_error("Relu(%)", 7, "a name after '%'");
   expect_error("Relu(%x))", 9, "the end of the pattern");
   expect_error("Relu(%x,)", 9, any);
   expect_error("Relu(%x, ..., %y)", 13, "')'");
   expect_error("{Relu|}(%x)", 7, "an operator's name");
   expect_error("{Relu(%x)", 6, "'}'");
-  expect_error("n:(%x)", 3, "an operator behind the name");
+  expect_error("n:(%x)", 3, "an operator after the name");
   expect_error("com.example::(%x)", 14, "an operator's name");
   expect_error("(Relu(%x) | )", 13, any);
   expect_error("()", 3, "an alternative inside of '(' and ')'");
   expect_error("Relu?()", 8, "an operand for the optional operator");
   expect_error("Conv[](%x)", 6, "an attribute's name");
   expect_error("Conv[group](%x)", 11, "'='");
-  expect_error("Conv[group=](%x)", 12, "a number or a quoted text");
-  expect_error("Conv[group=nan](%x)", 12, "a number or a quoted text");
+  expect_error("Conv[group=](%x)", 12, "a number or a quoted string");
+  expect_error("Conv[group=nan](%x)", 12, "a number or a quoted string");
   expect_error("Conv[group=1", 13, "']'");
   expect_error("Conv[pad=\"x](%x)", 11, "a closing quote");
   expect_error("Conv[group=99999999999999999999](%x)", 12, "an integer of at most 64 bits");
@@ -455,15 +455,15 @@ static void test_syntax_errors(void **state) {
   expect_error("%x<f32,>", 8, "a rank");
   expect_error("Relu<f32(%x)", 9, "'>'");
   expect_error("Relu(%x) <~ Neg(_)", 19, "'<~'");
-  expect_error("%x <~ Neg(_) <~ Exp(_)", 6, "an operator in front of '<~'");
+  expect_error("%x <~ Neg(_) <~ Exp(_)", 6, "an operator before '<~'");
   expect_error("Relu(...) <~ n:Neg(_) <~ Exp(_)", 22,
-               "a path of operators over _, @ and ..., without names, in front of here");
+               "a path of operators over _, @ and ..., without names, before this point");
   expect_error("Relu(Split(%x)#)", 16, "the number of a result below 10000, or _ for any");
   expect_error("Relu(Split(%x)#-1)", 16, "the number of a result below 10000, or _ for any");
   expect_error("Relu(Split(%x)#10000)", 16, "the number of a result below 10000, or _ for any");
   expect_error("Relu(%x#1)", 8, "')'");
   expect_error("Add(...) <~ Split(_)#1 <~ Neg(_)", 23,
-               "a path of operators over _, @ and ..., without names, in front of here");
+               "a path of operators over _, @ and ..., without names, before this point");
   expect_error("Conv[a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1](%x)", 70,
                "at most 16 attribute tests");
 }

@@ -337,7 +337,7 @@ static void memory_may_be_out(void **state) {
   int64_t n = 1;
   DLTensor tensors[] = {vector(a, &n), vector(a, &n), vector(joined, &n)};
   assert_int_equal(call(&f, "byoc_text_concat", tensors, 2, 1), BYOC_OUT_OF_MEMORY);
-  assert_string_equal(f.error, "out of memory for texts");
+  assert_string_equal(f.error, "out of memory for strings");
 }
 
 int main(void) {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// ---- what is known around a node ----
+// ---- dimensions known around a node ----
 
 static void dim_key(byoc_dim_t leaf, char buffer[128]) {
   if (byoc_dim_is_unknown(leaf)) {
@@ -86,7 +86,7 @@ const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, 
   if (a->kind == BYOC_TYPE_UNKNOWN) a = b; // a branch that cannot run
   if (b->kind == BYOC_TYPE_UNKNOWN) b = a;
   if (a->kind == BYOC_TYPE_UNKNOWN) return a;
-  // An element may be passed for an optional that has it.
+  // A value counts as an optional that holds it.
   if (a->kind == BYOC_TYPE_OPTIONAL && b->kind != BYOC_TYPE_OPTIONAL) a = a->element;
   if (b->kind == BYOC_TYPE_OPTIONAL && a->kind != BYOC_TYPE_OPTIONAL) b = b->element;
   if (a->kind != b->kind) return NULL;
@@ -213,7 +213,7 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
   return status;
 }
 
-// ---- what is known before the run ----
+// ---- known before the run ----
 
 static bool all_static(byoc_value_t *const *values, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -256,7 +256,7 @@ static bool if_is_static(const byoc_node_t *node) {
   return all_static(node->operands, node->operand_count);
 }
 
-// Does the body only pass its condition on, and never end the loop?
+// Does the body pass its condition on unchanged, so that it never ends the loop?
 static bool goes_on_always(const byoc_block_t *body) {
   const byoc_value_t *given = body->parameters.data[1], *next = body->results.data[0];
   for (size_t i = 0; i < given->uses.count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scan and SequenceMap: both become a Loop that takes the operands' elements apart and puts the results together.
+// Scan and SequenceMap: both become a Loop that splits the operands into elements and stacks the results.
 #include <string.h>
 
 #include "core/op/write.h"
@@ -13,8 +13,7 @@ static int64_t list_at(const byoc_node_t *node, const char *name, size_t index) 
   return values && index < count ? values[index] : 0;
 }
 
-// States, then scanned operands. Before version 9 they follow an operand of lengths, and all have a dimension of
-// batches.
+// States, then scanned operands. Before version 9 an operand of lengths precedes them, and all have a batch dimension.
 typedef struct {
   uint32_t first, states, scans; // operands
   bool batched;
@@ -67,7 +66,7 @@ static byoc_status_t need_parts(const byoc_infer_t *infer, const scan_t *s, uint
   int32_t axis = s->batched;
   if (!byoc_is_ranked(x) || !byoc_is_ranked(part)) return BYOC_OK;
   if (!s->batched && !byoc_normalize_axis(list_at(infer->node, "scan_input_axes", scan), x->rank, &axis)) {
-    return BYOC_OK; // refused elsewhere
+    return BYOC_OK; // another check refuses it
   }
   for (int32_t d = s->batched, p = 0; d < x->rank && p < part->rank; ++d) {
     if (d == axis) continue;
@@ -262,7 +261,7 @@ static byoc_value_t *dimension(builder_t *b, byoc_value_t *x, int32_t axis) {
   return make(b, b->node->block, b->node, "Gather", shape, vector_constant(b, 0, axis), NULL, 0);
 }
 
-// `x` itself, or with one element along `axis` if it has none: the part of a loop that is never run is typed, too.
+// `x`, or one element along `axis` if it has none: a loop without iterations needs types, too.
 static byoc_value_t *not_empty(builder_t *b, byoc_value_t *x, int32_t axis) {
   if (b->failed || !byoc_dim_is_constant(x->type->dims[axis]) || x->type->dims[axis].constant > 0) return x;
   byoc_writer_t w = {.node = b->node, .diag = b->diag};
@@ -348,13 +347,13 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
 // The Scan over one batch, while it is made.
 typedef struct {
   scan_t s;
-  byoc_value_t **operands; // states, the number of the turn if there are lengths, scanned operands
+  byoc_value_t **operands; // states, the number of the iteration if there are lengths, scanned operands
   uint32_t operand_count;
   byoc_value_t *length; // of this batch; NULL: all elements count
   byoc_node_t *scan;
 } batch_t;
 
-// A value of this turn where the turn counts, else `other`.
+// The value of this iteration if it is within the length, else `other`.
 static byoc_value_t *where_counts(builder_t *b, byoc_value_t *counts, byoc_value_t *value, byoc_value_t *other) {
   byoc_value_t *operands[] = {counts, value, other};
   byoc_node_t *made = b->failed || !counts || !value || !other
@@ -364,7 +363,7 @@ static byoc_value_t *where_counts(builder_t *b, byoc_value_t *counts, byoc_value
   return made ? made->results[0] : NULL;
 }
 
-// Turns behind the length of a sequence leave the states as they are, and give zeros.
+// Iterations after the length of a sequence leave the states unchanged, and give zeros.
 static void add_counted_results(builder_t *b, const batch_t *batch, const byoc_block_t *from) {
   const scan_t *s = &batch->s;
   byoc_value_t *turn = b->failed ? NULL : b->body->parameters.data[s->states];
@@ -399,7 +398,7 @@ static void fill_batch_body(builder_t *b, const batch_t *batch, const byoc_block
   }
 }
 
-// Takes this batch out of each operand.
+// Takes this batch from each operand.
 static void read_batch(builder_t *b, batch_t *batch) {
   const byoc_node_t *node = b->node;
   const scan_t *s = &batch->s;
@@ -428,7 +427,7 @@ static void add_batch_scan(builder_t *b, batch_t *batch) {
                                              node->result_count + (batch->length != NULL));
   byoc_block_t *inner = batch->scan ? byoc_node_add_block(batch->scan, "body") : NULL;
   if (!inner) b->failed = true;
-  // With lengths, what is scanned backwards was reversed up to them.
+  // With lengths, operands that are scanned backwards were reversed up to the lengths.
   for (uint32_t i = 0; i < s->scans && !batch->length; ++i) directions[i] = list_at(node, "directions", i);
   if (b->failed) return;
   b->failed = !byoc_attributes_set_int(&batch->scan->attributes, "num_scan_inputs", s->scans) ||

@@ -4,8 +4,8 @@
 
 #include "core/ops/onnx/control/control.h"
 
-// Elements of a container may differ in the open dimensions of its type, named or not. When an element is taken out,
-// each of these becomes a new unknown dimension.
+// Elements of a container may differ in the dynamic dimensions of its type, even in named ones. When an element is
+// taken out, each of these becomes a new unknown dimension.
 static const byoc_type_t *taken_out(const byoc_infer_t *infer, const byoc_type_t *element, bool *failed) {
   if (!byoc_is_ranked(element)) return element;
   byoc_dim_t dims[BYOC_MAX_RANK];

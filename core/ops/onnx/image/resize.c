@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize and Upsample: each result coordinate maps to a place in the operand, and the neighbours of that place are
+// Resize and Upsample: each result coordinate maps to a point in the operand, and the neighbours of that point are
 // weighted along every dimension that is resized.
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/op/axes.h"
 #include "core/ops/onnx/image/resize.h"
 
-// Sizes are less: whole numbers up to it are exact in f64.
+// Sizes are smaller: integers up to this are exact in f64.
 #define MOST_SIZE 9e15
 
 bool byoc_resize_keeps_proportions(const byoc_resize_t *r) {
@@ -188,7 +188,7 @@ static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node
   return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, size));
 }
 
-// tf_half_pixel_for_nn was removed in version 13; models that use it later are understood.
+// tf_half_pixel_for_nn was removed in version 13; models that still use it are accepted.
 #define COORDINATES(...)                                                                                               \
   BYOC_ATTR_CHOICE("coordinate_transformation_mode", "half_pixel", "asymmetric", "pytorch_half_pixel",                 \
                    "tf_half_pixel_for_nn", "align_corners", "tf_crop_and_resize", __VA_ARGS__)

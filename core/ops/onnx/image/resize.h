@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize is split into reading and inference (resize.c), the neighbours of a place (resize_taps.c) and the loops over
+// Resize is split into reading and inference (resize.c), the neighbours of a point (resize_taps.c) and the loops over
 // them (resize_loops.c).
 #ifndef BYOC_CORE_OPS_ONNX_IMAGE_RESIZE_H_
 #define BYOC_CORE_OPS_ONNX_IMAGE_RESIZE_H_
 
 #include "core/op/util.h"
 
-// With more neighbours than this, along one dimension or of one element, they are not written out in the kernel.
+// The most neighbours, along one dimension or of one element, that are unrolled in the kernel.
 enum { BYOC_RESIZE_MOST_TAPS = 64, BYOC_RESIZE_MOST_NEIGHBOURS = 1024 };
 
-// The order of each enum is that of the texts in the schema (resize.c).
+// The order of each enum is that of the strings in the schema (resize.c).
 typedef enum { BYOC_RESIZE_NEAREST, BYOC_RESIZE_LINEAR, BYOC_RESIZE_CUBIC } byoc_resize_filter_t;
 typedef enum {
   BYOC_RESIZE_HALF_PIXEL,
@@ -48,16 +48,16 @@ byoc_status_t byoc_resize_read(const byoc_infer_t *infer, byoc_resize_t *out_res
 bool byoc_resize_keeps_proportions(const byoc_resize_t *r);
 // The one scale of all dimensions in that case, if sizes and dimensions are constants; else 0.
 double byoc_resize_kept_scale(const byoc_resize_t *r, const byoc_dim_t *sizes);
-// As an expression, in f64: half-way cases decide about the result's dimensions.
+// The scale as an expression, in f64: half-way cases change the result's dimensions.
 const byoc_loop_expr_t *byoc_resize_emit_kept_scale(byoc_lower_t *lower, const byoc_resize_t *r);
 
 // The scale along dimension d, if the node gives it as a scale that is known at compile time.
 bool byoc_resize_known_scale(const byoc_resize_t *r, int32_t d, double *out_scale);
-// The same, however the scale is given; 0 if it is not known.
+// The same for any form of the scale; 0 if it is not known.
 double byoc_resize_known_ratio(const byoc_resize_t *r, int32_t d);
 const byoc_loop_expr_t *byoc_resize_emit_scale(byoc_lower_t *lower, const byoc_resize_t *r, int32_t d);
 
-// Neighbours along one dimension: indices, weights, and whether the place is outside (NULL: nobody asks).
+// Neighbours along one dimension: indices, weights, and whether the point is outside (NULL: not needed).
 typedef struct byoc_resize_taps_t {
   int32_t count;
   const byoc_loop_expr_t *index[BYOC_RESIZE_MOST_TAPS], *weight[BYOC_RESIZE_MOST_TAPS];
@@ -67,11 +67,11 @@ typedef struct byoc_resize_taps_t {
 // The first neighbour relative to floor(place) and the number of neighbours; false if that is not known at compile
 // time, or if there are too many. Antialiased filters widen as the scale shrinks.
 bool byoc_resize_choose_taps(const byoc_resize_t *r, int32_t d, int32_t *first, int32_t *count, double *shrink);
-// False as of choose_taps.
+// False for the same reasons as choose_taps.
 bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t d, const byoc_loop_expr_t *at,
                            byoc_resize_taps_t *taps);
 
-// The neighbours of a place that a loop visits: the scale determines their number at run time.
+// The neighbours of a point that a loop visits: the scale determines their number at run time.
 typedef struct byoc_resize_window_t {
   const byoc_loop_expr_t *base, *fraction, *shrink; // floor(place), place - floor(place), min(scale, 1)
   const byoc_loop_expr_t *begin, *end;              // relative to base

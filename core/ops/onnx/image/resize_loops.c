@@ -37,14 +37,14 @@ typedef struct {
   int32_t inner;
   byoc_resize_taps_t taps[BYOC_MAX_RANK];
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
-  // tables, and the line that the other dimensions have been summed over
+  // tables, and the line summed over the other dimensions
   const byoc_loop_buffer_t *places, *weights, *line;
   int64_t width, line_width; // of a stripe, of the operand's line; 0: lines are not summed
   int32_t tap_count;
 } resize_loops_t;
 
-// Can the last dimension's neighbours be held in tables? It must be resized, and to more than a few elements, if its
-// sizes are known.
+// Are the last dimension's neighbours put into tables? It must be resized, and to more than a few elements if its sizes
+// are known.
 static bool has_tables(resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
@@ -56,7 +56,7 @@ static bool has_tables(resize_loops_t *loops) {
   if (r->sizes < 0 ? byoc_resize_known_scale(r, loops->inner, &scale) && scale == 1.0 : byoc_dim_equal(in, out))
     return false;
   if (!byoc_resize_choose_taps(r, loops->inner, &first, &loops->tap_count, &shrink)) return false;
-  const int64_t most = TABLE / loops->tap_count; // elements of a line that a table has room for
+  const int64_t most = TABLE / loops->tap_count; // elements of a line that fit into a table
   bool is_whole = byoc_dim_is_constant(out) && out.constant <= most;
   loops->width = is_whole ? out.constant : most < STRIPE ? most : STRIPE;
   loops->line_width = is_whole && byoc_dim_is_constant(in) && in.constant <= TABLE ? in.constant : 0;
@@ -131,7 +131,7 @@ static const byoc_loop_expr_t *either(byoc_loop_builder_t *b, const byoc_loop_ex
   return x && y ? BIN(OR, x, y) : x ? x : y;
 }
 
-// The value, if the place is inside of the operand.
+// The value, if the point is inside of the operand.
 static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const byoc_loop_expr_t *outside,
                                               const byoc_loop_expr_t *value) {
   if (!outside) return value;
@@ -139,7 +139,7 @@ static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const
   return byoc_loop_select(loops->b, outside, byoc_emit_number_like(loops->b, value, extrapolation), value);
 }
 
-// The neighbours along all dimensions except the last, and whether the place is outside along one of them.
+// The neighbours along all dimensions except the last, and whether the point is outside along one of them.
 static bool emit_outer_taps(resize_loops_t *loops, const byoc_loop_expr_t **out_outside) {
   byoc_loop_builder_t *b = loops->b;
   for (int32_t d = 0; d < loops->inner; ++d) {
@@ -177,14 +177,14 @@ static bool lower_tabled(resize_loops_t *loops) {
   return true;
 }
 
-// How often each element of a line is repeated, if nothing else happens to it; else 0.
+// The number of times that each element of a line is repeated, if Resize only repeats them; else 0.
 static int64_t repeats(const resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
   bool floors = r->coordinates == BYOC_RESIZE_ASYMMETRIC && r->rounding == BYOC_RESIZE_FLOOR;
   bool centred = r->coordinates == BYOC_RESIZE_HALF_PIXEL && r->rounding == BYOC_RESIZE_ROUND_PREFER_FLOOR;
   if (r->mode != BYOC_RESIZE_NEAREST || r->place[loops->inner] < 0 || (!floors && !centred)) return 0;
-  double times = 0; // by a whole scale, an open length becomes a multiple of itself
+  double times = 0; // an integer scale makes a dynamic length a multiple of itself
   if (!byoc_dim_is_constant(in) && r->sizes < 0 && byoc_resize_known_scale(r, loops->inner, &times)) {
     return times >= 1 && times <= MOST_REPEATS && times == floor(times) ? (int64_t)times : 0;
   }
@@ -255,8 +255,8 @@ static bool has_wide_filters(const resize_loops_t *loops) {
   return neighbours > BYOC_RESIZE_MOST_NEIGHBOURS;
 }
 
-// For antialiased filters whose widths are known only at run time, or that have too many neighbours to write them out.
-// The sum of the products of weights, by which the result is divided, is the product of each dimension's sum.
+// For antialiased filters whose widths are known only at run time, or that have too many neighbours to unroll them. The
+// result is divided by the product of each dimension's sum of weights.
 static byoc_status_t lower_windows(resize_loops_t *loops) {
   byoc_loop_builder_t *b = loops->b;
   const byoc_type_t *y = loops->r.node->results[0]->type;

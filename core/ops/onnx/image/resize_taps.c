@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps a coordinate of Resize's result to a place in the operand, and finds the neighbours of that place and their
+// Maps a coordinate of Resize's result to a point in the operand, and finds the neighbours of that point and their
 // weights.
 #include <math.h>
 
@@ -10,8 +10,8 @@
 #define F32(value)    byoc_loop_const(b, BYOC_DTYPE_F32, (value))
 #define ONE           byoc_loop_int(b, 1)
 
-// A place as an integer. If regions or scales are data, the place may be any number, so it is clamped to a range in
-// which neighbours can be counted.
+// A coordinate as an integer. If regions or scales are data, it may be any number, so it is clamped to a range in which
+// neighbours can be counted.
 static const byoc_loop_expr_t *whole_place(byoc_loop_builder_t *b, const byoc_resize_t *r, int32_t d,
                                            const byoc_loop_expr_t *place) {
   const int64_t farthest = INT64_C(1) << 35;
@@ -50,7 +50,7 @@ const byoc_loop_expr_t *byoc_resize_emit_scale(byoc_lower_t *lower, const byoc_r
   return BIN(DIV, as_f32(b, byoc_emit_dim(b, y, d)), as_f32(b, byoc_emit_dim(b, r->x, d)));
 }
 
-// The place in the operand of result coordinate `at`, by the node's coordinate transformation.
+// The point in the operand for result coordinate `at`, by the node's coordinate transformation.
 static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_resize_t *r, int32_t d,
                                           const byoc_loop_expr_t *at, const byoc_loop_expr_t *scale) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -69,7 +69,7 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_resize
     return byoc_loop_select(b, several, BIN(DIV, BYOC_LMUL(b, at, last), steps), F32(0.0));
   }
   if (r->coordinates == BYOC_RESIZE_HALF_PIXEL_SYMMETRIC) {
-    // The result, at its unrounded size, lies centred over the operand.
+    // The result, at its unrounded size, is centred over the operand.
     const byoc_loop_expr_t *adjustment = BIN(DIV, whole, BYOC_LMUL(b, in, scale));
     const byoc_loop_expr_t *shift = BYOC_LMUL(b, BYOC_LMUL(b, in, half), BYOC_LSUB(b, one, adjustment));
     return BYOC_LADD(b, shift, centre);
@@ -148,7 +148,7 @@ bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t 
   taps->outside = NULL;
   taps->count = 1;
   taps->weight[0] = NULL;
-  // One element, or a dimension that stays as it is. A dimension that keeps its size under a scale near 1 is resized.
+  // One element, or a dimension that is not resized. A dimension that keeps its size with a scale near 1 is resized.
   if (!crops && byoc_loop_is_int(extent, &known) && known == 1) {
     taps->index[0] = zero;
     return true;

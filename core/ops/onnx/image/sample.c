@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling at places that are data: GridSample, AffineGrid, RoiAlign, MaxRoiPool.
+// Sampling at points that are data: GridSample, AffineGrid, RoiAlign, MaxRoiPool.
 #include <string.h>
 
 #include "core/op/util.h"
@@ -32,14 +32,14 @@ static byoc_status_t infer_grid_sample(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// x brought into [low, high] by reflecting it at the ends, as often as needed.
+// x reflected at low and high until it is between them.
 static const byoc_loop_expr_t *emit_reflected(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                               const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
   if (!x) return NULL;
   byoc_dtype_t dtype = x->dtype;
   const byoc_loop_expr_t *range = BYOC_LMAX(b, BYOC_LSUB(b, high, low), NUM(1e-6));
   const byoc_loop_expr_t *distance = UN(ABS, BYOC_LSUB(b, x, low)), *twice = BYOC_LMUL(b, range, NUM(2.0));
-  // A period goes there and back; the remainder beyond the range goes back.
+  // A period goes from low to high and back; a remainder beyond high is on the way back.
   const byoc_loop_expr_t *turns = UN(FLOOR, BIN(DIV, distance, twice));
   const byoc_loop_expr_t *rest = BYOC_LSUB(b, distance, BYOC_LMUL(b, turns, twice));
   rest = byoc_loop_select(b, BIN(LT, range, rest), BYOC_LSUB(b, twice, rest), rest);
@@ -60,7 +60,7 @@ typedef struct {
   const byoc_loop_expr_t *index[4], *weight[4], *inside[4];
 } grid_taps_t;
 
-// A whole-numbered coordinate as an index: kept inside by the padding, or noted as outside.
+// An integer coordinate as an index: the padding keeps it inside, or it is marked as outside.
 static void grid_tap(const grid_t *g, int32_t d, const byoc_loop_expr_t *at, const byoc_loop_expr_t *low,
                      const byoc_loop_expr_t *high, grid_taps_t *taps, int32_t t) {
   byoc_loop_builder_t *b = byoc_lower_builder(g->lower);
@@ -87,7 +87,7 @@ static void grid_taps(const grid_t *g, int32_t d, const byoc_loop_expr_t *place,
   place = g->align ? BYOC_LMUL(b, place, last) : BYOC_LSUB(b, BYOC_LMUL(b, place, size), half);
   if (g->taps == 1) place = UN(ROUND, place);
   place = byoc_loop_let(b, "place", place);
-  if (g->padding == PAD_BORDER && g->taps < 4) { // a cubic keeps its place, and each neighbour is kept inside
+  if (g->padding == PAD_BORDER && g->taps < 4) { // a cubic keeps its point, and each neighbour is clamped
     place = byoc_loop_let(b, "place", BYOC_LMAX(b, zero, BYOC_LMIN(b, place, last)));
   } else if (g->padding == PAD_REFLECTION) {
     const byoc_loop_expr_t *within = BIN(AND, BIN(LE, low, place), BIN(LE, place, high));
@@ -140,7 +140,7 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
   g.padding = byoc_node_choice(node, "padding_mode");
   g.align = byoc_node_flag(node, "align_corners");
   g.dtype = byoc_compute_dtype(node->operands[1]->type->dtype);
-  // Parallel over images and result lines; all channels share a place's neighbours.
+  // Parallel over images and result lines; all channels share the neighbours of a point.
   int32_t last = y->rank - 1;
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *grid[BYOC_MAX_RANK], *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *lines = byoc_emit_extent(b, y, 2, last);
@@ -165,7 +165,7 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
 }
 
 // ---- AffineGrid ----
-// There is one matrix for each grid, also where only the run knows how many grids there are.
+// There is one matrix for each grid, even if only the run knows the number of grids.
 static byoc_status_t need_matrices(const byoc_infer_t *infer) {
   const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
   if (!made || made->rank < 1 || !byoc_is_ranked(byoc_operand_type(infer->node, 0))) return BYOC_OK;
@@ -287,7 +287,7 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
     bool is_open = d != 1 && !byoc_dim_is_constant(x->dims[d]);
     if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, rois->dims[0]));
   }
-  // Samples lie where they are wanted, however many of them are outside: there are this many at most in a dimension.
+  // The most samples along one dimension that are computed. Samples may be outside of the image.
   enum { MOST_SAMPLES = 1024 };
   if (!pool && byoc_node_int(node, "sampling_ratio") > MOST_SAMPLES) {
     return byoc_infer_error(infer, "attribute 'sampling_ratio': expected at most %d, got %lld", MOST_SAMPLES,
@@ -327,7 +327,7 @@ static roi_tap_t roi_tap(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_
 
 enum { ROI_AVERAGE, ROI_MAX };                  // as in roi_align_attributes
 enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // the same
-enum { ROI_CHANNELS = 16 };                     // that share the places of their samples
+enum { ROI_CHANNELS = 16 };                     // that share the points of their samples
 enum { ROI_MOST_SAMPLES = 1 << 30 };            // along one dimension: those of two are counted in 64 bits
 
 // The weighted sum, or the maximum, of the four neighbours of a sample, in one channel.
@@ -351,9 +351,8 @@ static const byoc_loop_expr_t *roi_sample(byoc_lower_t *lower, const byoc_node_t
   return byoc_loop_let(b, "v", byoc_loop_select(b, BIN(AND, taps[0].valid, taps[1].valid), value, NUM(0.0)));
 }
 
-// The samples of a bin that may count, of `grid` along one dimension: those from the first to the last one, and one or
-// two more, that are at most one element outside. A region may be as large as it likes, or infinite; what lies far
-// outside of the image is not visited.
+// The samples of a bin that are at most one element outside of the image, of `grid` along one dimension: a range,
+// perhaps with one or two more. A region may be huge or infinite; samples far outside are not visited.
 typedef struct {
   const byoc_loop_expr_t *first, *end;
 } roi_samples_t;
@@ -374,7 +373,7 @@ static roi_samples_t roi_samples(byoc_loop_builder_t *b, byoc_dtype_t dtype, con
   const byoc_loop_expr_t *high = BYOC_LSUB(b, byoc_emit_as(b, dtype, extent), begin);
   const byoc_loop_expr_t *at_low = roi_sample_at(b, dtype, low, index, bin, grid);
   const byoc_loop_expr_t *at_high = roi_sample_at(b, dtype, high, index, bin, grid);
-  // A region whose corners are the wrong way round goes backwards; all samples of one without a size are at one place.
+  // A region with swapped corners goes backwards; all samples of an empty region are at one point.
   const byoc_loop_expr_t *is_point = BIN(EQ, bin, NUM(0.0)), *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *first = byoc_loop_select(b, is_point, zero, BYOC_LMIN(b, at_low, at_high));
   const byoc_loop_expr_t *last = byoc_loop_select(b, is_point, grid, BYOC_LMAX(b, at_low, at_high));

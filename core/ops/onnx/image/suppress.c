@@ -63,9 +63,9 @@ static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_lo
   }
 }
 
-// The second result is room in which each class keeps the corners of the boxes it has chosen: four rows of as many
+// The second result is scratch memory, in which each class stores the corners of its chosen boxes: four rows of as many
 // boxes as it may choose, and a block more.
-enum { NMS_BLOCK = 64 }; // chosen boxes that are looked at together
+enum { NMS_BLOCK = 64 }; // chosen boxes that are compared together
 
 static byoc_status_t infer_nms_order(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(check_nms(infer));
@@ -108,11 +108,11 @@ static const byoc_loop_expr_t *is_better(const void *self, byoc_heap_item_t x, b
   return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x.index, y.index)));
 }
 
-// The corners of the boxes that a class has chosen: a row for each coordinate, in the room that is result 1. All boxes
-// of a block are looked at at once.
+// The corners of the boxes that a class has chosen: a row for each coordinate, in result 1. All boxes of a block are
+// compared together.
 typedef struct {
   const byoc_loop_buffer_t *room;
-  const byoc_loop_expr_t *row[4]; // where it begins: low y, low x, high y, high x
+  const byoc_loop_expr_t *row[4]; // the begin of each row: low y, low x, high y, high x
 } chosen_t;
 
 static bool find_chosen(const class_t *class, const byoc_loop_expr_t *number, chosen_t *out) {
@@ -187,8 +187,8 @@ static const byoc_loop_expr_t *covers(byoc_loop_builder_t *b, const byoc_loop_ex
   return BIN(AND, BIN(LT, nothing, shared), BIN(LT, overlap, BIN(DIV, shared, both)));
 }
 
-// Opens a loop that asks something of the chosen boxes from `first` to the end of its block; any_of_block closes it
-// and says whether it holds for one of them.
+// Opens a loop over the chosen boxes from `first` to the end of its block, for a condition; any_of_block closes it. Its
+// value: does the condition hold for one of them?
 typedef struct {
   const byoc_loop_expr_t *any; // mutable, 0 or 1
   const byoc_loop_expr_t *low[2], *high[2];
@@ -224,9 +224,9 @@ static void compare_with_chosen(byoc_loop_builder_t *b, const chosen_t *chosen, 
   byoc_loop_end(b);
 }
 
-// SuppressionOrder: for each class the chosen boxes, from its last place down, and NMS_NONE before them. A heap yields
-// boxes by score, best first. A box that overlaps none of the chosen ones is chosen too, and takes a place that the
-// heap no longer uses.
+// SuppressionOrder: for each class the chosen boxes, from the end of its row down, and NMS_NONE before them. A heap
+// gives boxes by score, best first. A box that overlaps no chosen one is chosen, too, and is stored where the heap has
+// ended.
 enum { NMS_NONE = -1 };
 
 static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *node) {

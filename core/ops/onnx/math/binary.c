@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators of two or more operands, with NumPy broadcasting, and the older one by `axis` and `broadcast`.
+// Elementwise operators of two or more operands, with NumPy broadcasting, and with the older broadcasting by `axis` and
+// `broadcast`.
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +79,7 @@ FORMULA(mod, {
   bool fmod = byoc_node_flag(node, "fmod");
   const byoc_loop_expr_t *rest = byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
   if (fmod || !rest || !byoc_dtype_is_float(rest->dtype)) return rest;
-  // A zero takes the sign of the divisor, as every other remainder does.
+  // A zero has the sign of the divisor, as every remainder has.
   const byoc_loop_expr_t *plus = byoc_loop_const(b, rest->dtype, 0.0);
   const byoc_loop_expr_t *minus = byoc_loop_const(b, rest->dtype, -0.0);
   const byoc_loop_expr_t *zero = byoc_loop_select(b, byoc_loop_binary(b, OP(LT), y, plus), minus, plus);
@@ -113,7 +114,7 @@ static const byoc_loop_expr_t *root_power(byoc_loop_builder_t *b, const byoc_loo
   return byoc_loop_select(b, is_lowest, byoc_emit_number_like(b, x, INFINITY), root);
 }
 
-// Squares and roots are so common (layer normalisation, written out) that they get better code than a call of pow. The
+// Squares and roots are common (in layer normalisation, for example), so they get faster code than a call of pow. The
 // operands may have different types: integers combined with floats count as floats, and the result has the base's type.
 FORMULA(pow, {
   if (byoc_dtype_is_float(x->dtype)) {
@@ -216,9 +217,9 @@ static byoc_status_t infer_order(byoc_infer_t *infer) {
   return infer_two(infer, byoc_dtype_is_number, "a numeric tensor", true);
 }
 static byoc_status_t infer_equal(byoc_infer_t *infer) {
-  return infer_two(infer, is_comparable, "a tensor of numbers, bools or texts", true);
+  return infer_two(infer, is_comparable, "a tensor of numbers, bools or strings", true);
 }
-// Integers must not be divided by 0; where operand 0 has no elements, nothing is divided.
+// Integers must not be divided by 0, unless operand 0 has no elements.
 static byoc_status_t need_divisors(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_dtype_is_integer(x->dtype) || byoc_type_element_count(x) == 0) return BYOC_OK;

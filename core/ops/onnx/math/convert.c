@@ -10,7 +10,7 @@
 #include "core/ops/onnx/text/string.h"
 
 // ---- Cast, CastLike ----
-// Real numbers, truth values and texts: everything except complex numbers.
+// Real numbers, truth values and strings: everything except complex numbers.
 static bool can_be_cast(byoc_dtype_t dtype) {
   return dtype != BYOC_DTYPE_C64 && dtype != BYOC_DTYPE_C128;
 }
@@ -20,7 +20,7 @@ static bool has_bits(byoc_dtype_t dtype) {
 }
 
 static byoc_status_t infer_cast(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, truth values or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, bools or strings"));
   int64_t to = byoc_node_int(infer->node, "to");
   byoc_dtype_t dtype = to == (int32_t)to ? byoc_dtype_from_onnx((int32_t)to) : BYOC_DTYPE_NONE;
   if (dtype == BYOC_DTYPE_NONE || !can_be_cast(dtype)) {
@@ -31,7 +31,7 @@ static byoc_status_t infer_cast(byoc_infer_t *infer) {
 
 static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, can_be_cast, "a tensor of real numbers, truth values or texts"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, can_be_cast, "a tensor of real numbers, bools or strings"));
   }
   return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
 }
@@ -51,7 +51,7 @@ static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtyp
 static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x) {
   enum { UP, DOWN, NEAREST } mode = (int)byoc_node_choice(node, "round_mode");
   x = byoc_loop_unary(b, BYOC_LOOP_OP_ABS, byoc_emit_as(b, BYOC_DTYPE_F32, x));
-  if (!byoc_node_flag(node, "saturate") && mode != DOWN) { // what would be rounded to 2^128 is NaN
+  if (!byoc_node_flag(node, "saturate") && mode != DOWN) { // a number that rounds to 2^128 is NaN
     const byoc_loop_expr_t *most = byoc_loop_const(b, BYOC_DTYPE_F32, mode == UP ? 0x1p127 : 0x1.8p127);
     const byoc_loop_expr_t *is_beyond = byoc_loop_binary(b, mode == UP ? BYOC_LOOP_OP_LT : BYOC_LOOP_OP_LE, most, x);
     x = byoc_loop_select(b, is_beyond, byoc_loop_const(b, BYOC_DTYPE_F32, NAN), x);
@@ -66,8 +66,8 @@ static const byoc_loop_expr_t *emit_power(byoc_loop_builder_t *b, const byoc_nod
   return byoc_loop_cast(b, BYOC_DTYPE_F8E8M0, byoc_loop_select(b, is_below, half, up));
 }
 
-// A float as an integer of 2 or 4 bits: the lowest bits of its whole part, as ONNX's cases have it where the type does
-// not reach; 0 for what is not finite.
+// A float as an integer of 2 or 4 bits: the lowest bits of its integer part, as in ONNX's test cases for numbers out of
+// range; 0 for infinities and NaN.
 static const byoc_loop_expr_t *emit_lowest_bits(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
   x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
   const double values = byoc_dtype_bits(to) == 2 ? 4 : 16;
@@ -154,7 +154,7 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
 // ---- BitCast ----
 // The same bytes under another element type of that size.
 static byoc_status_t infer_bit_cast(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, has_bits, "a tensor of any type but texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, has_bits, "a tensor of any type but strings"));
   const byoc_dtype_t from = byoc_operand_type(infer->node, 0)->dtype;
   const int64_t number = byoc_node_int(infer->node, "to");
   const byoc_dtype_t to = number == (int32_t)number ? byoc_dtype_from_onnx((int32_t)number) : BYOC_DTYPE_NONE;

@@ -142,7 +142,7 @@ static byoc_status_t infer_constant_of_shape(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "attribute 'value': expected a tensor of one element");
     }
     if (value->tensor->type->dtype == BYOC_DTYPE_STRING) {
-      return byoc_infer_unsupported(infer, "attribute 'value': texts are not supported");
+      return byoc_infer_unsupported(infer, "attribute 'value': strings are not supported");
     }
     dtype = value->tensor->type->dtype;
   }
@@ -251,7 +251,7 @@ static byoc_status_t infer_eye_like(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dtype_t dtype = attribute ? byoc_dtype_from_onnx((int32_t)attribute->i) : x->dtype;
   if (dtype == BYOC_DTYPE_NONE) return byoc_infer_error(infer, "attribute 'dtype' is not a known element type");
-  if (dtype == BYOC_DTYPE_STRING) return byoc_infer_error(infer, "there is no unit matrix of texts");
+  if (dtype == BYOC_DTYPE_STRING) return byoc_infer_error(infer, "there is no unit matrix of strings");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 

@@ -88,7 +88,7 @@ static byoc_status_t infer_inverse(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// What the elimination works on: m beside the matrix that becomes the inverse, [n, 2 n].
+// The operands of the elimination: m beside the matrix that becomes the inverse, [n, 2 n].
 typedef struct inverse_t {
   byoc_loop_builder_t *b;
   byoc_dtype_t dtype;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: a loop for each label of the result, then one for each label that is summed over. What is a product of
-// matrices becomes MatMul.
+// Einsum: a loop for each label of the result, then one for each label that is summed over. Products of matrices become
+// MatMul.
 #include <ctype.h>
 #include <string.h>
 
@@ -171,8 +171,8 @@ static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
-// Two operands whose product is one of matrices: both have the labels `shared` and the one that is summed over, each
-// has one of its own, and the first may have more, which are rows of the same matrix.
+// Two operands of a matrix product: both have the labels `shared` and the label that is summed over, and each has one
+// of its own. The first may have more, which are rows of the same matrix.
 typedef struct {
   term_t left, right, product; // in the order of MatMul
 } product_t;
@@ -255,7 +255,7 @@ static byoc_status_t expand_einsum(byoc_node_t *node, byoc_diag_t *diag, bool *o
   const byoc_infer_t infer = {node, &module->arena, node->since_version, diag, &module->next_id, NULL};
   einsum_t e;
   BYOC_RETURN_IF_ERROR(read_einsum(&infer, &e));
-  // The operand whose label comes last in the result brings the columns.
+  // The operand whose label is last in the result has the columns.
   product_t p;
   uint32_t first = 0;
   if (e.result.count == 0) return BYOC_OK;

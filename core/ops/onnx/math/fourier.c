@@ -12,8 +12,9 @@
 #define INT(value)    byoc_loop_int(b, (value))
 #define F64(value)    byoc_loop_const(b, BYOC_DTYPE_F64, (value))
 
-// A pass of radix p costs p complex products for each point: beyond this prime the chirp is faster. Lines are divided
-// among so many chunks, each with room of its own. Lengths are cut to the longest one, whose room no machine has.
+// A pass of radix p costs p complex products for each point: for larger primes than this the chirp is faster. Lines are
+// divided into so many chunks, each with its own scratch memory. Lengths are limited to one whose scratch memory no
+// machine has.
 enum { MOST_RADIX = 31, MOST_CHUNKS = 32 };
 #define LONGEST ((int64_t)1 << 40)
 
@@ -29,7 +30,7 @@ static bool is_smooth(int64_t length) {
   return length <= 1;
 }
 
-// At least 1: half a spectrum of nothing has one bin.
+// At least 1: half the spectrum of length 0 has one bin.
 static int64_t known_points(int64_t length) {
   if (is_smooth(length)) return length > 1 ? length : 1;
   int64_t points = 1;
@@ -201,7 +202,7 @@ static void butterfly(byoc_loop_builder_t *b, int radix, pair_t *x) {
 
 // ---- passes ----
 
-// A pass turns `radix` times `turns` spectra of `stride` points' distance into `turns` of them.
+// A pass combines `radix` times `turns` spectra, whose points are `stride` apart, into `turns` spectra.
 typedef struct pass_t {
   const byoc_fourier_t *f;
   const byoc_loop_expr_t *from, *to;      // bases
@@ -269,14 +270,14 @@ static int64_t next_radix(int64_t rest) {
   return p;
 }
 
-// The two halves of a chunk's room.
+// The two halves of a chunk's scratch memory.
 static const byoc_loop_expr_t *half_of(const byoc_fourier_t *f, const byoc_loop_expr_t *base,
                                        const byoc_loop_expr_t *which) {
   byoc_loop_builder_t *b = f->b;
   return ADD(base, MUL(which, MUL(f->points, INT(2))));
 }
 
-// From half `which` of the room at `base`; returns the half in which the spectrum is.
+// Transforms from half `which` of the scratch memory at `base`; returns the half with the spectrum.
 static const byoc_loop_expr_t *emit_known_passes(const byoc_fourier_t *f, const byoc_loop_expr_t *base,
                                                  const byoc_loop_expr_t *which, int64_t points) {
   byoc_loop_builder_t *b = f->b;
@@ -373,7 +374,7 @@ static pair_t chirp_at(const byoc_fourier_t *f, const byoc_loop_expr_t *k) {
   return named(b, load_table(f, chirp_begin(f), f->length, k, 0), load_table(f, chirp_begin(f), f->length, k, 1));
 }
 
-// False if the length is known to need no chirp; else what follows is only done if it needs one.
+// False if the length is known to need no chirp; otherwise opens a block that runs if it needs one.
 static bool open_chirped(const byoc_fourier_t *f) {
   if (byoc_loop_is_const(f->is_chirped, 0)) return false;
   byoc_loop_if(f->b, f->is_chirped);
@@ -445,7 +446,7 @@ static void emit_behind(const byoc_fourier_t *f, const byoc_loop_expr_t *base, c
   byoc_loop_end(b);
 }
 
-// For a length that is open: one or two rounds of passes.
+// For a dynamic length: one or two rounds of passes.
 static const byoc_loop_expr_t *transform_open(const byoc_fourier_t *f, const byoc_loop_expr_t *base) {
   byoc_loop_builder_t *b = f->b;
   const byoc_loop_expr_t *which = byoc_loop_mutable(b, "half", INT(0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fast Fourier transforms of lines of complex numbers, as loops, in f64. Lengths whose prime factors are all small take
 // one pass for each factor (Stockham's order: no bit reversal). Other lengths become a convolution with a chirp, over a
-// power of two (Bluestein). The length may be open: the kernel then finds the factors.
+// power of two (Bluestein). The length may be dynamic: the kernel then finds the factors.
 //
 // Example:
 //   byoc_fourier_t f = {.b = b, .length = length, .room = room, .tables = tables};
@@ -27,10 +27,10 @@ static inline const byoc_loop_expr_t *byoc_fourier_half(byoc_loop_builder_t *b, 
   return BYOC_LADD(b, BYOC_LDIV(b, length, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
 }
 
-// Lines share room, which is there for one chunk at least: chunk i of the chunks takes the lines from lines * i /
-// chunks on.
+// Lines of a chunk share scratch memory; there is at least one chunk. Chunk i has the lines from lines * i / chunks on.
 const byoc_loop_expr_t *byoc_fourier_chunks(byoc_loop_builder_t *b, const byoc_loop_expr_t *lines);
-// Elements of the room for so many lines, and of the tables. The constant forms return -1 where numbers are too large.
+// The numbers of elements of the scratch memory for so many lines, and of the tables. The constant forms return -1 if
+// numbers are too large.
 const byoc_loop_expr_t *byoc_fourier_room(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,
                                           const byoc_loop_expr_t *lines);
 const byoc_loop_expr_t *byoc_fourier_tables(byoc_loop_builder_t *b, const byoc_loop_expr_t *length);

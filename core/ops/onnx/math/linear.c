@@ -39,7 +39,7 @@ static byoc_status_t infer_matmul(byoc_infer_t *infer) {
   return byoc_infer_product(infer, 0, 1, byoc_operand_type(infer->node, 0)->dtype);
 }
 
-// byoc::MatMul replaces products of quantised matrices: bytes, signed on one side, are summed in i32.
+// byoc::MatMul is for products of quantised matrices: products of bytes, signed on one side, are summed in i32.
 static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));

@@ -61,7 +61,7 @@ static void emit_loss(byoc_lower_t *lower, const byoc_node_t *node, const byoc_l
   const byoc_loop_expr_t *zero = byoc_loop_const(b, dtype, 0.0);
   const byoc_loop_expr_t *label = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 1, at));
   label = byoc_loop_let(b, "label", label);
-  // A label beyond the classes is refused; in no case is anything outside of the scores read.
+  // A label beyond the classes is refused; nothing outside of the scores is read.
   const byoc_loop_expr_t *last = BYOC_LSUB(b, byoc_emit_dim(b, x, 1), byoc_loop_int(b, 1));
   const byoc_loop_expr_t *class = byoc_loop_let(b, "c", BYOC_LMAX(b, byoc_loop_int(b, 0), BYOC_LMIN(b, label, last)));
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {at[0], class};

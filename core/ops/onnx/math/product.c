@@ -2,7 +2,7 @@
 // Matrix products: by register tiles over packed panels, by dot products, or line by line if there are few rows.
 #include "core/ops/onnx/math/product.h"
 
-// Up to this many rows (or columns) packing a panel is not worth it; then columns computed at a time.
+// The most rows (or columns) without a packed panel; the columns that are then computed together.
 enum { FEW = 4, THIN_COLUMNS = 256 };
 
 static bool is_int(const byoc_loop_expr_t *expr, int64_t value) {
@@ -215,7 +215,7 @@ static void product_tiled(byoc_product_t *p) {
   if (is_bytes || !is_int(p->right_column, 1)) few = may_be_few = false;
   if (may_be_few && !few) byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, p->rows, byoc_loop_int(b, FEW)));
   if (may_be_few) {
-    // The first of as many tiles as there are columns at a time stands for all of them.
+    // The first tile of a group computes all columns of the group.
     const byoc_loop_expr_t *group = byoc_loop_int(b, THIN_COLUMNS / tile.columns);
     byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, BYOC_LMOD(b, tile_index, group), p->zero));
     sum_thin(p, first);
@@ -259,7 +259,7 @@ static void product_dots(byoc_product_t *p) {
   x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
   byoc_loop_assign(b, sum, BYOC_LADD(b, sum, BYOC_LMUL(b, x, load_right(p, k, column))));
   byoc_loop_end(b);
-  // Halves are added to halves: few steps, and the order does not depend on the depth.
+  // Adds one half to the other: few steps, and the order does not depend on the depth.
   for (int64_t half = LANES / 2; half >= 1; half /= 2) {
     l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, byoc_loop_int(b, half));
     const byoc_loop_expr_t *upper = byoc_loop_load(b, sums, BYOC_LADD(b, l, byoc_loop_int(b, half)));

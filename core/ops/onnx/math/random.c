@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers: each element is a hash of the node's stream and the element's place, so that results do not depend on
+// Random numbers: each element is a hash of the node's stream and the element's index, so that results do not depend on
 // the order, the number of threads or the executor.
 #include <math.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static byoc_status_t loops_multinomial(byoc_lower_t *lower, const byoc_node_t *n
     if (pass == 0) {
       byoc_loop_assign(b, total, BYOC_LADD(b, total, weight));
     } else {
-      // The class that the number falls into; if rounding leaves none, the last class.
+      // The class of the number; if rounding leaves none, the last class.
       byoc_loop_assign(b, drawn, byoc_loop_select(b, BIN(LE, F64(0.0), left), from[1], drawn));
       byoc_loop_assign(b, left, BYOC_LSUB(b, left, weight));
     }

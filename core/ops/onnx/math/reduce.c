@@ -7,7 +7,7 @@
 
 #define UN(op, x) byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
-// ---- what each reduction is ----
+// ---- the reductions ----
 typedef const byoc_loop_expr_t *(*map_t)(byoc_loop_builder_t *b, const byoc_loop_expr_t *x);
 
 static const byoc_loop_expr_t *map_square(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
@@ -52,8 +52,8 @@ static const reduction_t *reduction_of(const byoc_node_t *node) {
 }
 
 // ---- axes ----
-// If the axes are data, static shapes still say which sets of dimensions they may name: folding a dimension of 1
-// changes nothing, and the kept ones appear in the result in order. A set is a bit mask.
+// If the axes are data, static shapes limit the sets of dimensions that they may name: folding a dimension of 1 changes
+// nothing, and the kept ones are in the result in order. A set is a bit mask.
 enum { MOST_SETS = 64 };
 typedef struct {
   int32_t count;
@@ -85,7 +85,8 @@ static bool sets_from_shapes(const byoc_node_t *node, sets_t *out) {
   return true;
 }
 
-// Which dimensions are folded. BYOC_KNOWN_NO if the axes are not constant; *out_valid is false if one is out of range.
+// The dimensions that are folded. BYOC_KNOWN_NO if the axes are not constant; *out_valid is false if one is out of
+// range.
 static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over, bool *out_valid) {
   byoc_ints_t axes;
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
@@ -163,8 +164,8 @@ typedef struct {
   const byoc_loop_expr_t *length;
   int32_t axis;
   bool last;
-  sets_t sets;                  // that the axes may name; none where they are known
-  const byoc_loop_expr_t *mask; // the set that they do name
+  sets_t sets;                  // sets that the axes may name; none if the axes are known
+  const byoc_loop_expr_t *mask; // the set that the axes name in this run
 } reduce_t;
 
 // The indices of the operand's element, when the rows were laid out for sets.masks[0] but the axes name another set:
@@ -381,7 +382,7 @@ static byoc_status_t infer_arg(byoc_infer_t *infer) {
   return set_reduced(infer, BYOC_DTYPE_I64, x, over);
 }
 
-// The index if the element is the best of its row, else an index behind all others in the direction of search.
+// The index if the element is the best of its row, else an index after all others in the direction of search.
 static const byoc_loop_expr_t *place_of_best(byoc_rows_t *rows, const void *self) {
   const reduce_t *r = self;
   byoc_loop_builder_t *b = rows->b;

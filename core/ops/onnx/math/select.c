@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses elements by value: TopK, Compress, NonZero. The length of a result may depend on the data; a kernel then
-// fills as much of the result as its type has room for.
+// fills at most the size of the result's type.
 #include "core/op/axes.h"
 #include "core/ops/loops/heap.h"
 
@@ -12,8 +12,8 @@ static const byoc_loop_expr_t *truth(byoc_loop_builder_t *b, bool value) {
 }
 
 // ---- TopK ----
-// A sorted list beats a heap up to MOST_LISTED elements, and is all there is where nobody reads the places: up to
-// MOST_TOP, beyond which each element counts those before it.
+// A sorted list is faster than a heap up to MOST_LISTED elements. If the indices are not read, there is no heap: the
+// list is used up to MOST_TOP, and beyond that each element counts those that come before it.
 enum { MOST_LISTED = 32, MOST_TOP = 65536 };
 
 static byoc_status_t infer_top_k(byoc_infer_t *infer) {
@@ -80,7 +80,7 @@ static const byoc_loop_expr_t *comes_behind(const void *self, byoc_heap_item_t x
   return BIN(OR, comes_before(b, c, a, line->largest), tie);
 }
 
-// A heap of the best elements so far, with the worst of them on top, in the results themselves: values and places.
+// A heap of the best elements so far, with the worst of them on top, in the results themselves: values and indices.
 static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -124,8 +124,8 @@ static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t ax
   return true;
 }
 
-// The place of each element is the number of elements that come before it: slower, but it needs no list. For nodes
-// whose places nobody reads.
+// The position of each element is the number of elements that come before it. This is slower, but needs no list. For
+// nodes whose indices are not read.
 static void rank_all(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -151,7 +151,7 @@ static const byoc_loop_expr_t *shape_top_k(byoc_lower_t *lower, const byoc_node_
   return byoc_emit_int(lower, node, 1, 0); // the run compares it with the number of elements
 }
 
-// A sorted list of the best so far: an element that is better than its last is moved up to its place.
+// A sorted list of the best elements so far: an element that is better than the last one is inserted.
 static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -222,7 +222,7 @@ static byoc_status_t infer_compress(byoc_infer_t *infer) {
   if (byoc_is_ranked(x)) extent = flat ? byoc_infer_count(infer, x, &failed) : x->dims[axis];
   if (byoc_value_is_constant(condition) && byoc_is_ranked(x) && byoc_dim_is_constant(extent)) {
     int64_t count = byoc_type_element_count(condition->type), kept = 0;
-    if (count > extent.constant) count = extent.constant; // what is told of elements that there are not means nothing
+    if (count > extent.constant) count = extent.constant; // conditions for elements that do not exist are ignored
     for (int64_t i = 0; i < count; ++i) kept += byoc_constant_element_i64(condition->constant, i) != 0;
     dims[axis] = byoc_dim_constant(kept);
   } else {

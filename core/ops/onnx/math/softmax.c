@@ -100,7 +100,7 @@ static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node)
     byoc_rows_each(&rows);
     value = BYOC_LSUB(b, shifted(&rows, &s), byoc_row_value(&rows, s.sum));
   } else {
-    // Rounding the exponentials to a narrower type in between would cost accuracy.
+    // The exponentials are not rounded to a narrower type between the sweeps, which would cost accuracy.
     if (s.dtype != type->dtype || !byoc_lower_result_buffer(lower, node, 0, &s.scratch)) s.scratch = NULL;
     s.sum = byoc_rows_fold(&rows, BYOC_LOOP_OP_ADD, s.dtype, exponential, &s);
     byoc_rows_apply(&rows, &s.sum, reciprocal, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DFT and STFT: written as byoc::DFT and byoc::STFT, which have room for fast transforms (fourier.h) besides.
+// DFT and STFT: written as byoc::DFT and byoc::STFT, which have scratch memory for fast transforms (fourier.h) as
+// results.
 #include "core/op/write.h"
 #include "core/ops/onnx/math/fourier.h"
 
@@ -23,7 +24,7 @@ static byoc_status_t need_numbers(const byoc_infer_t *infer) {
                           (long long)last.constant);
 }
 
-// Types of the room and of the tables, for so many lines of a length.
+// Types of the scratch memory and of the tables, for so many lines of a length.
 static byoc_status_t infer_scratch(byoc_infer_t *infer, byoc_dim_t length, byoc_dim_t lines) {
   if (!byoc_has_result(infer->node, TABLES)) return BYOC_OK;
   if (!byoc_dim_is_constant(length) || !byoc_dim_is_constant(lines)) {
@@ -121,7 +122,7 @@ typedef struct lines_t {
   const byoc_loop_expr_t *outer, *extent, *inner, *numbers, *length, *bins;
 } lines_t;
 
-// The dimensions before, at, and behind the axis; `given` is the axis where it is data.
+// The dimensions before, at, and after the axis; `given` is the axis if it is data.
 static void split_dims(byoc_loop_builder_t *b, const byoc_type_t *x, int32_t axis, const byoc_loop_expr_t *given,
                        lines_t *out) {
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
@@ -205,7 +206,7 @@ static const byoc_loop_expr_t *load_part(const spectrum_t *s, const byoc_loop_ex
   return is_inside ? byoc_loop_select(b, is_inside, x, zero) : x;
 }
 
-// Point k of a line. An inverse transform is one of what has its parts swapped, with the parts of its result swapped.
+// Point k of a line. An inverse transform swaps real and imaginary parts before and after a transform.
 static void store_point(const spectrum_t *s, const byoc_loop_expr_t *base, const byoc_loop_expr_t *k,
                         const byoc_loop_expr_t *const part[2]) {
   byoc_loop_builder_t *b = s->f.b;
@@ -239,7 +240,7 @@ static const byoc_loop_expr_t *open_lines(spectrum_t *s, const byoc_loop_expr_t 
                        BYOC_LDIV(b, BYOC_LMUL(b, count, next), chunks));
 }
 
-// Element of the spectrum from the room.
+// An element of the spectrum, from the scratch memory.
 static const byoc_loop_expr_t *load_result(const spectrum_t *s, const byoc_loop_expr_t *base, const byoc_loop_expr_t *k,
                                            int part) {
   byoc_loop_builder_t *b = s->f.b;
@@ -256,7 +257,7 @@ static const byoc_loop_expr_t *place_of(byoc_loop_builder_t *b, const byoc_loop_
   return BYOC_LADD(b, BYOC_LMUL(b, BYOC_LADD(b, BYOC_LMUL(b, line[0], extent), k), inner), line[1]);
 }
 
-// The spectrum of a real signal, of which only half is given: the other half mirrors it, and what is not given is 0.
+// The spectrum of a real signal, of which only half is given: the other half mirrors it, and missing points are 0.
 static void load_mirrored(const spectrum_t *s, const byoc_loop_expr_t *base, const byoc_loop_expr_t *const line[2]) {
   byoc_loop_builder_t *b = s->f.b;
   const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", byoc_loop_int(b, 0), s->f.length);
@@ -404,7 +405,7 @@ static const byoc_loop_expr_t *shape_stft(byoc_lower_t *lower, const byoc_node_t
   return d == 2 ? lines.bins : lines.inner;
 }
 
-// The points of a frame, times the window. What the window or the signal does not reach counts as 0.
+// The points of a frame, times the window. Points outside of the window or the signal are 0.
 static void load_frame(const spectrum_t *s, const byoc_loop_expr_t *base, const byoc_loop_expr_t *batch,
                        const byoc_loop_expr_t *begin) {
   byoc_loop_builder_t *b = s->f.b;

@@ -37,7 +37,7 @@ static bool is_i64(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I64;
 }
 
-// A mask broadcasts to the scores, except for its last dimension, which may be shorter. There is one length per
+// A mask broadcasts to the scores, except in its last dimension, which may be shorter. There is one length for each
 // sequence.
 static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uint32_t lengths,
                                    const byoc_dim_t scores[4]) {
@@ -60,7 +60,7 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
     return byoc_infer_unsupported(infer, "operand %u: its rank must be known", lengths);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, lengths, 1, scores));
-  if (byoc_node_is(infer->node, "byoc", "AttentionBias")) return BYOC_OK; // Attention asked already
+  if (byoc_node_is(infer->node, "byoc", "AttentionBias")) return BYOC_OK; // Attention has checked it already
   return byoc_infer_need_within(infer, lengths, "the lengths of the sequences",
                                 byoc_side(scores[3], "the number of keys"));
 }
@@ -89,7 +89,7 @@ static byoc_status_t check_heads(const byoc_infer_t *infer) {
                           (long long)q_heads, (long long)kv_heads);
 }
 
-// Puts the past in front of the keys `k` and the values `v`.
+// Concatenates the past and the keys `k`, and the past and the values `v`.
 static byoc_status_t append_past(const byoc_infer_t *infer, byoc_dim_t k[4], byoc_dim_t v[4]) {
   const byoc_node_t *node = infer->node;
   bool failed = false;
@@ -151,7 +151,7 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
 
 // ---- which scores count ----
 
-// byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf for keys that are excluded.
+// byoc::AttentionBias(scores, mask, lengths, past keys): scores plus the mask, and -inf for keys that are excluded.
 static byoc_status_t infer_bias(byoc_infer_t *infer) {
   const byoc_type_t *scores = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "float scores"));
@@ -191,7 +191,7 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
   for (int i = 0; i < 2; ++i) {
     if (bounds[i]) allowed = allowed ? BIN(AND, allowed, bounds[i]) : bounds[i];
   }
-  if (mask) { // broadcast; keys behind its end do not count
+  if (mask) { // broadcast; keys after its end are excluded
     const byoc_loop_expr_t *at[4], *last = byoc_emit_dim(b, mask, mask->rank - 1);
     const bool is_known = byoc_dim_is_constant(mask->dims[mask->rank - 1]), one = byoc_loop_is_const(last, 1.0);
     for (int32_t d = 0; d < mask->rank; ++d) {
@@ -246,7 +246,7 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
   return byoc_write_reshape(w, x, whole, 4);
 }
 
-// A row in which no key counts is all -inf and gives zeros.
+// A row without any key is all -inf and gives zeros.
 static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   static const int64_t last = -1;
   const byoc_attribute_t axis = byoc_write_int("axis", -1), positive = byoc_write_int("detect_positive", 0);

@@ -70,8 +70,8 @@ static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
 }
 
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer) {
-  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand, the value that x
-  // is padded with, the products are those of signed and unsigned bytes.
+  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand (the padding value
+  // of x), they are products of signed and unsigned bytes.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
   if (quantised && byoc_has_operand(infer->node, 3)) return infer_conv_bytes(infer);
   for (uint32_t i = 0; i < 2; ++i) {
@@ -243,7 +243,7 @@ static bool has_few_rows(const byoc_type_t *weights, int64_t groups) {
 }
 
 bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups) {
-  // A panel holds all taps of a channel. Only kernels larger than any in use would not fit on the stack.
+  // A panel holds all taps of a channel. It must fit on the stack; only kernels larger than any in use do not.
   enum { MOST_PACKED_TAPS = 1024 };
   int64_t taps = 1;
   for (int32_t d = 2; d < weights->rank; ++d) {

@@ -3,8 +3,8 @@
 // padded copy of the input lines that they need.
 #include "core/ops/onnx/nn/conv.h"
 
-// Most taps whose weights fit into registers; elements of a band, which stay in the first-level cache; result lines
-// computed together, so that each loaded element serves several of them; columns of a part.
+// The most taps whose weights fit into registers; elements of a band, which fit into the first-level cache; result
+// lines that are computed together, so that each loaded element is used several times; columns of a part.
 enum { MOST_TAPS = 32, MOST_BAND = 6144, ROWS = 4, COLUMNS = 16 };
 
 typedef struct {
@@ -78,7 +78,7 @@ static void copy_line(const plane_t *plane, const byoc_loop_expr_t *line, const 
   }
 }
 
-// The band's lines with their padding; columns beyond the last line are read but not stored.
+// Copies the band's lines with their padding. Columns after the last line are read but not stored.
 static void copy_band(plane_t *plane) {
   const byoc_conv_t *conv = plane->conv;
   byoc_loop_builder_t *b = conv->b;

@@ -62,7 +62,7 @@ static void clear_bytes(const byoc_conv_t *conv, const byoc_loop_expr_t *begin, 
   byoc_loop_end(b);
 }
 
-// panel[word][j] = bytes[4 * word .. + 3][j], with zeros behind the last line.
+// panel[word][j] = bytes[4 * word .. + 3][j], with zeros after the last line.
 static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns), *four = byoc_loop_int(b, 4), *value = NULL;

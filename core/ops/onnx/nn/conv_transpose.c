@@ -84,7 +84,7 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
                       : byoc_infer_dim(infer, BYOC_DIM_MUL, in, stride, &failed);
     byoc_dim_t pads = byoc_infer_dim(infer, BYOC_DIM_SUB, full, t->out[d], &failed);
     byoc_dim_t half = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, pads, byoc_dim_constant(2), &failed);
-    // The odd one goes after with SAME_UPPER, before otherwise.
+    // An odd element of padding comes after with SAME_UPPER, before otherwise.
     bool upper = same && !lower;
     t->pad[d] = upper ? half : byoc_infer_dim(infer, BYOC_DIM_SUB, pads, half, &failed);
   }
@@ -117,7 +117,7 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// What the loops over one plane of the result share.
+// Shared by the loops over one plane of the result.
 typedef struct {
   byoc_lower_t *lower;
   byoc_loop_builder_t *b;
@@ -131,7 +131,7 @@ typedef struct {
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *in[BYOC_MAX_RANK], *weight[BYOC_MAX_RANK];
 } plane_t;
 
-// at + pad - tap * dilation along an axis: stride times what the tap reads, if that is whole.
+// at + pad - tap * dilation along an axis: stride times the index that the tap reads, if that is an integer.
 static const byoc_loop_expr_t *far_of(plane_t *p, int32_t d, const byoc_loop_expr_t *at, const byoc_loop_expr_t *tap) {
   const byoc_loop_expr_t *far = BYOC_LADD(p->b, at, byoc_loop_dim(p->b, p->t.pad[d]));
   return byoc_loop_let(p->b, "far", BYOC_LSUB(p->b, far, BYOC_LMUL(p->b, tap, byoc_loop_int(p->b, p->t.dilation[d]))));
@@ -187,8 +187,8 @@ static void add_tap(plane_t *p, const byoc_loop_expr_t *phase, const byoc_loop_e
 
 // y[n, m, o] = bias[m] + sum over c, tap with o + pad - tap * dilation = i * stride of x[n, c, i] * w[c, m, tap]
 //
-// A line of the result is computed phase by phase of the stride, in stretches: a tap belongs to one phase, and what it
-// reads for the elements of a phase lies side by side.
+// A line of the result is computed in stretches, one phase of the stride after the other: a tap belongs to one phase,
+// and reads contiguous elements for that phase.
 static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t *node) {
   enum { STRETCH = 64 };
   byoc_loop_builder_t *b = byoc_lower_builder(lower);

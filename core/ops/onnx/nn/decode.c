@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What language models that decode token by token are made of, beside attention: caches that are written at a place
-// that is data (TensorScatter), gated activations (SwiGLU) and convolutions over the past (CausalConvWithState).
+// Operators of language models that decode token by token: caches that are written at an index that is data
+// (TensorScatter), gated activations (SwiGLU) and convolutions over the past (CausalConvWithState).
 #include "core/op/util.h"
 #include "core/op/write.h"
 
@@ -52,8 +52,8 @@ static byoc_status_t infer_tensor_scatter(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// The cache is copied, then the update is written into it. A place beyond the end is refused, and clamped here,
-// so that nothing outside of the result is ever written.
+// The cache is copied, then the update is written into it. An index beyond the end is refused, and clamped here, so
+// that nothing outside of the result is written.
 static byoc_status_t loops_tensor_scatter(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[0]->type, *update = node->operands[UPDATE]->type;
@@ -127,7 +127,7 @@ static byoc_status_t infer_causal_conv(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 1, x->dtype, 3, state);
 }
 
-// x with the past in front of it: k - 1 places for each channel.
+// The past and x: k - 1 elements of the past for each channel.
 static byoc_value_t *with_past(byoc_writer_t *w, int64_t places) {
   byoc_value_t *x = w->node->operands[X];
   if (byoc_has_operand(w->node, PAST)) {
@@ -159,7 +159,7 @@ static byoc_status_t expand_causal_conv(byoc_node_t *node, byoc_diag_t *diag, bo
       {.name = "group", .kind = BYOC_ATTRIBUTE_INT, .i = weight->dims[0].constant},
       {.name = "pads", .kind = BYOC_ATTRIBUTE_INTS, .ints = pads, .count = 2},
   };
-  // Without a past the convolution pads by itself.
+  // Without a past the convolution pads.
   const bool has_past = byoc_has_operand(node, PAST);
   byoc_value_t *whole = has_past || byoc_has_result(node, 1) ? with_past(&w, places) : NULL;
   byoc_value_t *operands[] = {has_past ? whole : node->operands[X], node->operands[WEIGHT],

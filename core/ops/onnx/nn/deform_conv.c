@@ -58,8 +58,8 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// A place that is far outside, as an infinite one is, becomes one that is a little outside, where no neighbour counts
-// and indices do not overflow. Not-a-number stays.
+// A point far outside (also an infinite one) becomes a point a little outside, where no neighbour counts and indices do
+// not overflow. NaN stays.
 static const byoc_loop_expr_t *bring_near(byoc_loop_builder_t *b, const byoc_loop_expr_t *place,
                                           const byoc_loop_expr_t *extent) {
   if (!place) return NULL;

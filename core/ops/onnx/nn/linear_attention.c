@@ -35,7 +35,7 @@ static heads_t heads_of(const byoc_node_t *node) {
 
 // ---- types ----
 
-// What f32 holds exactly: the state is computed in it.
+// The element types that f32 holds exactly: the state is computed in f32.
 static bool is_single(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) && dtype != BYOC_DTYPE_F64;
 }
@@ -58,7 +58,7 @@ static byoc_status_t need_packed(const byoc_infer_t *infer, uint32_t operand, in
   return BYOC_OK;
 }
 
-// Decay and beta are there exactly if the rule reads them, with `one` or `other` numbers for each token.
+// Decay and beta must be given exactly if the rule reads them, with `one` or `other` numbers for each token.
 static byoc_status_t need_gate(const byoc_infer_t *infer, uint32_t operand, bool is_read, int64_t one, int64_t other) {
   if (byoc_has_operand(infer->node, operand) != is_read) {
     return byoc_infer_error(infer, "operand %u: update_rule \"%s\" %s it", operand,
@@ -175,7 +175,7 @@ static void read_state(const nest_t *n, uint32_t operand, const byoc_loop_expr_t
   byoc_emit_close(b, 2);
 }
 
-// state[i] += k[i] * v, or k[i] * beta * (v - what the state holds for k)
+// state[i] += k[i] * v, or k[i] * beta * (v - the value of the state for k)
 static void add_to_state(const nest_t *n) {
   byoc_loop_builder_t *b = n->b;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *beta = NULL;

@@ -95,7 +95,7 @@ static const byoc_loop_expr_t *inverse_mvn(byoc_loop_builder_t *b, const byoc_lo
   return BIN(DIV, byoc_loop_const(b, norm->dtype, 1.0), x);
 }
 
-// The divisor of LpNormalization. If the norm is 0, the result is defined as 0; also if the norm becomes 0 by rounding.
+// The divisor of LpNormalization. If the norm is 0, even by rounding, the result is defined as 0.
 static const byoc_loop_expr_t *lp_divisor(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   const norm_t *norm = self;
   if (byoc_node_int(norm->node, "p") == 2) x = UN(SQRT, x);
@@ -353,7 +353,7 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
   int64_t size = byoc_node_int(node, "size");
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
   int32_t last = type->rank - 1;
-  // Along the last dimension side by side, unless it is the channel itself.
+  // Several elements of the last dimension together, unless it is the channel.
   bool blocked = last > 1;
   const byoc_loop_expr_t *width = blocked ? byoc_emit_dim(b, type, last) : byoc_loop_int(b, 1);
   int32_t end = blocked ? last : type->rank;
@@ -450,7 +450,7 @@ static byoc_status_t infer_group(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// The element type of means and deviations. 0, "undefined", is what some exporters write for the default, f32.
+// The element type of means and deviations. Some exporters write 0, "undefined", for the default, f32.
 static byoc_dtype_t stash_type(const byoc_node_t *node) {
   const int64_t given = byoc_node_int(node, "stash_type");
   if (given < 0 || given > INT32_MAX) return BYOC_DTYPE_NONE;

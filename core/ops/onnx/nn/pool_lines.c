@@ -3,28 +3,28 @@
 // folds the elements of that line that make one result. Both steps walk along memory, and border tests stay outside of
 // the inner loops.
 //
-// Dimensions behind the last one that windows extend in ([N,C/16,H,W,16]) are part of a line: each of its columns is
-// then as many elements wide.
+// Dimensions after the last spatial one ([N,C/16,H,W,16]) are part of a line: each of its columns is then as many
+// elements wide.
 #include <math.h>
 
 #include "core/ops/onnx/nn/pool.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-// The most taps that are written out, and the most elements of a column; the elements of a line that are in work at
-// once, roughly and at most.
+// The most taps that are unrolled, and the most elements of a column; the elements of a line that are computed
+// together, roughly and at most.
 enum { MOST_WRITTEN_OUT = 16, MOST_INNER = 64, STRETCH = 1024, MOST_LINE = 16384 };
 
 typedef struct {
   const byoc_pool_t *pool;
-  int32_t last;                                          // the last spatial dimension that windows extend in
-  int64_t inner;                                         // elements of a column
-  int64_t stretch, size;                                 // columns of the result in work at once, and of x for them
-  int64_t outer_taps;                                    // in the dimensions before the last
+  int32_t last;          // the last spatial dimension that windows extend in
+  int64_t inner;         // elements of a column
+  int64_t stretch, size; // columns of the result that are computed together, and those of x for them
+  int64_t outer_taps;    // in the dimensions before the last
   const byoc_loop_expr_t *zero, *width, *x_width, *wide; // width: of the result; wide: inner
   const byoc_loop_buffer_t *line;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK]; // of the result's line
-  const byoc_loop_expr_t *low, *high;        // the columns of the result in work
+  const byoc_loop_expr_t *low, *high;        // the columns of the result that are computed
 } lines_t;
 
 static const byoc_loop_expr_t *neutral(const byoc_pool_t *pool) {
@@ -37,13 +37,13 @@ static const byoc_loop_expr_t *fold(const byoc_pool_t *pool, const byoc_loop_exp
   return pool->kind == BYOC_POOL_MAX ? byoc_pool_larger(b, sum, byoc_loop_let(b, "x", x)) : BYOC_LADD(b, sum, x);
 }
 
-// A fold that is written out. Of a maximum, each step is a selection, which is one instruction and passes on a NaN of
-// the first term; those of the others are looked for two by two, which is one instruction, too, and put in at the end.
+// A fold that is unrolled. Each step of a maximum is a selection, which is one instruction and passes on a NaN of the
+// first term. NaNs of the other terms are found for two terms with one instruction, and inserted at the end.
 typedef struct {
   const byoc_pool_t *pool;
   const byoc_loop_expr_t *sum;
-  const byoc_loop_expr_t *lone;   // a term that nobody has looked at
-  const byoc_loop_expr_t *is_nan; // is one of those that were looked at?
+  const byoc_loop_expr_t *lone;   // a term that was not tested yet
+  const byoc_loop_expr_t *is_nan; // was one of the tested terms a NaN?
 } terms_t;
 
 static void look_at(terms_t *terms, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
@@ -279,10 +279,10 @@ static void fold_columns(const lines_t *lines) {
   byoc_loop_end(b);
 }
 
-// The lines of the result in the order of memory; those of one picture in blocks of channels ([1,C/16,H,W,16]) row by
-// row through all channels, as convolutions share them out: most of what a thread reads is then what it wrote, and
-// not in another core's cache. Windows that read a row twice or more find it in the nearest cache only in the order of
-// memory.
+// The order of the result's lines: that of memory. For one image in blocks of channels ([1,C/16,H,W,16]) it is row by
+// row through all channels, as convolutions divide them: a thread then reads mostly lines that it wrote itself, which
+// are not in another core's cache. If windows read a row several times, the order of memory is used, because only then
+// the row is in the nearest cache.
 static void order_lines(lines_t *lines, int32_t outer, const byoc_loop_expr_t *t) {
   byoc_loop_builder_t *b = lines->pool->b;
   const byoc_type_t *type = lines->pool->y_type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes sliding windows tap by tap over stretches of a line: for MaxPool with its second result (the places of the
+// Computes sliding windows tap by tap over stretches of a line: for MaxPool with its second result (the indices of the
 // maxima), and for windows that are too long for the other ways.
 #include "core/ops/onnx/nn/pool.h"
 
@@ -55,7 +55,7 @@ static void fold_element(const taps_t *taps, const byoc_loop_expr_t *const *in, 
     byoc_loop_store(b, taps->sums, slot, byoc_pool_larger(b, sum, byoc_loop_let(b, "x", x)));
     return;
   }
-  // The first of equal places counts, even if all elements are the lowest value; the first NaN beats all numbers.
+  // The first of equal elements counts, even if all have the lowest value; the first NaN is larger than all numbers.
   x = byoc_loop_let(b, "x", x);
   const byoc_loop_expr_t *place = byoc_loop_load(b, taps->places, slot);
   const byoc_loop_expr_t *better = BIN(OR, BIN(LT, place, byoc_loop_int(b, 0)), BIN(LT, sum, x));

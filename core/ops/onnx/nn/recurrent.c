@@ -114,7 +114,7 @@ static byoc_value_t *write_panels(byoc_writer_t *w, byoc_value_t *weights, int64
   return byoc_write_transpose(w, byoc_write_reshape(w, weights, by_panel, 4), permutation, 4);
 }
 
-// The biases of the inputs and, unless the reset gate scales what they are added to, those of the state.
+// The biases of the inputs, and those of the state unless the reset gate scales their sum.
 static byoc_value_t *write_bias(byoc_writer_t *w, byoc_value_t *bias, int64_t directions, int64_t rows, bool linear,
                                 byoc_value_t **out_of_state) {
   byoc_value_t *of_inputs = write_half(w, bias, directions, rows, 0);
@@ -147,7 +147,7 @@ static byoc_value_t *as_type(byoc_writer_t *w, byoc_value_t *x, byoc_dtype_t dty
   return x ? byoc_write_cast(w, x, dtype) : NULL;
 }
 
-// Exporters write out the functions that a network has anyway; who reads the steps need not know the names.
+// Leaves out functions that are the defaults: exporters write them, and readers of the steps need not know their names.
 static void drop_default_activations(const byoc_node_t *node, int64_t directions, byoc_node_t *steps) {
   static const byoc_activation_kind_t gated[] = {BYOC_ACTIVATION_Sigmoid, BYOC_ACTIVATION_Tanh, BYOC_ACTIVATION_Tanh};
   const byoc_net_t net = byoc_net_of(node);
@@ -174,8 +174,8 @@ static void add_bias(byoc_writer_t *w, byoc_value_t *given, byoc_value_t *operan
   *products = byoc_write_plain(w, "Add", *products, bias);
 }
 
-// The steps of a network: `operands` has the products with the inputs, the bias and what stands for R; the others are
-// those of the network.
+// The steps of a network: `operands` has the products with the inputs, the bias and the packed R; the others are those
+// of the network.
 static byoc_status_t write_steps(byoc_writer_t *w, const char *name, byoc_value_t *const in[IN_P + 1],
                                  byoc_value_t *operands[BYOC_STEPS_OPERANDS], const byoc_attribute_t *attributes,
                                  size_t attribute_count) {
@@ -353,7 +353,7 @@ static byoc_value_t *write_words(byoc_writer_t *w, byoc_value_t *x, int64_t dire
   return byoc_write_node(w, "", "BitCast", x, NULL, NULL, &as_i32, 1);
 }
 
-// What the steps need of R: its words, scales, sums and zero points.
+// The operands of the steps for R: its words, scales, sums and zero points.
 static void write_byte_weights(byoc_writer_t *w, byoc_value_t *operands[BYOC_STEPS_OPERANDS], const int64_t dims[2]) {
   static const int64_t axis = 1;
   const byoc_attribute_t drop = byoc_write_int("keepdims", 0);

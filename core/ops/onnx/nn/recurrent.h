@@ -2,17 +2,17 @@
 // Shared by recurrent networks (core/ops/onnx/nn/recurrent.c), their steps (recurrent_steps.c) and their activations
 // (recurrent_activation.c).
 //
-// RNN, GRU and LSTM are one product of all inputs with the input weights, which any backend may take, and
-// byoc::RNNSteps, byoc::GRUSteps or byoc::LSTMSteps, which go through the steps with the recurrent weights packed.
+// RNN, GRU and LSTM become one product of all inputs with the input weights, which any backend may claim, and
+// byoc::RNNSteps, byoc::GRUSteps or byoc::LSTMSteps, which compute the steps with packed recurrent weights.
 #ifndef BYOC_CORE_OPS_ONNX_NN_RECURRENT_H_
 #define BYOC_CORE_OPS_ONNX_NN_RECURRENT_H_
 
 #include "core/op/util.h"
 
-// Operands of the steps. Lengths and states stand where ONNX has them.
+// Operands of the steps. Lengths and states have the same indices as in ONNX.
 enum {
-  BYOC_STEPS_PRODUCTS, // [steps, batch, directions * gates * hidden], or batch first; with what biases come before them
-  BYOC_STEPS_PANELS,   // [directions, gates * ceil(hidden / width), hidden, width]: R by columns, zeros behind the last
+  BYOC_STEPS_PRODUCTS, // [steps, batch, directions * gates * hidden], or batch first; including biases
+  BYOC_STEPS_PANELS,   // [directions, gates * ceil(hidden / width), hidden, width]: R by columns, zeros after the last
   BYOC_STEPS_BIAS,     // [directions, gates * hidden], added to the products with the state
   BYOC_STEPS_PEEPHOLES,
   BYOC_STEPS_LENGTHS,

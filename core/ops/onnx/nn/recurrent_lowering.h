@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cell of a recurrent network while it is lowered: what its steps (recurrent_steps.c) and its products with the
-// state (recurrent_product.c) share.
+// One cell of a recurrent network while it is lowered, for its steps (recurrent_steps.c) and its products with the
+// state (recurrent_product.c).
 #ifndef BYOC_CORE_OPS_ONNX_NN_RECURRENT_LOWERING_H_
 #define BYOC_CORE_OPS_ONNX_NN_RECURRENT_LOWERING_H_
 
 #include "core/ops/onnx/nn/recurrent.h"
 
-// Sequences of a tile: 8 rows of 32 sums fill 16 of AVX-512's registers, 3 rows 12 of AVX2's 16; with narrower ones,
-// one row is all there is room for. The tiles of a block share each panel while it is in the first-level cache. States
+// Sequences of a tile: 8 rows of 32 sums fill 16 of AVX-512's registers, and 3 rows fill 12 of AVX2's 16; narrower
+// registers have space for one row. The tiles of a block share each panel while it is in the first-level cache. States
 // and gates of a block are on the stack, so that large ones leave room for fewer sequences.
 enum {
   BYOC_STEPS_MOST_TILE = 8,
@@ -34,14 +34,14 @@ typedef struct byoc_steps_t {
   bool is_linear;         // the reset gate scales the product with the state instead of the state
   int64_t block;          // sequences of an iteration
   int64_t tile, tiles;    // sequences of a tile, tiles of an iteration
-  bool is_open;           // the number of sequences comes with the run
-  int64_t most;           // sequences whose sums registers have room for
+  bool is_open;           // only the run knows the number of sequences
+  int64_t most;           // sequences whose sums fit into registers
   int64_t hidden, panels; // panels of a gate
   double clip;
   byoc_activation_t f[3];
   const byoc_loop_buffer_t *weights, *h, *c, *gates, *reset;
   byoc_steps_bytes_t bytes;
-  const byoc_loop_expr_t *direction, *first, *used;  // of an iteration: its first sequence, how many there are
+  const byoc_loop_expr_t *direction, *first, *used;  // of an iteration: its first sequence, and their number
   const byoc_loop_expr_t *length;                    // of the one sequence; NULL: all have the same
   const byoc_loop_expr_t *step, *time, *row, *batch; // the current ones; `row` counts from `first`
 } byoc_steps_t;
@@ -62,18 +62,18 @@ static inline int64_t byoc_steps_gates(const byoc_steps_t *s) {
   return byoc_net_gates(s->net) * s->panels * BYOC_STEPS_WIDTH;
 }
 
-// Where element j of the current row's state lies.
+// The index of element j of the current row's state.
 const byoc_loop_expr_t *byoc_steps_state_at(const byoc_steps_t *s, const byoc_loop_expr_t *j);
 
 // Opens a loop over the sequences in use, or over `all` rows, and closes it.
 void byoc_steps_open_rows(byoc_steps_t *s, bool all);
 void byoc_steps_close_rows(const byoc_steps_t *s);
 
-// Allocates what products with bytes need, if they are asked for, and finds the operands.
+// Allocates buffers for products with bytes, if there are any, and finds the operands.
 void byoc_steps_begin_bytes(byoc_steps_t *s);
 // Rounds the state of all rows to bytes.
 void byoc_steps_round_state(byoc_steps_t *s);
-// gates[.][begin .. end) = R * state, for all sequences. With bytes, the state is what was rounded last.
+// gates[.][begin .. end) = R * state, for all sequences. With bytes, the state is the one that was rounded last.
 void byoc_steps_multiply(const byoc_steps_t *s, int64_t begin, int64_t end, const byoc_loop_buffer_t *state);
 
 #endif // BYOC_CORE_OPS_ONNX_NN_RECURRENT_LOWERING_H_

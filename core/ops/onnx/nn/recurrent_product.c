@@ -5,7 +5,8 @@
 #include "core/ops/loops/tile.h"
 #include "core/ops/onnx/nn/recurrent_lowering.h"
 
-// Few sequences sum parts of the products apart: more sums are under way than a multiply-add takes cycles.
+// With few sequences, a product is divided into several sums, so that more sums are independent than a multiply-add has
+// cycles of latency.
 enum { FLOAT_CHAINS = 2, BYTE_CHAINS = 4, MOST_SUMS = BYOC_STEPS_MOST_TILE + BYTE_CHAINS };
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -32,7 +33,7 @@ void byoc_steps_open_rows(byoc_steps_t *s, bool all) {
   if (rows > 1) s->row = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", zero, all ? byoc_loop_int(b, rows) : s->used);
   s->batch = BYOC_LADD(b, s->first, s->row);
   if (!all || rows == 1) return;
-  // Rows behind the last sequence start as that one does; nothing of them is stored.
+  // Rows after the last sequence start like that one; they are not stored.
   const byoc_loop_expr_t *last = BYOC_LSUB(b, BYOC_LADD(b, s->first, s->used), byoc_loop_int(b, 1));
   s->batch = byoc_loop_let(b, "n", BYOC_LMIN(b, s->batch, last));
 }
@@ -60,7 +61,7 @@ void byoc_steps_begin_bytes(byoc_steps_t *s) {
   bytes->scale = byoc_loop_allocate(b, "scale", BYOC_DTYPE_F32, rows);
   bytes->zero = byoc_loop_allocate(b, "zero", BYOC_DTYPE_I32, rows);
   bytes->sum = has_zeros ? byoc_loop_allocate(b, "bytesum", BYOC_DTYPE_I32, rows) : NULL;
-  const byoc_loop_expr_t *j = open_vector(b, count); // those behind the last element stay 0
+  const byoc_loop_expr_t *j = open_vector(b, count); // those after the last element stay 0
   byoc_loop_store(b, bytes->state, j, byoc_loop_const_int(b, BYOC_DTYPE_U8, 0));
   byoc_loop_end(b);
 }
@@ -110,8 +111,8 @@ static range_t range_of_row(const byoc_steps_t *s) {
   return range;
 }
 
-// Each sequence has a scale and a zero point of its own; ONNX Runtime rounds the states of as many sequences together
-// as one of its threads has.
+// Each sequence has a scale and a zero point of its own. (ONNX Runtime rounds the states of all sequences of a thread
+// together.)
 static void round_row(byoc_steps_t *s) {
   byoc_loop_builder_t *b = s->b;
   const range_t range = range_of_row(s);
@@ -153,8 +154,8 @@ void byoc_steps_round_state(byoc_steps_t *s) {
 // The sequences of a tile, whose sums are in registers.
 typedef struct {
   const byoc_loop_buffer_t *state;
-  const byoc_loop_expr_t *index, *panel, *first; // the panel's number, where it begins, the first sequence
-  const byoc_loop_expr_t *from;                  // where the state of the first sequence begins
+  const byoc_loop_expr_t *index, *panel, *first; // the panel's number, its begin, and the first sequence
+  const byoc_loop_expr_t *from;                  // the begin of the first sequence's state
   int64_t rows, chains;
   const byoc_loop_buffer_t *sums[MOST_SUMS];
 } tile_t;
@@ -164,7 +165,7 @@ static const byoc_loop_expr_t *line_at(const byoc_steps_t *s, const tile_t *tile
   return byoc_loop_let(b, "line", BYOC_LADD(b, tile->panel, byoc_steps_times(s, line, BYOC_STEPS_WIDTH)));
 }
 
-// What line `line` of the panel is multiplied by, for row r: an element of the state, or four bytes of it.
+// The factor of line `line` of the panel for row r: an element of the state, or four bytes of it.
 static const byoc_loop_expr_t *factor_at(const byoc_steps_t *s, const tile_t *tile, const byoc_loop_expr_t *line,
                                          int64_t r) {
   byoc_loop_builder_t *b = s->b;
@@ -209,9 +210,9 @@ static void add_lines(const byoc_steps_t *s, const tile_t *tile) {
   for (int64_t k = turns * tile->chains; k < lines; ++k) add_products(s, tile, byoc_loop_int(b, k), 1);
 }
 
-// What a row's sums are corrected by: its scale, zero point and, for weights with zero points, its sum.
+// The corrections of a row's sums: its scale, its zero point and, for weights with zero points, its sum.
 typedef struct {
-  const byoc_loop_expr_t *scale, *zero, *sum, *columns; // columns: where the panel's numbers begin
+  const byoc_loop_expr_t *scale, *zero, *sum, *columns; // columns: the begin of the panel's numbers
 } correction_t;
 
 static correction_t correction_of(const byoc_steps_t *s, const tile_t *tile, int64_t r) {
@@ -270,15 +271,15 @@ static void multiply_tile(const byoc_steps_t *s, tile_t *tile, const byoc_loop_e
   store_sums(s, tile, p);
 }
 
-// How many sums a row of `rows` has registers for.
+// The number of sums for which a row of `rows` has registers.
 static int64_t chains_of(const byoc_steps_t *s, int64_t rows) {
   int64_t chains = takes_bytes(s) ? BYTE_CHAINS : FLOAT_CHAINS;
   while (chains > 1 && rows * chains > s->most) chains /= 2;
   return chains;
 }
 
-// Weights of a direction that are about as large as a second-level cache: each second step takes the panels from the
-// last one on, so that those which the cache still holds are read first. Of larger ones too few are left for that.
+// The largest weights of a direction for this: every second step goes through the panels backwards, so that panels in
+// the second-level cache are read first. Of larger weights too few panels stay in the cache.
 enum { MOST_TURNED_BYTES = 2 << 20 };
 
 static const byoc_loop_expr_t *panel_of_step(const byoc_steps_t *s, const byoc_loop_expr_t *p, int64_t begin,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of recurrent networks: byoc::RNNSteps, byoc::GRUSteps, byoc::LSTMSteps. The products with the inputs are
-// given; those with the state (recurrent_product.c) run over panels of weights whose columns lie side by side, with
-// their sums in registers. byoc::DynamicLSTMSteps rounds the state to bytes and has weights of bytes. Each parallel
-// iteration takes a few sequences of the batch in one direction through all their steps, with their state in local
-// buffers, so that a panel that is read serves all of them.
+// given; those with the state (recurrent_product.c) use panels of weights with contiguous columns, and sums in
+// registers. byoc::DynamicLSTMSteps rounds the state to bytes and has weights of bytes. Each parallel iteration
+// computes all steps of a few sequences of the batch in one direction. Their state is in local buffers, and each panel
+// is read once for all of them.
 #include "core/ops/onnx/nn/recurrent_lowering.h"
 
 #define NUM(value) byoc_loop_const(b, s->dtype, (value))
@@ -14,7 +14,7 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
-// What weights of bytes have besides: numbers for each column, in panels.
+// Further operands for weights of bytes: numbers for each column, in panels.
 static byoc_status_t need_bytes(byoc_infer_t *infer, byoc_dim_t directions, byoc_dim_t panels) {
   const byoc_dim_t columns[] = {directions, panels, byoc_dim_constant(BYOC_STEPS_WIDTH)};
   for (uint32_t i = BYOC_STEPS_SCALES; i <= BYOC_STEPS_SUMS; ++i) {
@@ -104,7 +104,7 @@ static void start_state(byoc_steps_t *s, const byoc_loop_buffer_t *state, uint32
   byoc_steps_close_rows(s);
 }
 
-// An empty sequence leaves 0, as in ONNX Runtime, whatever its state at the start.
+// The state after an empty sequence is 0, as in ONNX Runtime, even if its initial state is not.
 static void store_last(byoc_steps_t *s, uint32_t result, const byoc_loop_buffer_t *state) {
   byoc_loop_builder_t *b = s->b;
   if (!byoc_has_result(s->node, result)) return;
@@ -312,7 +312,8 @@ static void lower_directions(byoc_steps_t *s, int64_t direction, int64_t count) 
   byoc_loop_end(b);
 }
 
-// As many sequences at a time as make equal blocks of equal tiles. Sequences whose lengths differ go alone.
+// Chooses the number of sequences of an iteration so that blocks and tiles are equal. Sequences of different lengths
+// are computed one by one.
 static void choose_block(byoc_steps_t *s) {
   const byoc_dim_t batch = s->node->operands[BYOC_STEPS_PRODUCTS]->type->dims[s->batchwise ? 0 : 1];
   const int64_t most = BYOC_STEPS_MOST_STATE / s->hidden < BYOC_STEPS_MOST_BLOCK ? BYOC_STEPS_MOST_STATE / s->hidden

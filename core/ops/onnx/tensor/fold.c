@@ -138,7 +138,7 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
-// Sizes that are data, as need_blocks and infer_col2im want those that are known. The number of blocks is counted in
+// Checks sizes that are data as need_blocks and infer_col2im check known ones. The number of blocks is computed in
 // floats, which do not overflow.
 typedef struct sizes_t {
   const byoc_loop_expr_t *taps, *blocks, *fit; // elements and number of blocks; whether sizes are in range
@@ -314,7 +314,7 @@ static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node
     first = BIN(LT, h, half);
     pair = byoc_loop_select(b, first, h, BYOC_LSUB(b, h, half));
   }
-  // No angles are read for elements behind the rotated part.
+  // No angles are read for elements after the rotated part.
   const byoc_loop_expr_t *turned = BIN(LT, h, part), *angle = BYOC_LMIN(b, pair, BYOC_LSUB(b, half, one)), *value[2];
   const byoc_loop_expr_t *position[] = {indices[0], indices[x->rank == 3 ? 1 : 2], angle}, *from[BYOC_MAX_RANK];
   const byoc_loop_expr_t *const *place = position;

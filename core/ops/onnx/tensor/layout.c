@@ -56,7 +56,7 @@ static const byoc_loop_expr_t *point_transpose(byoc_lower_t *lower, const byoc_n
 }
 
 // ---- Expand ----
-// Where the number of sizes is open, each dimension still is 1 or what comes out.
+// Even if the number of sizes is dynamic, each dimension is 1 or equals that of the result.
 static byoc_status_t need_expandable(const byoc_infer_t *infer, const byoc_type_t *x) {
   const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
   for (int32_t d = 0; made && d < x->rank && made->rank >= x->rank; ++d) {
@@ -87,7 +87,7 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
     byoc_side_t own = i >= 0 ? byoc_side_of(infer, 0, i) : byoc_side_number(1);
     byoc_side_t asked = byoc_side(other, "the size that is asked for");
     dims[d] = other;
-    if (j >= 0 && is_data[j]) { // the size that comes out, which is not less than what is asked for
+    if (j >= 0 && is_data[j]) { // the result's size, which is not smaller than the requested one
       BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_ONE_OR, own, asked));
     } else if (!byoc_broadcast_dim(infer, own, asked, &dims[d], &failed)) {
       char text[BYOC_TYPE_TEXT_SIZE];
@@ -161,7 +161,8 @@ static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) 
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = node->operands[i]->type;
     const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
-    // What lies behind the axis is in one piece in memory and is one loop; what is computed here goes row by row.
+    // Dimensions after the axis are contiguous in memory and become one loop; elements that are computed here go row by
+    // row.
     const bool is_stored = axis + 1 < rank && byoc_lower_operand_buffer(lower, node, i) != NULL;
     const int32_t inner = is_stored ? axis + 1 : rank - 1;
     const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, type, 0, inner));
@@ -194,8 +195,8 @@ static byoc_known_t split_given(const byoc_node_t *node, const byoc_attribute_t 
   return BYOC_KNOWN_YES;
 }
 
-// The length of part `index`: as given, else equal parts. From version 18 on the last part that is not empty may be
-// shorter, and those behind it are empty.
+// The length of part `index`: as given, else that of equal parts. From version 18 on the last part that is not empty
+// may be shorter, and later parts are empty.
 static byoc_status_t split_length(const byoc_infer_t *infer, byoc_dim_t whole, uint32_t index, byoc_dim_t *out,
                                   bool *failed) {
   const byoc_node_t *node = infer->node;

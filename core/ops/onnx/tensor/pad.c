@@ -14,7 +14,7 @@ static pad_mode_t mode_of(const byoc_node_t *node) {
   return (pad_mode_t)byoc_node_choice(node, "mode");
 }
 
-// The place of dimension d among the padded ones, or -1 if it is not padded. `count` is the number of padded ones;
+// The index of dimension d among the padded ones, or -1 if it is not padded. `count` is the number of padded ones;
 // false if an axis is out of range or not constant.
 static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, int32_t *count) {
   byoc_ints_t axes;
@@ -29,8 +29,7 @@ static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, i
   return known != BYOC_KNOWN_NO;
 }
 
-// If pads are data, elements that they add must come from somewhere: the dimension must not be empty, unless the mode
-// is constant.
+// If pads are data, the dimension must not be empty, unless the mode is constant: added elements are copies of others.
 static byoc_status_t set_made(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, x->rank));
@@ -40,8 +39,8 @@ static byoc_status_t set_made(const byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
-// Pads that follow from shapes (exporters pad images up to a multiple of a window) make dimensions that do, too; only
-// those that are data make unknown ones.
+// Pads that follow from shapes (exporters pad images up to a multiple of a window) give dimensions that follow from
+// shapes. Pads that are data give unknown dimensions.
 static byoc_status_t set_followed(const byoc_infer_t *infer, const int32_t *place, int32_t count) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t pads[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
@@ -69,7 +68,7 @@ static byoc_status_t set_followed(const byoc_infer_t *infer, const int32_t *plac
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// Where a dimension is cut at one side and repeated at the other, something must be left of it.
+// A dimension that is cut at one side and repeated at the other must not be empty after the cut.
 static byoc_status_t need_rest(const byoc_infer_t *infer, int32_t d, int64_t before, int64_t after) {
   const int64_t cut = before < 0 ? -before : after < 0 ? -after : 0;
   const byoc_dim_t extent = byoc_operand_type(infer->node, 0)->dims[d];
@@ -144,7 +143,7 @@ static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t m
   return BYOC_LMIN(b, phase, BYOC_LSUB(b, period, phase));
 }
 
-// If the axes are data: the pad before or behind dimension d comes from the axis that names it.
+// If the axes are data: the pad before or after dimension d is that of the axis that names d.
 static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t d, bool is_behind) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   int32_t rank = node->operands[0]->type->rank;
@@ -158,8 +157,8 @@ static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_
   return pad;
 }
 
-// The same where pads may be negative: what they cut off is gone before the rest is repeated. The edge stays where it
-// is, because a dimension is not cut at the side where it is padded.
+// The same if pads may be negative: they cut elements off before the rest is repeated. The edge stays in its position,
+// because a dimension is not cut at the side where it is padded.
 static const byoc_loop_expr_t *bring_inside_rest(byoc_loop_builder_t *b, pad_mode_t mode, const byoc_loop_expr_t *at,
                                                  const byoc_loop_expr_t *extent, const byoc_loop_expr_t *before,
                                                  const byoc_loop_expr_t *behind) {
@@ -170,7 +169,7 @@ static const byoc_loop_expr_t *bring_inside_rest(byoc_loop_builder_t *b, pad_mod
   if (mode == PAD_EDGE || (byoc_loop_is_int(cut, &known) && known == 0)) return bring_inside(b, mode, at, extent);
   const byoc_loop_expr_t *place = bring_inside(b, mode, BYOC_LSUB(b, at, first), BYOC_LSUB(b, extent, cut));
   const byoc_loop_expr_t *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
-  return BYOC_LMAX(b, zero, BYOC_LMIN(b, BYOC_LADD(b, place, first), last)); // where pads that are data leave nothing
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, BYOC_LADD(b, place, first), last)); // if pads that are data leave nothing
 }
 
 static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
@@ -213,7 +212,7 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
   return byoc_loop_select(b, inside, value, filler);
 }
 
-// What is not padded is a run.
+// The elements that are not padded are one run.
 static bool runs_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, byoc_op_runs_t *out_runs) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;

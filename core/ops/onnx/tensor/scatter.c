@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to places that are data: ScatterElements (called Scatter before), ScatterND, MaxUnpool. Places beyond the
-// operand are refused, and loops clamp them, so that nothing outside of the result is ever written.
+// Writes to indices that are data: ScatterElements (formerly Scatter), ScatterND, MaxUnpool. Indices beyond the operand
+// are refused, and loops clamp them, so that nothing outside of the result is written.
 #include <string.h>
 
 #include "core/op/util.h"
@@ -17,14 +17,14 @@ static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *
   if (!byoc_dim_is_constant(dims[d])) {
     bool failed = false;
     char name[64];
-    snprintf(name, sizeof name, "dimension %d of what is written to", (int)d);
+    snprintf(name, sizeof name, "dimension %d of operand 0", (int)d);
     byoc_dim_t count = byoc_is_ranked(at) ? byoc_infer_count(infer, at, &failed) : byoc_dim_constant(1);
     count = byoc_infer_dim(infer, BYOC_DIM_MIN, count, byoc_dim_constant(1), &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
     return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(count, NULL), byoc_side(dims[d], name));
   }
   if (dims[d].constant != 0 || byoc_type_element_count(at) == 0) return BYOC_OK;
-  return byoc_infer_error(infer, "there is no place to write to in dimension %d", d);
+  return byoc_infer_error(infer, "there is nothing to write to in dimension %d", d);
 }
 
 static byoc_status_t infer_scatter(byoc_infer_t *infer) {
@@ -118,7 +118,7 @@ static void write_update(byoc_lower_t *lower, const byoc_node_t *node, const byo
   byoc_loop_store(b, buffer, index, byoc_emit_as(b, type->dtype, update));
 }
 
-// Updates are applied in order, so that the last of several for one place remains.
+// Updates are applied in order, so that the last one for an element remains.
 static byoc_status_t loops_scatter_elements(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *updates = node->operands[1]->type;
@@ -187,7 +187,7 @@ static byoc_status_t need_places(const byoc_infer_t *infer) {
   return byoc_infer_need_indices(infer, 1, "the indices", byoc_side(count, "the elements that were pooled"));
 }
 
-// A result of given size has room for all that was pooled.
+// A result of given size must be large enough for all pooled elements.
 static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *sizes, bool is_made) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -196,7 +196,7 @@ static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *size
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   for (int32_t d = 0; d < x->rank; ++d) {
     char names[2][64];
-    snprintf(names[0], sizeof names[0], "what was pooled in dimension %d", (int)d);
+    snprintf(names[0], sizeof names[0], "the pooled elements in dimension %d", (int)d);
     snprintf(names[1], sizeof names[1], "dimension %d of the result", (int)d);
     const byoc_side_t pooled = byoc_side(dims[d], names[0]), size = byoc_side(sizes[d], names[1]);
     BYOC_RETURN_IF_ERROR(is_made ? byoc_infer_relate_made(infer, BYOC_RELATION_AT_MOST, pooled, size)
@@ -276,7 +276,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   byoc_emit_unravel(b, &pooled, 0, y->rank, byoc_loop_let(b, "place", place), to);
   for (int32_t d = 0; d < y->rank; ++d) {
     to[d] = BYOC_LMIN(b, to[d], BYOC_LSUB(b, byoc_emit_dim(b, y, d), byoc_loop_int(b, 1)));
-    to[d] = BYOC_LMAX(b, to[d], byoc_loop_int(b, 0)); // a pooled shape that cannot exist has places below 0
+    to[d] = BYOC_LMAX(b, to[d], byoc_loop_int(b, 0)); // an impossible pooled shape has negative indices
   }
   byoc_loop_store(b, buffer, byoc_loop_linear_index(b, y->rank, y->dims, to), byoc_lower_load(lower, node, 0, at));
   byoc_emit_close(b, opened);

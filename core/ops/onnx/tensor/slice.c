@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice: parts of dimensions, with steps, forwards and backwards. The limits may be known at compile time, at run time,
-// or some of them at either.
+// Slice: parts of dimensions, with steps, forwards and backwards. Each limit may be known at compile time or at run
+// time.
 #include "core/op/axes.h"
 #include "core/op/util.h"
 
@@ -15,7 +15,7 @@ typedef struct {
   bool dynamic;                 // the axes or steps are data
 } slice_t;
 
-// Beyond any size: "to the end", however the exporter wrote it.
+// Larger than any size: exporters write such numbers for "to the end".
 static bool is_huge(byoc_dim_t dim) {
   return byoc_dim_is_constant(dim) && (dim.constant > INT32_MAX || dim.constant < -(int64_t)INT32_MAX);
 }
@@ -25,7 +25,7 @@ static byoc_dim_t clamp(const byoc_infer_t *infer, byoc_dim_t x, byoc_dim_t exte
                         bool *failed) {
   if (is_huge(x)) return x.constant > 0 ? high : low;
   if (byoc_dim_is_constant(x) && x.constant < 0) x = byoc_infer_dim(infer, BYOC_DIM_ADD, extent, x, failed);
-  // Symbolic extents are dimensions and so never negative: a start of 0 needs no test.
+  // Symbolic extents are dimensions and never negative: a start of 0 needs no test.
   if (!byoc_dim_is_constant(x) && byoc_dim_equal(x, high)) return x;
   if (byoc_dim_is_constant(x) && byoc_dim_equal(x, low)) return x;
   x = byoc_infer_dim(infer, BYOC_DIM_MIN, x, high, failed);
@@ -217,7 +217,7 @@ static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_
   return byoc_lower_load(lower, node, 0, at);
 }
 
-// The number of elements of `extent` that a start, an end and a step leave when they are data.
+// The number of elements of `extent` between a start and an end with a step, all of which are data.
 static const byoc_loop_expr_t *sliced_length(byoc_loop_builder_t *b, const byoc_loop_expr_t *start,
                                              const byoc_loop_expr_t *end, const byoc_loop_expr_t *step,
                                              const byoc_loop_expr_t *extent) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique: the different elements, or slices along an axis, sorted or in order of appearance. Their number depends on
 // the data. There are four steps: sort the slices; find for each slice the first equal one; place the first slices
-// among the results; make the results. Texts are ranked first, and their ranks then stand for them.
+// among the results; make the results. Strings are first replaced by their ranks.
 #include "core/ops/loops/heap.h"
 #include "core/ops/onnx/text/string.h"
 
@@ -13,7 +13,7 @@ static bool is_ordered(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_ordered, "a tensor of numbers, bools or texts"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_ordered, "a tensor of numbers, bools or strings"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   bool flat = !byoc_node_given(node, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);
@@ -106,7 +106,7 @@ static bool is_i64(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I64;
 }
 
-// The number of slices; the operands behind x have one number per slice.
+// The number of slices; the operands after x have one number for each slice.
 static byoc_status_t check_slices(const byoc_infer_t *infer, byoc_dim_t *out_count) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, 0);
@@ -143,7 +143,7 @@ static byoc_status_t infer_results(byoc_infer_t *infer) {
   return infer_unique(infer);
 }
 
-// The greater slice stands above the other; of equal ones the later one does.
+// The greater slice is above the other; of equal slices the later one is.
 static const byoc_loop_expr_t *is_greater(const void *self, byoc_heap_item_t x, byoc_heap_item_t y) {
   const unique_t *u = self;
   byoc_loop_builder_t *b = u->b;
@@ -260,7 +260,7 @@ static const byoc_loop_expr_t *shape_results(byoc_lower_t *lower, const byoc_nod
   return count;
 }
 
-// Unique(texts) → Unique(ranks), with the texts at the places that it tells
+// Unique(strings) → Unique(ranks), and the strings at its indices
 static byoc_status_t expand_texts(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const int64_t all = -1;
   byoc_writer_t w = {.node = node, .diag = diag};

@@ -69,7 +69,7 @@ static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t 
     byoc_string_deinit(&shape);
     return status;
   }
-  if (free_at >= 0 && is_zero(want)) { // any number fits; what it is for other sizes of what is empty fits best
+  if (free_at >= 0 && is_zero(want)) { // any number fits; the one that holds for other sizes is best
     have = cancelled_product(infer, x->rank, x->dims, fixed_count, fixed, true, &failed);
     want = cancelled_product(infer, fixed_count, fixed, x->rank, x->dims, true, &failed);
   }
@@ -171,7 +171,7 @@ static byoc_dim_t count_large(const byoc_infer_t *infer, const byoc_type_t *x, b
   return count;
 }
 
-// The result has the rank that a branch was made for (core/pass/choose_lengths.c); the run checks it.
+// The result has the rank of its branch (core/pass/choose_lengths.c); the run checks it.
 static byoc_status_t infer_squeeze_to(const byoc_infer_t *infer, const byoc_type_t *x, int64_t rank) {
   byoc_dim_t all[BYOC_MAX_RANK], known[BYOC_MAX_RANK];
   int32_t most = 0, least = 0;
@@ -191,8 +191,8 @@ static byoc_status_t infer_squeeze_to(const byoc_infer_t *infer, const byoc_type
   return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
 }
 
-// Without axes every dimension of 1 goes. The rank is open as long as a dimension is; choose-lengths makes a branch for
-// each rank. Where that pass did not run, dimensions that only the run knows are taken to stay, and the run checks it.
+// Without axes every dimension of 1 is removed. If a dimension is dynamic, so is the rank; choose-lengths makes a
+// branch for each rank. If that pass did not run, dynamic dimensions are assumed to stay, and the run checks it.
 static byoc_status_t infer_squeeze_all(const byoc_infer_t *infer, const byoc_type_t *x) {
   const byoc_node_t *node = infer->node;
   const byoc_attribute_t *chosen = byoc_attributes_find(&node->attributes, BYOC_ATTRIBUTE_RESULT_RANK);
@@ -302,7 +302,7 @@ static const byoc_loop_expr_t *shape_reshape(byoc_lower_t *lower, const byoc_nod
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = NULL;
-  // What is left for dimension d: a product of the others may overflow, quotients do not.
+  // The size of dimension d, by division by each of the others: their product may overflow.
   const byoc_loop_expr_t *rest = byoc_emit_extent(b, x, 0, x->rank);
   int32_t rank = byoc_result_rank(node, result);
   for (int32_t i = 0; i < rank; ++i) {

@@ -5,7 +5,7 @@
 #include "core/op/util.h"
 #include "core/op/write.h"
 
-// Parts of two levels are about equally wide; what is wider still is expanded again.
+// The two levels are about equally wide; a node that is still too wide is expanded again.
 static uint32_t part_width(uint32_t count) {
   uint32_t width = 2;
   while (width * width < count && width < BYOC_WIDE) ++width;

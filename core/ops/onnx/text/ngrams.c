@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer: counts each n-gram of a pool in a row, with every allowed skip. Words are integers; texts are
-// replaced by their places among the sorted texts of the pool. Each group of words is looked up among the sorted
+// TfIdfVectorizer: counts each n-gram of a pool in a row, with every allowed skip. Words are integers; strings are
+// replaced by their indices among the sorted strings of the pool. Each group of words is looked up among the sorted
 // n-grams.
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_attribute_t *texts = byoc_node_given(node, "pool_strings");
   if (texts) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts, as is the pool"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "strings, as is the pool"));
   } else {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64, as is the pool"));
   }
@@ -46,7 +46,7 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
     }
     if (indexes[i] >= length) length = indexes[i] + 1;
   }
-  // ngram_counts holds the start in the pool of the n-grams of each length.
+  // ngram_counts has the start of the n-grams of each length in the pool.
   for (size_t i = 0; i < start_count; ++i) {
     int64_t end = i + 1 < start_count ? starts[i + 1] : (int64_t)pool_count;
     if (starts[i] < 0 || end < starts[i] || end > (int64_t)pool_count || (end - starts[i]) % (int64_t)(i + 1) != 0) {
@@ -65,8 +65,8 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
 
 // ---- CountGrams, PlaceGrams ----
 
-// Of each length of n-grams: where its first one stands among the keys, how many there are, the length, the number of
-// the first one, and the steps of a search among them.
+// For each length of n-grams: the index of the first one among the keys, their number, the length, the number of the
+// first one, and the steps of a search among them.
 enum { PART_START, PART_COUNT, PART_SIZE, PART_FIRST, PART_STEPS, PART_FIELDS };
 
 static byoc_status_t need_rows(const byoc_infer_t *infer, byoc_dtype_predicate_t of, const char *what) {
@@ -107,7 +107,7 @@ static byoc_status_t infer_place(byoc_infer_t *infer) {
   return set_rows(infer, "length");
 }
 
-// The row of the result that a kernel writes, in its loop over all rows: `row` is its number, `base` the place of its
+// The row of the result that a kernel writes in its loop over all rows: `row` is its number, `base` the index of its
 // first element.
 typedef struct row_t {
   byoc_lower_t *lower;
@@ -166,7 +166,7 @@ static const byoc_loop_expr_t *compare_with(const words_t *w, const byoc_loop_ex
   return order;
 }
 
-// Adds 1 to the count of the n-gram that the words are, if there is one: by bisection.
+// Finds the n-gram of the words by bisection, and adds 1 to its count.
 static void count_words(const words_t *w) {
   byoc_loop_builder_t *b = w->r->b;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *count = w->fields[PART_COUNT];
@@ -218,7 +218,7 @@ static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
 
 enum { MODE_TF, MODE_IDF, MODE_TF_IDF }; // as in place_attributes
 
-// Operands: counts; and for each n-gram of the pool which count is its own, its place in the result, and its weight.
+// Operands: counts; and for each n-gram of the pool the index of its count, its index in the result, and its weight.
 static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
   const int mode = byoc_node_choice(node, "mode");
   const byoc_type_t *x = node->operands[0]->type;
@@ -244,7 +244,7 @@ static int compare_texts(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// The different texts of the pool in ascending order; *out_words: the place there of each text of the pool.
+// The different strings of the pool in ascending order; *out_words: the index there of each string of the pool.
 static const char **sort_texts(byoc_arena_t *arena, const byoc_attribute_t *pool, size_t *out_count,
                                const int64_t **out_words) {
   const char **sorted = BYOC_ARENA_ARRAY(arena, const char *, pool->count + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of RE2 written as POSIX ones, within bounds on what a C library has to build from them.
+// Translates patterns of RE2 to POSIX patterns, within limits on the work of the C library that compiles them.
 #include "core/ops/onnx/text/regex.h"
 
 #include <ctype.h>
@@ -12,24 +12,23 @@
 // Any character beyond ASCII, as bytes.
 #define WIDE "[\302-\364][\200-\277][\200-\277]?[\200-\277]?"
 
-// RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
-// writes repetitions out, X+ as XX*, and its work grows with the square of the characters that there are then, and
-// faster yet with the loops inside of one another. It doubles with each loop over a group that may be empty, as in
-// "(((a|)+|)+|)+" or "(a|)*(b|)*", and assertions (^, $, \b, \B) in loops, as in "((\B|)*(\B|)*)*", of which it makes
-// copies, take minutes. So X+ becomes X* where X may be empty, and (X*)* becomes (X*), which mean the same; more than
-// eight loops over groups that may be empty are refused; and a loop with assertions contains no other loop of a group,
-// and stands in none.
+// RE2 refuses more than 1000 repetitions, where nested ones are multiplied, and groups deeper than 1000. The C library
+// expands repetitions, X+ as XX*. Its work grows with the square of the number of characters after that, and faster
+// with nested loops. It doubles with each loop over a group that may be empty, as in "(((a|)+|)+|)+" or "(a|)*(b|)*".
+// It copies assertions (^, $, \b, \B) in loops, as in "((\B|)*(\B|)*)*", which takes minutes. So X+ becomes X* if X may
+// be empty, and (X*)* becomes (X*): these are equivalent. More than eight loops over groups that may be empty are
+// refused. A loop with assertions may contain no other loop of a group, and may not be in one.
 enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32, MAX_EMPTY_LOOPS = 8 };
 enum { MAX_ASSERTIONS = 32, MAX_LOOPED_ASSERTIONS = 8, MAX_ASSERTIONS_OF_LOOP = 4 };
 
-// What counts of a character, a group, or what a group has so far.
+// The measures of a character, of a group, or of the begin of a group.
 typedef struct {
   int64_t characters;  // with repetitions written out
-  int64_t assertions;  // with repetitions written out, twice for each loop
-  int64_t empty_loops; // loops over groups that may be empty, with repetitions written out
-  int loops;           // inside of one another
+  int64_t assertions;  // with repetitions expanded, twice for each loop
+  int64_t empty_loops; // loops over groups that may be empty, with repetitions expanded
+  int loops;           // nested loops
   bool loops_groups;   // a group, or an assertion, is repeated without end
-  bool is_empty;       // it may be: it matches the empty text everywhere
+  bool is_empty;       // it may match the empty string everywhere
   bool is_star;        // it is X*; of a group, its last part is
   int parts;           // of a group: characters, groups, and bars between alternatives
 } part_t;
@@ -39,12 +38,12 @@ typedef struct {
   byoc_string_t *out;
   char *reason;
   int depth;                            // of open groups
-  part_t open[MAX_DEPTH + 1];           // what each has so far; what of it may be empty is its last alternative
-  bool earlier_is_empty[MAX_DEPTH + 1]; // one of the alternatives before may be
-  part_t last, before;   // the last character or group, which a repetition repeats, and what is before it
+  part_t open[MAX_DEPTH + 1];           // the begin of each open group; is_empty is that of its last alternative
+  bool earlier_is_empty[MAX_DEPTH + 1]; // an earlier alternative may be empty
+  part_t last, before;   // the last character or group, which a repetition repeats, and the part before it
   bool last_is_group;    // or an assertion
   const char *counted;   // the end of the last repetition
-  const char *becomes;   // what is written instead of it, because it means the same; NULL: it stays
+  const char *becomes;   // its equivalent in the translation; NULL: it stays
   bool loops_assertions; // some assertions are repeated without end
   bool is_repeated;      // a repetition was the last
 } translator_t;
@@ -54,7 +53,7 @@ static bool refuse(translator_t *t, const char *what) {
   return false;
 }
 
-// The meaning of \d, \w and \s inside of brackets; NULL for other letters.
+// The translation of \d, \w and \s inside of brackets; NULL for other letters.
 static const char *class_of(char letter) {
   switch (tolower((unsigned char)letter)) {
   case 'd':
@@ -87,7 +86,7 @@ static char control_of(char letter) {
   }
 }
 
-// One that is not in the class; any character beyond ASCII is not.
+// A character outside of the class; characters beyond ASCII are always outside.
 static void append_negated(translator_t *t, const char *content) {
   byoc_string_appendf(t->out, "([^%s\200-\377]|" WIDE ")", content);
 }
@@ -113,7 +112,7 @@ static bool translate_escape(translator_t *t) {
   return true;
 }
 
-// A set in brackets. In POSIX a backslash is nothing special there, and the place of ']', '^' and '-' matters.
+// A set in brackets. In POSIX a backslash has no special meaning there, and the positions of ']', '^' and '-' matter.
 static bool translate_set(translator_t *t) {
   byoc_string_t content;
   byoc_string_init(&content, t->out->allocator);
@@ -168,7 +167,7 @@ static bool is_lazy(const char *at) {
   return (*at == '*' || *at == '+' || *at == '?' || *at == '}') && (at[1] == '?' || at[1] == '+');
 }
 
-// Nothing stands in it yet that could be repeated.
+// It has no part yet that could be repeated.
 static void begin_alternative(translator_t *t) {
   t->open[t->depth].is_empty = true;
   t->before = t->open[t->depth];
@@ -188,7 +187,7 @@ static bool open_group(translator_t *t) {
   return true;
 }
 
-// The last part stands behind what was before it in the innermost open group.
+// Appends the last part to the innermost open group.
 static void put_last(translator_t *t) {
   part_t *open = &t->open[t->depth];
   const part_t *last = &t->last;
@@ -214,8 +213,8 @@ static bool check_loop(translator_t *t) {
   return !last->loops_groups || refuse(t, "a repetition of a repetition with ^, $, \\b or \\B is");
 }
 
-// What stood last is repeated at least so often, perhaps without end, which takes `times` copies of it. RE2 refuses a
-// repetition right behind another.
+// Checks a repetition of the last part, at least `least` times and perhaps without end. The C library makes `times`
+// copies for it. RE2 refuses a repetition directly after another.
 static bool count_copies(translator_t *t, int64_t least, int64_t times, bool is_endless) {
   if (t->is_repeated) return refuse(t, "a repetition of a repetition is");
   t->is_repeated = true;
@@ -236,7 +235,7 @@ static bool count_copies(translator_t *t, int64_t least, int64_t times, bool is_
 
 // The same for *, + and {least,}.
 static bool count_loop(translator_t *t, int64_t least) {
-  if (t->last.is_star && !t->is_repeated) { // it stays what it is
+  if (t->last.is_star && !t->is_repeated) { // it stays unchanged
     t->is_repeated = true;
     t->becomes = "";
     return true;
@@ -264,7 +263,7 @@ static bool is_assertion(const char *at) {
   return *at == '^' || *at == '$' || (*at == '\\' && (at[1] == 'b' || at[1] == 'B'));
 }
 
-// What stands at `t->at` is one more character to match, or the end of a group, or repeats what stood before.
+// Reads one more character to match at `t->at`, the end of a group, or a repetition.
 static bool count(translator_t *t) {
   const char at = *t->at;
   if (t->counted != NULL && t->at <= t->counted) return true;
@@ -295,7 +294,7 @@ static bool count(translator_t *t) {
     return refuse(t, "more than eight repetitions without end of groups that may be empty are");
   }
   return t->open[t->depth].characters <= MAX_CHARACTERS ||
-         refuse(t, "more than 2000 characters, repetitions written out, are");
+         refuse(t, "more than 2000 characters, with repetitions expanded, are");
 }
 
 static bool translate_one(translator_t *t) {
@@ -325,7 +324,7 @@ static bool translate_one(translator_t *t) {
   return true;
 }
 
-// The C library knows best what it takes.
+// Compiles the pattern: the C library decides about it.
 static bool compiles(translator_t *t) {
   regex_t compiled;
   const int error = t->out->failed ? 0 : regcomp(&compiled, t->out->data, REG_EXTENDED | REG_NOSUB);

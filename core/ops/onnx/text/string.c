@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on texts: their types, and the calls of runtime functions that they become.
+// Operators on strings: their types, and the calls of runtime functions that they become.
 #include "core/ops/onnx/text/string.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ static const byoc_type_t *as_type(const byoc_writer_t *w, const byoc_type_t *typ
 
 // ---- Cast, Equal ----
 
-// To texts: through the widest type of the kind. From texts: through f64 or i64.
+// To strings: through the widest type of the kind. From strings: through f64 or i64.
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_value_t *x = node->operands[0];
   const byoc_type_t *from = x->type, *to = node->results[0]->type;
@@ -153,13 +153,13 @@ static byoc_status_t infer_normalizer(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, x->rank, dims);
 }
 
-// → the texts that are kept, in front of a vector with room for all of them and one more, cut to their number
+// → the strings that are kept, as the begin of a vector for all of them and one more, cut to their number
 static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_attribute_t *stop = byoc_node_given(node, "stopwords");
-  // The text room uses the schema's numbers for the actions: NONE, LOWER, UPPER.
+  // core/runtime/text.c uses the schema's numbers for the actions: NONE, LOWER, UPPER.
   const int64_t settings[] = {byoc_node_int(node, "is_case_sensitive"), byoc_node_choice(node, "case_change_action")};
   *out_changed = false;
   bool failed = false;
@@ -198,7 +198,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, x->rank + 1, dims);
 }
 
-// Counts the parts of each text; a tensor of the result's shape then gives the room for them.
+// Counts the parts of each string, which gives the shape of the result.
 static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient of ai.onnx.preview.training. It names a value y of its graph and values xs on which y depends. Its results
-// are the gradients of y by each of xs, at the operands, which stand for xs (and for zs, which are held constant).
+// are the gradients of y by each of xs. The operands are the values of xs (and of zs, which are constant).
 #include "core/ops/onnx/training/gradient.h"
 
 #include <string.h>
@@ -45,9 +45,9 @@ static byoc_value_t *find_value(const byoc_node_t *node, const char *name, byoc_
   return found;
 }
 
-// Nodes of the sub-graph, in the order of the block, and the values that stand for the named ones in its copy.
+// Nodes of the sub-graph, in the order of the block, and the copies of the named values.
 typedef struct section_t {
-  byoc_map_t copies; // pointer map: value → its stand-in
+  byoc_map_t copies; // pointer map: value → its copy
   BYOC_VECTOR(byoc_node_t *) nodes;
 } section_t;
 
@@ -74,7 +74,7 @@ static byoc_status_t bind_names(byoc_node_t *node, const char *attribute, uint32
   return BYOC_OK;
 }
 
-// Copies the nodes that lead from the operands to y to a place in front of the node; `nodes` holds the copies.
+// Copies the nodes between the operands and y, and inserts the copies before the node; `nodes` holds them.
 static byoc_status_t copy_section(byoc_node_t *node, section_t *section, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   byoc_value_t **out_y) {
   byoc_value_t *y = find_value(node, byoc_node_text(node, "y"), diag);

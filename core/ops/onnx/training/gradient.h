@@ -6,13 +6,14 @@
 #include "core/op/write.h"
 
 typedef struct byoc_gradient_t {
-  byoc_writer_t w;     // in front of the Gradient node
+  byoc_writer_t w;     // before the Gradient node
   byoc_map_t adjoints; // pointer map: value → the gradient of y by it, as far as it has been summed up
   byoc_status_t status;
   byoc_diag_t *diag;
 } byoc_gradient_t;
 
-// Adds a contribution to the gradient by `to`, summed over the elements that broadcasting repeated. Failures stick.
+// Adds a contribution to the gradient by `to`, summed over the elements that broadcasting repeated. The first failure
+// is kept.
 void byoc_gradient_add(byoc_gradient_t *gradient, byoc_value_t *to, byoc_value_t *contribution);
 // Records that a rule does not cover its arguments.
 void byoc_gradient_refuse(byoc_gradient_t *gradient, const byoc_node_t *node, const char *why);
