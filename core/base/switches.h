@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches for steps by name, such as passes, and guards that switch one temporarily.
+// Switches for steps by name, such as passes. A copy with more of them off serves for a while.
 //
 // Example:
 //   byoc_switches_t switches = {0};
-//   byoc_switches_set(&switches, "fold-pad", false);
-//   byoc_switch_guard_t guard = byoc_switch_guard_begin(&switches, "fold-pad", true);
-//   // The pass runs here, and behind the guard as little as before.
-//   byoc_switch_guard_end(&guard);
+//   bool fits = byoc_switches_turn_off(&switches, "fold-pad");
+//   bool runs = fits && byoc_switches_is_on(&switches, "fold-pad"); // false
+//   (void)runs;
 #ifndef BYOC_CORE_BASE_SWITCHES_H_
 #define BYOC_CORE_BASE_SWITCHES_H_
 
@@ -23,13 +22,6 @@ typedef struct byoc_switches_t {
 // Is the step on? `switches` NULL: all steps are on.
 bool byoc_switches_is_on(const byoc_switches_t *switches, const char *name);
 // False if too many are off.
-bool byoc_switches_set(byoc_switches_t *switches, const char *name, bool on);
-
-typedef struct byoc_switch_guard_t {
-  byoc_switches_t *switches, before;
-} byoc_switch_guard_t;
-// Switches one name until the guard ends. Guards end in the opposite order.
-byoc_switch_guard_t byoc_switch_guard_begin(byoc_switches_t *switches, const char *name, bool on);
-void byoc_switch_guard_end(const byoc_switch_guard_t *guard);
+bool byoc_switches_turn_off(byoc_switches_t *switches, const char *name);
 
 #endif // BYOC_CORE_BASE_SWITCHES_H_

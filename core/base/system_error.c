@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-byoc_status_t byoc_status_of_errno(int error) {
+static byoc_status_t status_of(int error) {
   switch (error) {
   case ENOENT:
   case ENOTDIR:
@@ -27,7 +27,7 @@ byoc_status_t byoc_status_of_errno(int error) {
 byoc_status_t byoc_diag_system_error(byoc_diag_t *diag, int error, const char *verb, const char *path) {
   char buffer[128];
   // GNU's strerror_r returns a text that other threads do not change.
-  byoc_status_t status = byoc_diag_error(diag, byoc_status_of_errno(error), "cannot %s '%s': %s", verb, path,
+  byoc_status_t status = byoc_diag_error(diag, status_of(error), "cannot %s '%s': %s", verb, path,
                                          strerror_r(error, buffer, sizeof(buffer)));
   if (error == ENOSPC || error == EDQUOT) byoc_diag_hint(diag, "free some space, or write to another file system");
   if (error == EROFS) byoc_diag_hint(diag, "the file system is mounted read-only; write somewhere else");

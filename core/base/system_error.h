@@ -5,7 +5,6 @@
 
 #include "core/base/diag.h"
 
-byoc_status_t byoc_status_of_errno(int error);
 // Records "cannot <verb> '<path>': <the system's reason>", and a hint for usual causes.
 byoc_status_t byoc_diag_system_error(byoc_diag_t *diag, int error, const char *verb, const char *path);
 

@@ -49,13 +49,14 @@ void byoc_claims_deinit(byoc_claims_t *claims) {
   byoc_arena_deinit(&claims->arena);
 }
 
-byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim) {
+// The claim that a joined one ended up in; itself if it was not joined.
+static byoc_claim_t *representative(byoc_claim_t *claim) {
   while (claim != NULL && claim->merged_into != NULL) claim = claim->merged_into;
   return claim;
 }
 
 byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node) {
-  return byoc_claim_representative(claims->owners[node]);
+  return representative(claims->owners[node]);
 }
 
 // ---- runs ----
@@ -189,8 +190,10 @@ static void merge_nodes(byoc_claim_t *a, const byoc_claim_t *b) {
   }
 }
 
-byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
-                               bool *out_joined) {
+// Joins two claims if no path leaves the union and comes back, with every other claim counted as one node (so that the
+// regions as a whole stay free of cycles). *out_joined says whether they were joined.
+static byoc_status_t join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
+                          bool *out_joined) {
   *out_joined = false;
   if (a == b) return BYOC_OK;
   if (!byoc_vector_reserve(&a->nodes, claims->allocator, b->nodes.count)) {
@@ -231,7 +234,7 @@ byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, const byoc_inde
       byoc_claim_t *a = byoc_claims_owner(claims, byoc_numbering_get(&claims->flow.numbers, producer)),
                    *b = byoc_claims_owner(claims, n);
       bool joined = false;
-      if (may_join(claims, a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(claims, a, b, diag, &joined));
+      if (may_join(claims, a, b)) BYOC_RETURN_IF_ERROR(join(claims, a, b, diag, &joined));
     }
   }
   return BYOC_OK;

@@ -43,18 +43,12 @@ void byoc_claims_deinit(byoc_claims_t *claims);
 // Makes all nodes free again; only those in the set are claimed.
 void byoc_claims_release(byoc_claims_t *claims, const byoc_index_set_t *within);
 
-// The claim that a joined one ended up in; itself if it was not joined.
-byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim);
 // The claim that a node belongs to now; NULL if it is free.
 byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node);
 // Claims free nodes.
 byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
                               byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
                               byoc_claim_t **out_claim);
-// Joins two claims if no path leaves the union and comes back, with every other claim counted as one node (so that the
-// regions as a whole stay free of cycles). *out_joined says whether they were joined.
-byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
-                               bool *out_joined);
 // Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
 // Only nodes of the set are claimed, if there is one.
 byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, const byoc_index_set_t *within, byoc_diag_t *diag);

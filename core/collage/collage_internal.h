@@ -71,8 +71,6 @@ uint64_t byoc_collage_hash(const byoc_collage_t *c);
 // The key of a record about the whole module: `what` names the kind of record, the other arguments tell records apart.
 byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,
                                byoc_cost_key_t *out_key);
-bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns);
-void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns);
 // Notes: numbers that are not costs but that the next build needs. Returns false if there is no note.
 bool byoc_collage_recall_note(const byoc_collage_t *c, const char *id, double *out_value);
 void byoc_collage_note(const byoc_collage_t *c, const char *id, double value);

@@ -75,7 +75,7 @@ static uint64_t hash_rival(const byoc_collage_t *c, const byoc_collage_rival_t *
   return hash;
 }
 
-bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns) {
+static bool recall(const byoc_collage_t *c, const char *id, double *out_ns) {
   byoc_cost_record_t record;
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, c->allocator);
@@ -85,7 +85,7 @@ bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns
   return known;
 }
 
-void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns) {
+static void remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns) {
   const byoc_cost_record_t record = {.key = *key, .cost_ns = ns};
   if (c->options->database != NULL) byoc_cost_database_put(c->options->database, &record);
 }
@@ -181,7 +181,7 @@ static bool recall_times(contest_t *contest, const char *error_id) {
   (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e].rival;
-    is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
+    is_known = recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
     is_known = byoc_collage_recall_note(contest->collage, size_id(contest, e), &rival->whole_mib) && is_known;
   }
   return is_known;
@@ -226,7 +226,7 @@ static byoc_status_t time_entrants(contest_t *contest) {
     is_over = true;
     BYOC_RETURN_IF_ERROR(
         byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
-    byoc_collage_remember(c, &key, times[e]);
+    remember(c, &key, times[e]);
     if (!isnan(sizes[e])) byoc_collage_note(c, size_id(contest, e), sizes[e]);
   }
   if (!is_over) return BYOC_OK;

@@ -23,14 +23,14 @@ static byoc_status_t find_owners(const byoc_dataflow_t *flow, byoc_candidate_t *
                                flow->node_count);
       }
       uint32_t *owner = &owners[nodes->items[k]];
-      byoc_dataflow_describe(flow, nodes->items[k], text, sizeof(text));
+      byoc_node_describe(flow->nodes[nodes->items[k]], text, sizeof(text));
       if (*owner != BYOC_COVER_NONE) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the plan takes %s twice", text);
       *owner = c;
     }
   }
   for (uint32_t n = 0; n < flow->node_count; ++n) {
     if (owners[n] != BYOC_COVER_NONE) continue;
-    byoc_dataflow_describe(flow, n, text, sizeof(text));
+    byoc_node_describe(flow->nodes[n], text, sizeof(text));
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the plan leaves out %s", text);
   }
   return BYOC_OK;
@@ -76,7 +76,7 @@ static byoc_status_t put_in_order(const byoc_dataflow_t *flow, byoc_candidate_t 
   }
   char text[256] = "";
   for (uint32_t n = 0; n < flow->node_count && text[0] == 0; ++n) {
-    if (missing[owners[n]] > 0) byoc_dataflow_describe(flow, n, text, sizeof(text));
+    if (missing[owners[n]] > 0) byoc_node_describe(flow->nodes[n], text, sizeof(text));
   }
   status =
       byoc_diag_error(diag, BYOC_INVALID_DATA, "parts of the plan wait for each other in a circle, from %s on", text);
@@ -158,7 +158,7 @@ byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t 
 static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32_t node,
                         byoc_candidate_t *const *candidates, size_t candidate_count) {
   char name[160];
-  byoc_dataflow_describe(flow, node, name, sizeof(name));
+  byoc_node_describe(flow->nodes[node], name, sizeof(name));
   byoc_string_appendf(text, "%s%s", text->size > 0 ? "; " : "", name);
   int count = 0;
   for (size_t i = 0; i < candidate_count && count < 2; ++i) {
@@ -199,7 +199,7 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   for (uint32_t n = 0; n < flow->node_count; ++n) {
     is_wrong = is_wrong || (!taken[n] && has_wrong(candidates, candidate_count, n));
     if (!taken[n] && count++ < NAMED_LIMIT) append_node(&text, flow, n, candidates, candidate_count);
-    if (!taken[n] && flow->nodes != NULL && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
+    if (!taken[n] && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
   }
   byoc_free(p->allocator, taken);
   byoc_status_t status = BYOC_NOT_FOUND;
@@ -245,7 +245,6 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
   }
   out_cover->state_count = search.state_count;
   out_cover->peak_states = search.peak_states;
-  out_cover->kept_candidates = problem.item_count;
   status = byoc_cover_evaluate(flow, candidates, search.sources, search.count, costs, allocator, diag,
                                &out_cover->cost_ns, &out_cover->transition_ns);
   if (status != BYOC_OK) goto cleanup;

@@ -73,7 +73,6 @@ typedef struct byoc_cover_t {
   bool is_proven;        // cost_ns is the least (within 1e-9 of it)
   uint64_t state_count;  // number of states made
   uint32_t peak_states;  // the largest number of states at one node
-  size_t kept_candidates;
 } byoc_cover_t;
 
 // BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate holds, with the

@@ -2,12 +2,9 @@
 // Numbers the nodes of a block and lists their neighbours.
 #include "core/collage/dataflow.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/ir/outline.h"
-
-typedef BYOC_VECTOR(byoc_dataflow_edge_t) edge_vector_t;
 
 // Makes both lists by counting: going through the edges in the order of one end leaves the other end's lists sorted.
 static bool fill_lists(byoc_dataflow_t *flow, const byoc_dataflow_edge_t *edges, size_t count) {
@@ -71,12 +68,10 @@ static bool start(byoc_dataflow_t *flow, size_t node_count, byoc_allocator_t all
   return node_count < UINT32_MAX / 2 && flow->is_result != NULL && flow->is_source != NULL;
 }
 
-// ---- from a block ----
-
 typedef struct collector_t {
   byoc_dataflow_t *flow;
   byoc_allocator_t allocator;
-  edge_vector_t edges;
+  BYOC_VECTOR(byoc_dataflow_edge_t) edges;
 } collector_t;
 
 // The users of a value that stand in this block, by themselves or through blocks nested in them.
@@ -145,38 +140,8 @@ byoc_status_t byoc_dataflow_init(byoc_dataflow_t *flow, byoc_block_t *block, byo
   return byoc_diag_out_of_memory(diag);
 }
 
-// ---- from edges ----
-
-byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_count, const byoc_dataflow_edge_t *edges,
-                                       size_t edge_count, byoc_allocator_t allocator, byoc_diag_t *diag) {
-  *flow = (byoc_dataflow_t){0};
-  for (size_t e = 0; e < edge_count; ++e) {
-    if (edges[e].from >= edges[e].to || edges[e].to >= node_count) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edge %u -> %u does not go from a lower to a higher node",
-                             edges[e].from, edges[e].to);
-    }
-  }
-  if (!start(flow, node_count, allocator) || edge_count >= UINT32_MAX || !fill_lists(flow, edges, edge_count)) {
-    byoc_dataflow_deinit(flow);
-    return byoc_diag_out_of_memory(diag);
-  }
-  for (uint32_t n = 0; n < node_count; ++n) {
-    flow->is_source[n] = flow->predecessor_offsets[n] == flow->predecessor_offsets[n + 1];
-    flow->is_result[n] = flow->successor_offsets[n] == flow->successor_offsets[n + 1];
-  }
-  return BYOC_OK;
-}
-
 void byoc_dataflow_deinit(byoc_dataflow_t *flow) {
   byoc_numbering_deinit(&flow->numbers);
   byoc_arena_deinit(&flow->arena);
   *flow = (byoc_dataflow_t){0};
-}
-
-void byoc_dataflow_describe(const byoc_dataflow_t *flow, uint32_t node, char *buffer, size_t size) {
-  if (flow->nodes != NULL) {
-    byoc_node_describe(flow->nodes[node], buffer, size);
-  } else {
-    (void)snprintf(buffer, size, "node %u", node);
-  }
 }

@@ -16,10 +16,14 @@
 #include "core/base/arena.h"
 #include "core/ir/numbering.h"
 
+typedef struct byoc_dataflow_edge_t {
+  uint32_t from, to;
+} byoc_dataflow_edge_t;
+
 typedef struct byoc_dataflow_t {
   byoc_arena_t arena;
-  byoc_block_t *block; // NULL where made from edges
-  byoc_node_t **nodes; // by number; NULL where made from edges
+  byoc_block_t *block;
+  byoc_node_t **nodes; // by number
   byoc_numbering_t numbers;
   uint32_t node_count;
   // Neighbours of n: [offsets[n], offsets[n + 1]), rising, each once, whatever the number of values between them.
@@ -32,14 +36,6 @@ typedef struct byoc_dataflow_t {
 // BYOC_OUT_OF_MEMORY is the only error. On failure there is nothing to deinit.
 byoc_status_t byoc_dataflow_init(byoc_dataflow_t *flow, byoc_block_t *block, byoc_allocator_t allocator,
                                  byoc_diag_t *diag);
-
-typedef struct byoc_dataflow_edge_t {
-  uint32_t from, to;
-} byoc_dataflow_edge_t;
-// Makes a graph without IR behind it. Edges go from lower to higher numbers (otherwise BYOC_INVALID_ARGUMENT). Nodes
-// without successors are results, nodes without predecessors are sources.
-byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_count, const byoc_dataflow_edge_t *edges,
-                                       size_t edge_count, byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_dataflow_deinit(byoc_dataflow_t *flow);
 
 // Does the node have so many neighbours on one side (a Concat of thousands of parts, say) that groups around it are not
@@ -49,8 +45,5 @@ static inline bool byoc_dataflow_is_hub(const byoc_dataflow_t *flow, uint32_t no
   return flow->predecessor_offsets[node + 1] - flow->predecessor_offsets[node] > BYOC_DATAFLOW_HUB ||
          flow->successor_offsets[node + 1] - flow->successor_offsets[node] > BYOC_DATAFLOW_HUB;
 }
-
-// "Conv 'conv1' (ai.onnx 11)", or "node 7" where there is no IR.
-void byoc_dataflow_describe(const byoc_dataflow_t *flow, uint32_t node, char *buffer, size_t size);
 
 #endif // BYOC_CORE_COLLAGE_DATAFLOW_H_

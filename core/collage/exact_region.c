@@ -77,7 +77,7 @@ static const char *find_reason(const exact_t *e) {
       region_count += owner->nodes.data[0] == index;
       continue;
     }
-    byoc_dataflow_describe(e->regions->flow, index, node, sizeof(node));
+    byoc_node_describe(e->regions->flow->nodes[index], node, sizeof(node));
     const char *why = byoc_target_may_take(e->target, e->regions->flow->nodes[index])
                           ? find_decline(e, index)
                           : "it may not be placed there at all";

@@ -325,19 +325,23 @@ static byoc_status_t pass_partition(byoc_graph_module_t *module, const byoc_pass
 
 // ---- the table ----
 
-const byoc_pass_t *byoc_partition_passes(size_t *out_count) {
-  static const byoc_pass_t passes[] = {
-      {.name = "merge-composites",
-       .summary = "make a composite function of each match of the targets' patterns",
-       .run_with = pass_merge_composites},
-      {.name = "annotate-targets",
-       .summary = "note at each node all targets that could claim it",
-       .run_with = pass_annotate_targets},
-      {.name = "merge-regions",
-       .summary = "number the regions of neighbours with one target",
-       .run_with = pass_merge_regions},
-      {.name = "partition", .summary = "make a function marked Compiler of each region", .run_with = pass_partition},
-  };
-  *out_count = sizeof(passes) / sizeof(passes[0]);
-  return passes;
-}
+static const byoc_pass_t rows[] = {
+    {.name = "merge-composites",
+     .summary = "make a composite function of each match of the targets' patterns",
+     .stage = BYOC_PASS_MODULE,
+     .run_with = pass_merge_composites},
+    {.name = "annotate-targets",
+     .summary = "note at each node all targets that could claim it",
+     .stage = BYOC_PASS_MODULE,
+     .run_with = pass_annotate_targets},
+    {.name = "merge-regions",
+     .summary = "number the regions of neighbours with one target",
+     .stage = BYOC_PASS_MODULE,
+     .run_with = pass_merge_regions},
+    {.name = "partition",
+     .summary = "make a function marked Compiler of each region",
+     .stage = BYOC_PASS_MODULE,
+     .run_with = pass_partition},
+};
+const byoc_passes_t byoc_partition_passes = {
+    .rows = rows, .count = sizeof(rows) / sizeof(rows[0]), .below = &byoc_graph_passes};

@@ -12,7 +12,7 @@
 
 #include "core/pass/pass.h"
 
-// The four, in the order in which they are to run; for byoc_pass_options_t.more. Each needs targets.
-const byoc_pass_t *byoc_partition_passes(size_t *out_count);
+// The four, in the order in which they are to run, above all other passes. Each needs targets.
+extern const byoc_passes_t byoc_partition_passes;
 
 #endif // BYOC_CORE_COLLAGE_PARTITION_H_

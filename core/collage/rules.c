@@ -49,7 +49,8 @@ static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule
   return BYOC_OK;
 }
 
-byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+// Applies a rule; its proposals go to `out`, a temporary list.
+static byoc_status_t apply(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
   switch (rule->kind) {
   case BYOC_PARTITION_PATTERN:
     return byoc_ruling_match(r, rule, out);
@@ -60,7 +61,7 @@ byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *r
   case BYOC_PARTITION_LAYOUT:
     return byoc_ruling_layout(r, rule, out);
   case BYOC_PARTITION_COMBINE:
-    for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(byoc_ruling_apply(r, rule->parts[i], out));
+    for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(apply(r, rule->parts[i], out));
     return byoc_ruling_combine(r, rule, out);
   case BYOC_PARTITION_UNION:
   case BYOC_PARTITION_COMPOSITE:
@@ -72,7 +73,7 @@ byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *r
   byoc_candidates_init(&below, r->allocator);
   byoc_status_t status = BYOC_OK;
   for (uint32_t i = 0; i < rule->part_count && status == BYOC_OK; ++i) {
-    status = byoc_ruling_apply(r, rule->parts[i], &below);
+    status = apply(r, rule->parts[i], &below);
   }
   if (status == BYOC_OK) status = pass_on(r, rule, &below, out);
   byoc_candidates_deinit(&below);
@@ -95,18 +96,13 @@ static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_tar
   byoc_candidates_t made;
   byoc_candidates_init(&made, list->arena.allocator);
   byoc_status_t status = byoc_ruling_init(&r, target, flow, list, diag);
-  if (status == BYOC_OK) status = byoc_ruling_apply(&r, rule, &made);
+  if (status == BYOC_OK) status = apply(&r, rule, &made);
   if (status == BYOC_OK && enumerated > 0) status = byoc_ruling_greedy(&r, rule, enumerated, &made);
   if (status == BYOC_OK) status = keep_all(&r, &made);
   byoc_ruling_deinit(&r);
   byoc_candidates_deinit(&made);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_context(diag, status, "candidates of target '%s'", target->kind->name);
-}
-
-byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
-                                        const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
-  return apply_for(rule, target, 0, flow, list, diag);
 }
 
 // ---- rules of a target ----
@@ -158,10 +154,10 @@ byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options
   return limits;
 }
 
-byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
-                                             byoc_arena_t *arena, byoc_diag_t *diag,
-                                             const byoc_partition_rule_t **out_rule) {
-  *out_rule = NULL;
+// Makes the tree for a target from its backend's table; for the native one, combine(host). The tree is in `arena`, and
+// so are the copies of the table's rows that candidates refer to.
+static byoc_status_t rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
+                                     byoc_arena_t *arena, byoc_diag_t *diag, const byoc_partition_rule_t **out_rule) {
   const byoc_collect_options_t limits = byoc_collect_limits(options);
   byoc_partition_rule_t combine = {.kind = BYOC_PARTITION_COMBINE,
                                    .limits = {.max_nodes = limits.max_nodes, .max_depth = limits.max_depth},
@@ -201,7 +197,7 @@ byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_datafl
   for (size_t t = 0; t < targets->targets.count; ++t) {
     const byoc_target_t *target = targets->targets.data[t];
     const byoc_partition_rule_t *rule = NULL;
-    BYOC_RETURN_IF_ERROR(byoc_partition_rule_for_target(target, options, &list->arena, diag, &rule));
+    BYOC_RETURN_IF_ERROR(rule_for_target(target, options, &list->arena, diag, &rule));
     uint32_t enumerated = target->kind->backend != NULL ? byoc_collect_limits(options).max_nodes : 0;
     BYOC_RETURN_IF_ERROR(apply_for(rule, target, enumerated, flow, list, diag));
   }

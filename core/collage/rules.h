@@ -80,17 +80,6 @@ typedef struct byoc_collect_options_t {
 // Fills in what is 0 in the limits; `options` may be NULL.
 byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options);
 
-// Makes the tree for a target from its backend's table; for the native one, combine(host). The tree is in `arena`, and
-// so are the copies of the table's rows that candidates refer to.
-byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
-                                             byoc_arena_t *arena, byoc_diag_t *diag,
-                                             const byoc_partition_rule_t **out_rule);
-
-// Adds the proposals of one rule for one target to `list`, without costs. The flow must have been made from a block.
-// Candidates come out in a stable order. Hooks are called on this thread; see byoc/plugin.h.
-byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
-                                        const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag);
-
 // Collects the candidates of all targets, in the order of targets. The last one, "c", can compute each node alone.
 // Calls, and nodes that a target declined (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not proposed to it again.
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,

@@ -31,9 +31,6 @@ byoc_status_t byoc_ruling_init(byoc_ruling_t *ruling, const byoc_target_t *targe
                                byoc_candidates_t *list, byoc_diag_t *diag);
 void byoc_ruling_deinit(byoc_ruling_t *ruling);
 
-// Applies a rule; its proposals go to `out`, a temporary list.
-byoc_status_t byoc_ruling_apply(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
-
 // May the target claim this node at all? A filter for patterns; `self` is the ruling.
 bool byoc_ruling_may_take(void *self, const byoc_node_t *node);
 // Asks the hook of a rule, once for each region. `nodes` are those of `set`.

@@ -45,37 +45,6 @@ static bool see(byoc_subgraph_space_t *space, uint32_t node) {
   return is_new;
 }
 
-// ---- connection ----
-
-static uint32_t root_of(uint32_t *parents, uint32_t index) {
-  while (parents[index] != index) index = parents[index] = parents[parents[index]];
-  return index;
-}
-
-// Union-find over the positions in the set; nodes that read the same outside node belong together too.
-static bool is_joined(byoc_subgraph_space_t *space, const byoc_index_set_t *inside) {
-  const byoc_dataflow_t *flow = space->flow;
-  uint32_t *parents = space->stack, parts = inside->count;
-  for (uint32_t i = 0; i < inside->count; ++i) {
-    parents[i] = i;
-    space->numbers[inside->items[i]] = i;
-  }
-  mark_inside(space, inside);
-  for (uint32_t i = 0; i < inside->count; ++i) {
-    uint32_t node = inside->items[i];
-    for (uint32_t e = flow->predecessor_offsets[node]; e < flow->predecessor_offsets[node + 1]; ++e) {
-      uint32_t source = flow->predecessors[e];
-      if (!is_inside(space, source) && see(space, source)) space->numbers[source] = i; // its first reader
-      uint32_t a = root_of(parents, i), b = root_of(parents, space->numbers[source]);
-      if (a != b) {
-        parents[a] = b;
-        --parts;
-      }
-    }
-  }
-  return parts <= 1;
-}
-
 // ---- border ----
 
 bool byoc_subgraph_make(byoc_subgraph_space_t *space, byoc_arena_t *arena, const byoc_index_set_t *inside,
@@ -132,7 +101,6 @@ bool byoc_subgraph_make(byoc_subgraph_space_t *space, byoc_arena_t *arena, const
     if (is_exit && is_read_inside) out_graph->has_tap = true;
   }
   ok = ok && byoc_index_set_make(arena, found, count, &out_graph->exit);
-  out_graph->is_joined = is_joined(space, inside);
   return ok;
 }
 

@@ -21,7 +21,6 @@ typedef struct byoc_subgraph_t {
   byoc_index_set_t inside, entry, exit, input, output;
   uint32_t depth; // nodes on the longest path inside
   bool has_tap;   // an exit is also read inside
-  bool is_joined; // connected, by edges inside or by an input in common
 } byoc_subgraph_t;
 
 typedef struct byoc_subgraph_limits_t {

@@ -92,7 +92,7 @@ static bool keep_inputs(byoc_transitions_t *t, const input_list_t *list) {
 
 static bool find_inputs(byoc_transitions_t *t) {
   const byoc_dataflow_t *flow = t->flow;
-  if (t->device_count < 2 || flow->nodes == NULL) return true;
+  if (t->device_count < 2) return true;
   input_list_t list = {.t = t};
   byoc_pointer_map_init(&list.numbers, t->arena.allocator);
   for (uint32_t n = 0; n < flow->node_count; ++n) note_reads(&list, flow->nodes[n], n);

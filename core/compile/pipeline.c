@@ -331,7 +331,7 @@ static byoc_status_t place(pipeline_t *p, size_t round) {
   // Backends see only layout changes at the border of a region.
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_placed_count(&p->placed, p->module, targets, round == 0, p->diag, placement));
-  return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
+  return byoc_pass_print_after("place", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
 }
 
 static bool count_node(void *self, byoc_node_t *node) {
@@ -376,7 +376,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
     if (p->given_back == 0) break;
   }
   byoc_plan_record_finish(plan);
-  return byoc_pass_print_after("generate", p->module, &p->options->passes, p->diag);
+  return byoc_pass_print_after("generate", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
 }
 
 // The instruction set that "c" compiles for is required too.
@@ -431,10 +431,7 @@ static void log_program(const byoc_host_program_t *program) {
 
 static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *program,
                                      const byoc_pipeline_options_t *options, byoc_diag_t *diag) {
-  const byoc_host_pass_options_t passes = {.print_after = options->passes.print_after,
-                                           .print_out = options->passes.print_out,
-                                           .switches = options->passes.switches};
-  return byoc_host_pass_run_list(names, program, &passes, diag);
+  return byoc_host_pass_run_list(names, program, &options->passes, diag);
 }
 
 // Makes a set of each queue that the lowering made, and lets the iterations of loops take its elements. A caller brings

@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/collage/partition.h"
 #include "core/compose/cc/cross.h"
 #include "core/compose/cc/native.h"
 #include "core/pass/shard_spec.h"
@@ -25,13 +26,23 @@ byoc_status_t byoc_setup_find_plugins(const byoc_plugin_options_t *plugins, byoc
   return status;
 }
 
+// BYOC_INVALID_ARGUMENT, with the nearest match, unless it is a pass or one of the other steps that print.
+static byoc_status_t check_print_after(const char *name, byoc_diag_t *diag) {
+  static const char *const steps[] = {"all", "place", "generate"};
+  for (size_t i = 0; name != NULL && i < sizeof(steps) / sizeof(steps[0]); ++i) {
+    if (strcmp(name, steps[i]) == 0) return BYOC_OK;
+  }
+  const bool is_pass = name == NULL || byoc_passes_find(&byoc_partition_passes, name) != NULL;
+  return is_pass ? BYOC_OK : byoc_passes_unknown(&byoc_partition_passes, name, diag);
+}
+
 byoc_status_t byoc_setup_open(byoc_setup_t *setup, const byoc_setup_options_t *options,
                               byoc_plugin_registry_t *registry, byoc_allocator_t allocator, byoc_diag_t *diag) {
   *setup = (byoc_setup_t){.allocator = allocator, .registry = registry};
-  BYOC_RETURN_IF_ERROR(byoc_pass_check_print_after(options->print_after, diag));
+  BYOC_RETURN_IF_ERROR(check_print_after(options->print_after, diag));
   for (size_t i = 0; i < options->disabled_count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_pass_check_switch(options->disabled[i], diag));
-    if (byoc_switches_set(&setup->switches, options->disabled[i], false)) continue;
+    if (byoc_switches_turn_off(&setup->switches, options->disabled[i])) continue;
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%zu passes are left out, which is too many",
                            options->disabled_count);
   }

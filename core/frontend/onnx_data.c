@@ -191,12 +191,3 @@ byoc_status_t byoc_onnx_read_value_file(const char *path, byoc_type_kind_t kind,
   byoc_file_view_close(&view);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
 }
-
-byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
-                                         byoc_constant_t **out_constant) {
-  byoc_onnx_value_t value;
-  *out_constant = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_value_file(path, BYOC_TYPE_TENSOR, module, diag, &value));
-  *out_constant = value.constant;
-  return BYOC_OK;
-}

@@ -4,8 +4,8 @@
 // Example:
 //   byoc_onnx_summary_t summary;
 //   BYOC_RETURN_IF_ERROR(byoc_onnx_summarise_file("model.onnx", &arena, diag, &summary));
-//   byoc_constant_t *x;
-//   BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor_file("test_data_set_0/input_0.pb", module, diag, &x));
+//   byoc_onnx_value_t x;
+//   BYOC_RETURN_IF_ERROR(byoc_onnx_read_value_file("input_0.pb", BYOC_TYPE_TENSOR, module, diag, &x));
 #ifndef BYOC_CORE_FRONTEND_ONNX_DATA_H_
 #define BYOC_CORE_FRONTEND_ONNX_DATA_H_
 
@@ -33,14 +33,10 @@ typedef struct byoc_onnx_summary_t {
 byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, byoc_diag_t *diag,
                                        byoc_onnx_summary_t *out_summary);
 
-// Reads a file that holds one TensorProto into a constant of `module`, under the tensor's own name.
-byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
-                                         byoc_constant_t **out_constant);
-
 // The content of a file: a tensor, or a sequence or optional of values.
 typedef struct byoc_onnx_value_t {
   byoc_type_kind_t kind;
-  byoc_constant_t *constant;       // TENSOR
+  byoc_constant_t *constant;       // TENSOR; of the module, under the tensor's own name
   struct byoc_onnx_value_t *items; // SEQUENCE, OPTIONAL; in the module's arena
   size_t count;                    // OPTIONAL: 0 or 1
 } byoc_onnx_value_t;

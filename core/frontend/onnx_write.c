@@ -6,32 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/arena.h"
-#include "core/base/file_memory.h"
 #include "core/base/vector.h"
-#include "onnx.pb-c.h"
-
-struct byoc_onnx_graph_t {
-  byoc_onnx_model_t *model;
-  Onnx__GraphProto *graph;       // NULL for a function
-  Onnx__FunctionProto *function; // NULL for a graph
-};
-
-struct byoc_onnx_node_t {
-  byoc_onnx_model_t *model;
-  Onnx__NodeProto *node;
-};
-
-struct byoc_onnx_model_t {
-  byoc_allocator_t allocator;
-  byoc_arena_t arena;
-  bool failed; // memory ran out
-  Onnx__ModelProto message;
-  byoc_onnx_graph_t graph;
-  byoc_file_memory_t *data; // large initialisers; NULL: they are in the model
-  char *data_path;          // NULL once the model is written
-  byoc_diag_t data_diag;    // the error of an initialiser that could not be written there
-};
+#include "core/frontend/onnx_write_internal.h"
 
 enum { LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
 
@@ -260,24 +236,6 @@ byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const 
   return graph;
 }
 
-byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char *domain, const char *name,
-                                            const char *inputs, const char *outputs, const char *attributes,
-                                            int64_t opset) {
-  byoc_onnx_graph_t *graph = allocate(model, 1, sizeof(*graph));
-  Onnx__FunctionProto *message = new_message(model, &onnx__function_proto__descriptor);
-  Onnx__OperatorSetIdProto *import = make_import(model, "", opset);
-  if (!graph || !message || !import) return NULL;
-  message->domain = copy_text(model, domain);
-  message->name = copy_text(model, name);
-  append_names(model, inputs, &message->n_input, &message->input);
-  append_names(model, outputs, &message->n_output, &message->output);
-  append_names(model, attributes, &message->n_attribute, &message->attribute);
-  APPEND(model, message->opset_import, message->n_opset_import, import);
-  APPEND(model, model->message.functions, model->message.n_functions, message);
-  *graph = (byoc_onnx_graph_t){.model = model, .function = message};
-  return graph;
-}
-
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
   Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
   if (value) APPEND(graph->model, graph->graph->input, graph->graph->n_input, value);
@@ -286,11 +244,6 @@ void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtyp
 void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
   Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
   if (value) APPEND(graph->model, graph->graph->output, graph->graph->n_output, value);
-}
-
-void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
-  Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
-  if (value) APPEND(graph->model, graph->graph->value_info, graph->graph->n_value_info, value);
 }
 
 void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
@@ -381,41 +334,9 @@ void byoc_onnx_node_ints(byoc_onnx_node_t *node, const char *name, const int64_t
   for (size_t i = 0; attribute && i < count; i++) APPEND(node->model, attribute->ints, attribute->n_ints, values[i]);
 }
 
-void byoc_onnx_node_floats(byoc_onnx_node_t *node, const char *name, const float *values, size_t count) {
-  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(FLOATS));
-  for (size_t i = 0; attribute && i < count; i++) {
-    APPEND(node->model, attribute->floats, attribute->n_floats, values[i]);
-  }
-}
-
-void byoc_onnx_node_strings(byoc_onnx_node_t *node, const char *name, const char *const *values, size_t count) {
-  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(STRINGS));
-  for (size_t i = 0; attribute && i < count; i++) {
-    APPEND(node->model, attribute->strings, attribute->n_strings, make_bytes(node->model, values[i]));
-  }
-}
-
-void byoc_onnx_node_tensor(byoc_onnx_node_t *node, const char *name, byoc_dtype_t dtype, size_t rank,
-                           const int64_t *dims, const void *data) {
-  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(TENSOR));
-  if (!attribute) return;
-  void *own = NULL;
-  attribute->t = make_tensor(node->model, "", dtype, rank, dims, &own);
-  if (attribute->t && attribute->t->raw_data.len > 0) memcpy(own, data, attribute->t->raw_data.len);
-}
-
 void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value) {
   Onnx__AttributeProto *attribute = value ? add_attribute(node, name, KIND(GRAPH)) : NULL;
   if (attribute) attribute->g = value->graph;
-}
-
-void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const char *parameter, int kind) {
-  Onnx__AttributeProto *attribute = add_attribute(node, name, (Onnx__AttributeProto__AttributeType)kind);
-  if (attribute) attribute->ref_attr_name = copy_text(node->model, parameter);
-}
-
-void *byoc_onnx_model_message(byoc_onnx_model_t *model) {
-  return &model->message;
 }
 
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes) {

@@ -35,10 +35,6 @@ void byoc_onnx_model_import(byoc_onnx_model_t *model, const char *domain, int64_
 void byoc_onnx_model_set_ir_version(byoc_onnx_model_t *model, int64_t ir_version);
 // A graph for an attribute of If, Loop or Scan.
 byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const char *name);
-// A local function; attributes are the names of its attribute parameters. Its nodes are added as to a graph.
-byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char *domain, const char *name,
-                                            const char *inputs, const char *outputs, const char *attributes,
-                                            int64_t opset);
 
 // Makes later initialisers of 64 KiB and more go into a separate file, for models of more than 2 GiB: the pages of an
 // initialiser leave memory when the next one is made. `path` must be in the model's folder. The file is removed if the
@@ -47,7 +43,6 @@ byoc_status_t byoc_onnx_model_keep_data_in(byoc_onnx_model_t *model, const char 
 
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
 void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
-void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
 // Raw data for the caller to fill (cleared to zero); NULL if out of memory. Not for strings.
 void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
                                   const int64_t *dims);
@@ -62,17 +57,9 @@ void byoc_onnx_node_int(byoc_onnx_node_t *node, const char *name, int64_t value)
 void byoc_onnx_node_float(byoc_onnx_node_t *node, const char *name, float value);
 void byoc_onnx_node_string(byoc_onnx_node_t *node, const char *name, const char *value);
 void byoc_onnx_node_ints(byoc_onnx_node_t *node, const char *name, const int64_t *values, size_t count);
-void byoc_onnx_node_floats(byoc_onnx_node_t *node, const char *name, const float *values, size_t count);
-void byoc_onnx_node_strings(byoc_onnx_node_t *node, const char *name, const char *const *values, size_t count);
-void byoc_onnx_node_tensor(byoc_onnx_node_t *node, const char *name, byoc_dtype_t dtype, size_t rank,
-                           const int64_t *dims, const void *data);
 void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value);
-// In a local function: the attribute takes its value from the function's parameter. `kind` is AttributeType's number
-// in onnx.proto (FLOAT 1, INT 2, STRING 3, TENSOR 4, FLOATS 6, INTS 7, STRINGS 8).
-void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const char *parameter, int kind);
 
-// The Onnx__ModelProto of protobuf-c, for fields that the calls above do not cover. Memory for it: _allocate.
-void *byoc_onnx_model_message(byoc_onnx_model_t *model);
+// Memory that lives as long as the model, for strings of attributes.
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes);
 
 // Writes the whole file or nothing. The same model gives the same bytes.

@@ -236,8 +236,6 @@ byoc_value_t *byoc_block_add_parameter(byoc_block_t *block, const char *name, co
 bool byoc_block_add_result(byoc_block_t *block, const char *name, byoc_value_t *value);
 // False if out of memory (the old result is kept), as for operands below.
 bool byoc_block_set_result(byoc_block_t *block, uint32_t index, byoc_value_t *value);
-// Removes a parameter without uses; later ones move up.
-void byoc_block_remove_parameter(byoc_block_t *block, uint32_t index);
 void byoc_block_remove_result(byoc_block_t *block, uint32_t index);
 // Blocks between this one and its function's body: 0 for the body itself.
 uint32_t byoc_block_depth(const byoc_block_t *block);

@@ -169,7 +169,6 @@ static bool lex_name(byoc_lexer_t *lexer, size_t start) {
   byoc_token_t *token = &lexer->token;
   token->kind = lexer->text[start] == '%' ? BYOC_TOKEN_VALUE : BYOC_TOKEN_GLOBAL;
   if (at(lexer, start + 1) == '"') {
-    token->quoted = true;
     if (!lex_string(lexer, start + 1)) return false;
     if (memchr(token->text, 0, token->size)) return byoc_lexer_fail_at(lexer, start, "a name cannot hold a NUL");
     return true;
@@ -243,7 +242,6 @@ static bool lex_punctuation(byoc_lexer_t *lexer, size_t start) {
 
 bool byoc_lexer_next(byoc_lexer_t *lexer) {
   if (lexer->status != BYOC_OK) return false;
-  lexer->last_end = lexer->token.end;
   size_t start = skip_blanks(lexer, lexer->token.end);
   lexer->token = (byoc_token_t){.kind = BYOC_TOKEN_END, .offset = start, .end = start};
   if (start >= lexer->size) return true;

@@ -76,7 +76,6 @@ typedef struct byoc_token_t {
   size_t offset, end; // in the text
   const char *text;   // WORD, STRING, and names without their sigil: NUL-terminated, in the lexer's arena
   size_t size;        // of `text` in bytes; a STRING may hold NULs
-  bool quoted;        // a name written in quotes
   bool digits;        // an unquoted name of digits alone
   uint64_t integer;   // INTEGER, and `digits` names
   double number;      // FLOAT and INTEGER
@@ -91,7 +90,6 @@ typedef struct byoc_lexer_t {
   byoc_diag_t *diag;
   byoc_status_t status;  // BYOC_OK until an error
   byoc_token_t token;    // the current one
-  size_t last_end;       // the end of the token before it
   uint32_t depth;        // of byoc_lexer_enter
   uint64_t next_unknown; // above the number of every unknown dimension read so far
 } byoc_lexer_t;

@@ -3,6 +3,7 @@
 #ifndef BYOC_CORE_IR_LOOP_FOLD_H_
 #define BYOC_CORE_IR_LOOP_FOLD_H_
 
+#include "core/ir/element.h"
 #include "core/ir/loop.h"
 
 // A number of some element type: `i` for integers and bool, `f` for floats.
@@ -12,29 +13,13 @@ typedef struct byoc_loop_number_t {
 } byoc_loop_number_t;
 
 static inline bool byoc_loop_is_float(byoc_dtype_t dtype) {
-  switch (dtype) {
-  case BYOC_DTYPE_F32:
-  case BYOC_DTYPE_F64:
-  case BYOC_DTYPE_F16:
-  case BYOC_DTYPE_BF16:
-  case BYOC_DTYPE_F8E4M3FN:
-  case BYOC_DTYPE_F8E4M3FNUZ:
-  case BYOC_DTYPE_F8E5M2:
-  case BYOC_DTYPE_F8E5M2FNUZ:
-  case BYOC_DTYPE_F4E2M1:
-  case BYOC_DTYPE_F8E8M0:
-    return true;
-  default:
-    return false;
-  }
+  return byoc_dtype_is_any_float(dtype);
 }
 static inline bool byoc_loop_is_signed(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64 ||
-         dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I2;
+  return byoc_dtype_is_signed_integer(dtype);
 }
 static inline bool byoc_loop_is_integer(byoc_dtype_t dtype) {
-  return byoc_loop_is_signed(dtype) || dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_U16 || dtype == BYOC_DTYPE_U32 ||
-         dtype == BYOC_DTYPE_U64 || dtype == BYOC_DTYPE_U4 || dtype == BYOC_DTYPE_U2;
+  return byoc_dtype_is_any_integer(dtype);
 }
 // May an expression have this type? Numeric types and bool.
 static inline bool byoc_loop_is_scalar(byoc_dtype_t dtype) {

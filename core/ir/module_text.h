@@ -39,7 +39,6 @@ typedef struct byoc_print_options_t {
 } byoc_print_options_t;
 
 void byoc_graph_print(const byoc_graph_module_t *module, const byoc_print_options_t *options, byoc_string_t *out);
-void byoc_function_print(const byoc_function_t *function, const byoc_print_options_t *options, byoc_string_t *out);
 // `file` is for messages, which show line, column and the line itself. The module is verified.
 byoc_status_t byoc_graph_parse(const char *text, const char *file, byoc_allocator_t allocator, byoc_diag_t *diag,
                                byoc_graph_module_t **out_module);

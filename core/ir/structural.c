@@ -236,17 +236,3 @@ bool byoc_function_structural_equal(const byoc_function_t *a, const byoc_functio
   comparer_deinit(&comparer);
   return equal;
 }
-
-bool byoc_graph_structural_equal(const byoc_graph_module_t *a, const byoc_graph_module_t *b, unsigned flags) {
-  if (a == b) return true;
-  if (a->functions.count != b->functions.count) return false;
-  comparer_t comparer;
-  comparer_init(&comparer, a->allocator, flags);
-  bool equal = true;
-  for (size_t i = 0; i < a->functions.count && equal; ++i) {
-    const byoc_function_t *other = byoc_graph_module_find(b, a->functions.data[i]->name);
-    equal = other && equal_functions(&comparer, a->functions.data[i], other, flags);
-  }
-  comparer_deinit(&comparer);
-  return equal;
-}

@@ -15,7 +15,5 @@ typedef enum byoc_structural_flags_t {
 
 uint64_t byoc_function_structural_hash(const byoc_function_t *function, unsigned flags);
 bool byoc_function_structural_equal(const byoc_function_t *a, const byoc_function_t *b, unsigned flags);
-// Compares functions by name, one by one.
-bool byoc_graph_structural_equal(const byoc_graph_module_t *a, const byoc_graph_module_t *b, unsigned flags);
 
 #endif // BYOC_CORE_IR_STRUCTURAL_H_

@@ -179,7 +179,8 @@ static void print_constant_devices(printer_t *printer, const byoc_function_t *fu
   if (any) byoc_string_append(out, "}");
 }
 
-static void print_function(printer_t *printer, const byoc_function_t *function, int indent) {
+static void print_function(printer_t *printer, const byoc_function_t *function) {
+  const int indent = 2; // it stands in a module
   byoc_string_t *out = printer->out;
   byoc_map_clear(&printer->names);
   byoc_map_clear(&printer->used);
@@ -220,13 +221,6 @@ static void printer_deinit(printer_t *printer) {
   byoc_arena_deinit(&printer->arena);
 }
 
-void byoc_function_print(const byoc_function_t *function, const byoc_print_options_t *options, byoc_string_t *out) {
-  printer_t printer;
-  printer_init(&printer, options, out);
-  print_function(&printer, function, 0);
-  printer_deinit(&printer);
-}
-
 void byoc_graph_print(const byoc_graph_module_t *module, const byoc_print_options_t *options, byoc_string_t *out) {
   printer_t printer;
   printer_init(&printer, options, out);
@@ -245,7 +239,7 @@ void byoc_graph_print(const byoc_graph_module_t *module, const byoc_print_option
   }
   for (size_t i = 0; i < module->functions.count; ++i) {
     if (i > 0 || module->constants.count > 0) byoc_string_append(out, "\n");
-    print_function(&printer, module->functions.data[i], 2);
+    print_function(&printer, module->functions.data[i]);
   }
   byoc_string_append(out, "}\n");
   printer_deinit(&printer);

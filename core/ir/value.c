@@ -117,15 +117,6 @@ byoc_value_t *byoc_block_add_parameter(byoc_block_t *block, const char *name, co
   return byoc_vector_push(&block->parameters, byoc_arena_allocator(arena), value) ? value : NULL;
 }
 
-void byoc_block_remove_parameter(byoc_block_t *block, uint32_t index) {
-  assert(index < block->parameters.count && block->parameters.data[index]->uses.count == 0);
-  --block->parameters.count;
-  for (uint32_t i = index; i < block->parameters.count; ++i) {
-    block->parameters.data[i] = block->parameters.data[i + 1];
-    block->parameters.data[i]->index = i;
-  }
-}
-
 bool byoc_block_add_result(byoc_block_t *block, const char *name, byoc_value_t *value) {
   byoc_arena_t *arena = &block->function->module->arena;
   byoc_allocator_t allocator = byoc_arena_allocator(arena);

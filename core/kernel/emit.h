@@ -32,7 +32,7 @@ typedef struct byoc_emitter_t {
   uint32_t next_shared, next_loop;
   bool in_share;  // in the body of a parallel loop, where `call` is not in scope
   bool is_packed; // results hold two elements per byte, so that neighbouring iterations write one byte
-  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, uses_parallel, failed;
+  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
@@ -45,8 +45,6 @@ void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
 // Emits a value in the form that a buffer of this type stores.
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
-// The local that holds the expression's value; NULL if there is none.
-const char *byoc_emit_name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 // Is the target of this LET, ASSIGN or STORE never read? Then the statement is left out.
 bool byoc_emit_is_unread(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt);
 // Emits statements at this depth of indentation.

@@ -147,7 +147,7 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
   emitter->kernel = kernel;
   emitter->out = &body;
   emitter->next_shared = emitter->next_loop = 0;
-  emitter->uses_parallel = emitter->is_packed = false;
+  emitter->is_packed = false;
   for (size_t i = kernel->input_count; i < kernel->parameters.count; ++i)
     emitter->is_packed |= byoc_dtype_bits(kernel->parameters.data[i]->dtype) < 8;
   bool fine = byoc_uses_collect(kernel->body, emitter->allocator, &uses);

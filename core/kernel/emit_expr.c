@@ -596,13 +596,14 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
   if (least > BYOC_C_UNARY) text(emitter, ")");
 }
 
-const char *byoc_emit_name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
+// The local that holds the expression's value; NULL if there is none.
+static const char *name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
   const char *name = byoc_pointer_map_get(&emitter->shared, expr);
   return name != NULL ? name : byoc_pointer_map_get(&emitter->invariant, expr);
 }
 
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
-  const char *name = byoc_emit_name_of(emitter, expr);
+  const char *name = name_of(emitter, expr);
   if (name) {
     text(emitter, name);
     return;

@@ -293,7 +293,6 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
   const char *kernel = emitter->kernel->name;
   byoc_string_t *out = emitter->out;
   int64_t grain = (enough / 2 + work - 1) / work;
-  emitter->uses_parallel = true;
   emit_body_function(emitter, stmt, &uses, number);
   byoc_string_indent(out, indent);
   byoc_string_appendf(out, "%s_args_%u_t args_%u = {", kernel, number, number);

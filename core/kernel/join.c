@@ -153,6 +153,14 @@ static bool only_kernels_read(const byoc_value_t *value) {
   return true;
 }
 
+// The part, NULL if memory ran out for it, takes the place of a result of the node.
+static byoc_status_t stand_in(const byoc_node_t *node, byoc_value_t *value, byoc_node_t *part, byoc_diag_t *diag) {
+  if (part == NULL) return byoc_diag_out_of_memory(diag);
+  part->name = node->name;
+  part->results[0]->name = value->name;
+  return byoc_value_replace_uses(value, part->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 // Gather(x, turn) → Part(x, turn)
 static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_value_t *turn = NULL, *value = node->results[0];
@@ -163,10 +171,7 @@ static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
   if (!byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) return BYOC_OK;
   byoc_node_t *part =
       byoc_turning_part_create(node->block, node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
-  if (part == NULL) return byoc_diag_out_of_memory(diag);
-  part->name = node->name;
-  part->results[0]->name = value->name;
-  if (!byoc_value_replace_uses(value, part->results[0])) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(stand_in(node, value, part, diag));
   byoc_node_erase(node);
   return BYOC_OK;
 }
@@ -178,10 +183,7 @@ static byoc_status_t take_parts(byoc_node_t *node, byoc_diag_t *diag) {
     uint64_t offset_bytes = 0;
     byoc_result_is_part(node, r, &offset_bytes);
     byoc_node_t *part = byoc_part_create(node, node->operands[0], offset_bytes, value->type);
-    if (part == NULL) return byoc_diag_out_of_memory(diag);
-    part->name = node->name;
-    part->results[0]->name = value->name;
-    if (!byoc_value_replace_uses(value, part->results[0])) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(stand_in(node, value, part, diag));
   }
   byoc_node_erase(node);
   return BYOC_OK;

@@ -2,7 +2,7 @@
 // Lowers graph functions to kernels: nodes that no backend claimed become fused loop nests of the native target "c".
 //
 // Example:
-//   byoc_kernel_options_t options = BYOC_KERNEL_OPTIONS_DEFAULT;
+//   const byoc_kernel_options_t options = {.fuse = true};
 //   BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(module, &options, diag));
 //
 // Afterwards a host function holds only calls (of kernels and externs), views, byoc::CallC nodes and control flow.
@@ -18,7 +18,6 @@
 typedef struct byoc_kernel_options_t {
   bool fuse; // false: one kernel per node
 } byoc_kernel_options_t;
-#define BYOC_KERNEL_OPTIONS_DEFAULT ((byoc_kernel_options_t){.fuse = true})
 
 // Lowers every graph function that the host runs: those without a Compiler attribute and not Extern. `options` may be
 // NULL for the defaults. If an operator has no definition, returns BYOC_UNSUPPORTED, naming node and operator; the

@@ -25,7 +25,7 @@ byoc_status_t byoc_library_read_struct(const void *given, size_t size_bytes, con
   return BYOC_OK;
 }
 
-byoc_status_t byoc_library_check_list(const void *items, uint64_t count, const char *name, byoc_diag_t *diag) {
+static byoc_status_t check_list(const void *items, uint64_t count, const char *name, byoc_diag_t *diag) {
   if (count > BYOC_LIBRARY_MOST_ITEMS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s has at most %d items, and there are said to be %llu", name,
                            BYOC_LIBRARY_MOST_ITEMS, (unsigned long long)count);
@@ -36,7 +36,7 @@ byoc_status_t byoc_library_check_list(const void *items, uint64_t count, const c
 }
 
 byoc_status_t byoc_library_check_texts(const char *const *texts, uint64_t count, const char *name, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(texts, count, name, diag));
+  BYOC_RETURN_IF_ERROR(check_list(texts, count, name, diag));
   for (uint64_t i = 0; i < count; ++i) {
     if (texts[i] != NULL) continue;
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s[%llu] is NULL; of %llu items, each is a string", name,
@@ -60,7 +60,7 @@ static byoc_status_t check_model(const byoc_compiler_entry_t *model, const char 
 static byoc_status_t check_models(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
   const uint64_t count = build->entry_count;
   const char *names[BYOC_COMPOSE_MOST_ENTRIES];
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->entries, count, "entries", diag));
+  BYOC_RETURN_IF_ERROR(check_list(build->entries, count, "entries", diag));
   if (count == 0) {
     const byoc_compiler_entry_t only = byoc_library_model(build, 0);
     return check_model(&only, "a build", diag);
@@ -88,9 +88,9 @@ byoc_compiler_entry_t byoc_library_model(const byoc_compiler_build_t *build, siz
 
 static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_library_check_texts(build->targets, build->target_count, "targets", diag));
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->dims, build->dim_count, "dims", diag));
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->plan_threads, build->plan_thread_count, "plan_threads", diag));
-  BYOC_RETURN_IF_ERROR(byoc_library_check_list(build->aliases, build->alias_count, "aliases", diag));
+  BYOC_RETURN_IF_ERROR(check_list(build->dims, build->dim_count, "dims", diag));
+  BYOC_RETURN_IF_ERROR(check_list(build->plan_threads, build->plan_thread_count, "plan_threads", diag));
+  BYOC_RETURN_IF_ERROR(check_list(build->aliases, build->alias_count, "aliases", diag));
   BYOC_RETURN_IF_ERROR(
       byoc_library_check_texts(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
   BYOC_RETURN_IF_ERROR(

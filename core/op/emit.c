@@ -2,22 +2,11 @@
 // Shared by the lowering functions of the families.
 #include <math.h>
 
+#include "core/ir/loop_fold.h"
 #include "core/op/util.h"
 
 byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
-  switch (dtype) {
-  case BYOC_DTYPE_F16:
-  case BYOC_DTYPE_BF16:
-  case BYOC_DTYPE_F8E4M3FN:
-  case BYOC_DTYPE_F8E4M3FNUZ:
-  case BYOC_DTYPE_F8E5M2:
-  case BYOC_DTYPE_F8E5M2FNUZ:
-  case BYOC_DTYPE_F4E2M1:
-  case BYOC_DTYPE_F8E8M0:
-    return BYOC_DTYPE_F32;
-  default:
-    return dtype;
-  }
+  return byoc_loop_is_float(dtype) && dtype != BYOC_DTYPE_F64 ? BYOC_DTYPE_F32 : dtype;
 }
 
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {

@@ -332,6 +332,26 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
   return -1;
 }
 
+// The integer of a name among the node's attributes: `stride`, or `pads.1`. False if there is none.
+static bool signature_attribute(const byoc_node_t *node, const char *name, int64_t *out_value) {
+  size_t size = 0;
+  uint64_t index;
+  if (!split_element(name, &size, &index)) {
+    const byoc_attribute_t *value = byoc_node_value(node, name);
+    if (!value || value->kind != BYOC_ATTRIBUTE_INT) return false;
+    *out_value = value->i;
+    return true;
+  }
+  char list[128];
+  if (size >= sizeof list) return false;
+  memcpy(list, name, size);
+  list[size] = '\0';
+  const byoc_attribute_t *value = byoc_node_value(node, list);
+  if (!value || value->kind != BYOC_ATTRIBUTE_INTS || index >= value->count) return false;
+  *out_value = value->ints[index];
+  return true;
+}
+
 // The number of an operand's dimensions for each dimension of the signature; false if they do not fit its rank.
 static bool count_dims(const byoc_signature_value_t *value, const byoc_node_t *node, int32_t rank,
                        int32_t counts[BYOC_MAX_RANK]) {
@@ -340,7 +360,7 @@ static bool count_dims(const byoc_signature_value_t *value, const byoc_node_t *n
     counts[d] = d != value->rest;
     if (d == value->counted) {
       int64_t axis = 0;
-      if (!byoc_signature_attribute(node, value->dims[d].axis, &axis)) return false;
+      if (!signature_attribute(node, value->dims[d].axis, &axis)) return false;
       if (axis < 0) axis += rank;
       if (axis < 0 || axis > rank) return false;
       counts[d] = (int32_t)axis;
@@ -378,25 +398,6 @@ void byoc_signature_bind(const byoc_signature_t *signature, const byoc_node_t *n
       at += count;
     }
   }
-}
-
-bool byoc_signature_attribute(const byoc_node_t *node, const char *name, int64_t *out_value) {
-  size_t size = 0;
-  uint64_t index;
-  if (!split_element(name, &size, &index)) {
-    const byoc_attribute_t *value = byoc_node_value(node, name);
-    if (!value || value->kind != BYOC_ATTRIBUTE_INT) return false;
-    *out_value = value->i;
-    return true;
-  }
-  char list[128];
-  if (size >= sizeof list) return false;
-  memcpy(list, name, size);
-  list[size] = '\0';
-  const byoc_attribute_t *value = byoc_node_value(node, list);
-  if (!value || value->kind != BYOC_ATTRIBUTE_INTS || index >= value->count) return false;
-  *out_value = value->ints[index];
-  return true;
 }
 
 // ---- inference ----
@@ -476,7 +477,7 @@ static bool bound_leaf(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
     return true;
   }
   int64_t value = 0;
-  (void)byoc_signature_attribute(binding->node, leaf.expr->symbol, &value); // an element after the list's end is 0
+  (void)signature_attribute(binding->node, leaf.expr->symbol, &value); // an element after the list's end is 0
   *out_dim = byoc_dim_constant(value);
   return true;
 }

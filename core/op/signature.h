@@ -85,7 +85,4 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
 // Sets the types of all results; an error names the operand that does not fit.
 byoc_status_t byoc_signature_infer(const byoc_signature_t *signature, const byoc_infer_t *infer);
 
-// The integer of a name among the node's attributes: `stride`, or `pads.1`. False if there is none.
-bool byoc_signature_attribute(const byoc_node_t *node, const char *name, int64_t *out_value);
-
 #endif // BYOC_CORE_OP_SIGNATURE_H_

@@ -127,21 +127,6 @@ byoc_status_t byoc_spread_parse(const char *text, const byoc_mesh_t *mesh, byoc_
   return status;
 }
 
-void byoc_spread_print(const byoc_spread_t *spread, const byoc_mesh_t *mesh, byoc_string_t *out) {
-  bool any = false;
-  for (int32_t k = 0; k < mesh->axis_count; ++k) {
-    const byoc_spread_axis_t *axis = &spread->axes[k];
-    if (axis->kind == BYOC_SPREAD_WHOLE) continue;
-    byoc_string_appendf(out, "%s%s: ", any ? ", " : "", mesh->names[k]);
-    if (axis->kind == BYOC_SPREAD_SPLIT) byoc_string_appendf(out, "%d", axis->dim);
-    if (axis->kind == BYOC_SPREAD_SPLIT && axis->parts > 1) byoc_string_appendf(out, " * %d", axis->parts);
-    if (axis->kind == BYOC_SPREAD_PARTIAL) byoc_string_append(out, "partial");
-    if (axis->kind == BYOC_SPREAD_AT) byoc_string_appendf(out, "at %d", axis->at);
-    any = true;
-  }
-  if (!any) byoc_string_append(out, "whole");
-}
-
 bool byoc_spread_axis_equal(const byoc_spread_axis_t *a, const byoc_spread_axis_t *b) {
   return a->kind == b->kind && a->dim == b->dim && a->parts == b->parts && a->at == b->at;
 }

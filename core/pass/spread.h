@@ -13,7 +13,6 @@
 #ifndef BYOC_CORE_PASS_SPREAD_H_
 #define BYOC_CORE_PASS_SPREAD_H_
 
-#include "core/base/string.h"
 #include "core/ir/graph.h"
 
 enum { BYOC_MESH_MOST_AXES = 4, BYOC_MESH_MOST_RANKS = 1024 };
@@ -48,7 +47,6 @@ typedef struct byoc_spread_t {
 byoc_status_t byoc_mesh_parse(const char *text, int32_t rank, byoc_diag_t *diag, byoc_mesh_t *out_mesh);
 // "tp: 1, dp: 0". BYOC_INVALID_ARGUMENT, with the reason.
 byoc_status_t byoc_spread_parse(const char *text, const byoc_mesh_t *mesh, byoc_diag_t *diag, byoc_spread_t *out);
-void byoc_spread_print(const byoc_spread_t *spread, const byoc_mesh_t *mesh, byoc_string_t *out);
 
 bool byoc_spread_axis_equal(const byoc_spread_axis_t *a, const byoc_spread_axis_t *b);
 bool byoc_spread_equal(const byoc_spread_t *a, const byoc_spread_t *b);

@@ -325,7 +325,7 @@ static const char *option_cpu_features(byoc_codegen_t *codegen, const char *name
   return features != NULL ? features : "";
 }
 
-byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag) {
+static byoc_status_t require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag) {
   uint64_t required = 0, offered = 0, known = 0;
   if (features == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the required features are NULL");
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(features, diag, &required));
@@ -347,7 +347,7 @@ byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char 
 
 static int32_t require_cpu_features(byoc_codegen_t *codegen, const char *features) {
   byoc_diag_t diag = {0};
-  return byoc_session_settle(codegen, byoc_session_require_features(codegen, features, &diag), &diag);
+  return byoc_session_settle(codegen, require_features(codegen, features, &diag), &diag);
 }
 
 static int32_t wants_source(const byoc_codegen_t *codegen) {

@@ -27,14 +27,6 @@ static uint32_t end_of(const byoc_abi_field_t *field) {
   return field->offset + field->size_bytes;
 }
 
-uint32_t byoc_abi_size_in_minor(const byoc_abi_struct_t *shape, uint32_t minor) {
-  uint32_t size_bytes = 0;
-  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
-    if (byoc_abi_fields[i].since <= minor) size_bytes = end_of(&byoc_abi_fields[i]);
-  }
-  return size_bytes;
-}
-
 uint32_t byoc_abi_least_size(const byoc_abi_struct_t *shape) {
   uint32_t size_bytes = 0;
   for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {

@@ -57,12 +57,6 @@ extern const byoc_abi_field_t byoc_abi_fields[];
 // The rows of a struct, by its type: byoc_abi_of(byoc_backend_t).
 #define byoc_abi_of(type) (&byoc_abi_structs[BYOC_ABI_ID_##type])
 
-static inline uint32_t byoc_abi_field_count(const byoc_abi_struct_t *shape) {
-  return shape[1].first - shape->first;
-}
-
-// The size of the struct in that minor: up to the end of its last field. 0 if there was no such struct.
-uint32_t byoc_abi_size_in_minor(const byoc_abi_struct_t *shape, uint32_t minor);
 // The bytes that every struct must have: those up to the last required field.
 uint32_t byoc_abi_least_size(const byoc_abi_struct_t *shape);
 // Is the field all zeros in a struct at `at`?

@@ -83,6 +83,5 @@ byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
 
 // ---- host_codegen.c ----
-byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_PLUGIN_SESSION_H_

@@ -47,7 +47,8 @@ static void split_choices(const char *text, choices_t *out) {
   }
 }
 
-void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size_t size) {
+// "an integer from 0 to 3", "one of bundle, system" and so on; for messages and byoc targets.
+static void describe(const byoc_option_schema_t *option, char *buffer, size_t size) {
   switch (option->type) {
   case BYOC_OPTION_INT:
     if (!has_int_range(option))
@@ -89,7 +90,7 @@ void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size
 
 static byoc_status_t bad_value(const byoc_option_schema_t *option, const char *text, byoc_diag_t *diag) {
   char allowed[256];
-  byoc_option_describe(option, allowed, sizeof(allowed));
+  describe(option, allowed, sizeof(allowed));
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "option '-%s' takes %s, not '%.128s'", option->name, allowed,
                          text);
 }
@@ -180,7 +181,7 @@ byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *
       return BYOC_OK;
     }
     char allowed[256];
-    byoc_option_describe(option, allowed, sizeof(allowed));
+    describe(option, allowed, sizeof(allowed));
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "option '-%s' needs a value: %s", option->name, allowed);
     byoc_diag_hint(diag, "write '-%s=VALUE', without spaces", option->name);

@@ -19,7 +19,4 @@ byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_machi
 // "-key=value", with quotes if needed; parses back to the same value.
 void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_value_t *value, byoc_string_t *out);
 
-// "an integer from 0 to 3", "one of bundle, system" and so on; for messages and byoc targets.
-void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size_t size);
-
 #endif // BYOC_CORE_TARGETS_OPTION_H_

@@ -15,11 +15,21 @@
 
 enum { OLDEST_MINOR = 1 };
 
+// How large the struct was in the oldest minor: up to the end of the last field that it had then.
+static uint32_t oldest_size(const byoc_abi_struct_t *shape) {
+  uint32_t size_bytes = 0;
+  for (uint32_t i = shape[0].first; i < shape[1].first; ++i) {
+    const byoc_abi_field_t *field = &byoc_abi_fields[i];
+    if (field->since <= OLDEST_MINOR) size_bytes = field->offset + field->size_bytes;
+  }
+  return size_bytes;
+}
+
 // ---- what plugins see ----
 
 // A read-only copy of the table's first bytes, up to the end of a page.
 static const void *cut(const void *table, const byoc_abi_struct_t *shape) {
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = byoc_abi_size_in_minor(shape, OLDEST_MINOR);
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = oldest_size(shape);
   char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED || size > page) _exit(70);
   char *copy = pages + page - size;
@@ -42,7 +52,7 @@ void __wrap_byoc_host_fill_tables(byoc_host_t *host);
 void __wrap_byoc_host_fill_tables(byoc_host_t *host) {
   __real_byoc_host_fill_tables(host);
   if (host->abi_minor > OLDEST_MINOR) host->abi_minor = OLDEST_MINOR;
-  host->header.struct_size = byoc_abi_size_in_minor(byoc_abi_of(byoc_host_t), OLDEST_MINOR);
+  host->header.struct_size = oldest_size(byoc_abi_of(byoc_host_t));
   host->target = cut(host->target, byoc_abi_of(byoc_target_api_t));
   host->graph = cut(host->graph, byoc_abi_of(byoc_graph_api_t));
   host->region = cut(host->region, byoc_abi_of(byoc_region_api_t));
@@ -54,7 +64,7 @@ void __wrap_byoc_host_fill_tables(byoc_host_t *host) {
 // ---- what the host reads ----
 
 static void forget(const byoc_abi_struct_t *shape, void *out) {
-  const size_t size = byoc_abi_size_in_minor(shape, OLDEST_MINOR);
+  const size_t size = oldest_size(shape);
   memset((char *)out + size, 0, shape->size_bytes - size);
 }
 

@@ -23,12 +23,21 @@ enum { PRINTED_BYTES = 256 };
 
 // True if the list holds the steps of a placement one by one.
 static bool has_partition_pass(const char *names) {
-  size_t count = 0;
-  const byoc_pass_t *passes = byoc_partition_passes(&count);
-  for (size_t i = 0; i < count && names != NULL; ++i) {
-    if (strstr(names, passes[i].name) != NULL) return true;
+  for (size_t i = 0; i < byoc_partition_passes.count && names != NULL; ++i) {
+    if (strstr(names, byoc_partition_passes.rows[i].name) != NULL) return true;
   }
   return false;
+}
+
+static byoc_status_t run_passes(byoc_session_t *session, const opt_options_t *options, byoc_pass_subject_t subject,
+                                byoc_diag_t *diag) {
+  const byoc_pass_options_t passes = {.print_after = options->session.print_after,
+                                      .print_elide_bytes = options->constants ? 0 : PRINTED_BYTES,
+                                      .targets = &session->setup.targets,
+                                      .switches = &session->setup.switches};
+  return options->passes != NULL
+             ? byoc_passes_run(&byoc_partition_passes, options->passes, subject, &passes, diag, NULL)
+             : BYOC_OK;
 }
 
 static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_diag_t *diag) {
@@ -50,12 +59,10 @@ static byoc_status_t write_host_files(const byoc_host_program_t *program, const 
 
 static byoc_status_t opt_host(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
   byoc_host_program_t *program = session->setup.build.result.program;
-  const byoc_host_pass_options_t passes = {.print_after = options->session.print_after,
-                                           .switches = &session->setup.switches};
   if (options->session.targets.count > 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--target partitions modules; this is a host program");
   }
-  if (options->passes != NULL) BYOC_RETURN_IF_ERROR(byoc_host_pass_run_list(options->passes, program, &passes, diag));
+  BYOC_RETURN_IF_ERROR(run_passes(session, options, (byoc_pass_subject_t){.program = program}, diag));
   if (options->output != NULL && options->constants) return write_host_files(program, options->output, diag);
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
@@ -75,48 +82,38 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->file, diag));
   if (session->setup.build.result.program != NULL) return opt_host(session, options, diag);
-  size_t more_count = 0;
-  const byoc_pass_t *more = byoc_partition_passes(&more_count);
-  const byoc_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
-  const byoc_pass_options_t passes = {.print_after = options->session.print_after,
-                                      .print_elide_bytes = print.elide_bytes,
-                                      .targets = &session->setup.targets,
-                                      .switches = &session->setup.switches,
-                                      .more = more,
-                                      .more_count = more_count};
-  if (options->passes != NULL) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->setup.build.module, &passes, diag));
-  }
+  const byoc_pass_subject_t subject = {.module = session->setup.build.module};
+  BYOC_RETURN_IF_ERROR(run_passes(session, options, subject, diag));
   if (options->session.targets.count > 0 && !has_partition_pass(options->passes)) {
     BYOC_RETURN_IF_ERROR(byoc_place_greedy(session->setup.build.module, &session->setup.targets, diag,
                                            &session->setup.build.result.placement));
   }
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
+  const byoc_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
   byoc_graph_print(session->setup.build.module, &print, &text);
   byoc_status_t status = write_text(&text, options->output, diag);
   byoc_string_deinit(&text);
   return status;
 }
 
+static void format_rows(bool are_host, byoc_string_t *out) {
+  BYOC_FOR_EACH_PASS(pass, &byoc_partition_passes) {
+    const bool is_host = pass->stage == BYOC_PASS_HOST;
+    if (is_host == are_host) byoc_string_appendf(out, "  %-30s %s\n", pass->name, pass->summary);
+  }
+}
+
 // The passes, as lines of --help.
 static bool format_passes(byoc_string_t *out) {
   byoc_string_append(out, "passes:\n");
-  const byoc_pass_t *pass = NULL;
-  for (size_t i = 0; (pass = byoc_pass_at(i)) != NULL; ++i) {
-    byoc_string_appendf(out, "  %-30s %s\n", pass->name, pass->summary);
-  }
-  size_t count = 0;
-  pass = byoc_partition_passes(&count);
-  for (size_t i = 0; i < count; ++i) byoc_string_appendf(out, "  %-30s %s\n", pass[i].name, pass[i].summary);
+  format_rows(false, out);
   byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} after their name, stream-axis "
-                          "takes\n{axis=NAME:parts}. The last four passes are the steps of partitioning by --target. "
-                          "With --target\nand none of them, the module is partitioned after the passes.\n");
+                          "takes\n{axis=NAME:parts}, and simplify takes {without=PASS}, which leaves that pass out. "
+                          "The first four passes\nare the steps of partitioning by --target. "
+                          "With --target and none of them, the module is\npartitioned after the passes.\n");
   byoc_string_append(out, "\npasses over host programs (.host files):\n");
-  const byoc_host_pass_t *host = NULL;
-  for (size_t i = 0; (host = byoc_host_pass_at(i)) != NULL; ++i) {
-    byoc_string_appendf(out, "  %-30s %s\n", host->name, host->summary);
-  }
+  format_rows(true, out);
   return !out->failed;
 }
 

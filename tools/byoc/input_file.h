@@ -7,9 +7,6 @@
 #include "npy.h"
 #include "tensors.h"
 
-// The accepted kinds of files: "FILE.npy, .pb, .raw, .png or .jpg".
-#define BYOC_INPUT_FORMS ".npy, .pb, .raw, .png or .jpg"
-
 // Reads a file for `port`: .npy; .pb, a TensorProto of ONNX; .raw, the elements and nothing else, for inputs of known
 // shape; a picture (image.h). Another ending is read as .npy. The caller checks the type and frees the array.
 byoc_status_t byoc_input_file_read(const char *path, const byoc_port_t *port, const byoc_image_options_t *image,

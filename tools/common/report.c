@@ -10,7 +10,9 @@
 #include "core/base/file.h"
 #include "tools/common/print.h"
 
-void byoc_leave_without_reader(void) {
+// Call it after writing to standard output failed. If nobody reads it any more (byoc opt ... | head), the program ends
+// as others do: silently, by SIGPIPE. Otherwise this returns.
+static void leave_without_reader(void) {
   struct pollfd output = {.fd = STDOUT_FILENO};
   if (!ferror(stdout) || poll(&output, 1, 0) <= 0 || !(output.revents & POLLERR)) return;
   byoc_remove_temporaries();
@@ -19,7 +21,7 @@ void byoc_leave_without_reader(void) {
 }
 
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
-  byoc_leave_without_reader();
+  leave_without_reader();
   byoc_diag_print(diag, stderr);
   return status == BYOC_INVALID_ARGUMENT ? BYOC_EXIT_MISUSE : BYOC_EXIT_FAILED;
 }
@@ -27,7 +29,7 @@ int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
 int byoc_finish_output(int code) {
   const char *failure = byoc_print_is_incomplete() ? "out of memory: lines of the output are missing" : NULL;
   if (fflush(stdout) != 0 || ferror(stdout)) {
-    byoc_leave_without_reader();
+    leave_without_reader();
     failure = "cannot write to standard output";
   }
   if (failure == NULL) return code;

@@ -15,10 +15,6 @@ enum {
 // Prints the diagnostic on standard error and gives the exit code for it: 2 for BYOC_INVALID_ARGUMENT, else 1.
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
 
-// Call it after writing to standard output failed. If nobody reads it any more (byoc opt ... | head), the program ends
-// as others do: silently, by SIGPIPE. Otherwise this returns.
-void byoc_leave_without_reader(void);
-
 // The last thing that main does: flushes standard output. Gives `code`, or BYOC_EXIT_FAILED, with a message, where a
 // line is missing or could not be written.
 int byoc_finish_output(int code);

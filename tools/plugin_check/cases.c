@@ -13,7 +13,7 @@
 enum { MAX_DIMS = 8, MAX_VALUES = 64, NAME_SIZE = 64, LIST_SIZE = 64 };
 
 // splitmix64
-uint64_t check_random_next(check_random_t *random) {
+static uint64_t random_next(check_random_t *random) {
   uint64_t z = (random->state += 0x9E3779B97F4A7C15u);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -21,7 +21,7 @@ uint64_t check_random_next(check_random_t *random) {
 }
 
 double check_random_value(check_random_t *random) {
-  return (double)(int64_t)(check_random_next(random) >> 40) / (double)(1 << 23) - 1.0;
+  return (double)(int64_t)(random_next(random) >> 40) / (double)(1 << 23) - 1.0;
 }
 
 // ---- reading ----

@@ -56,7 +56,6 @@ const char *check_case_name(const check_case_file_t *file, const char *name);
 typedef struct check_random_t {
   uint64_t state;
 } check_random_t;
-uint64_t check_random_next(check_random_t *random);
 double check_random_value(check_random_t *random); // in [-1, 1)
 
 #endif // BYOC_TOOLS_PLUGIN_CHECK_CASES_H_

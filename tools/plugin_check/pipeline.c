@@ -113,7 +113,7 @@ check_ports_t check_outputs(check_t *check, const check_pipeline_t *pipeline) {
 
 // ---- comparing ----
 
-double check_element(const check_ports_t *ports, size_t port, int64_t index) {
+static double element_of(const check_ports_t *ports, size_t port, int64_t index) {
   const void *data = ports->data[port];
   if (ports->dtypes[port] == BYOC_DTYPE_F32) return (double)((const float *)data)[index];
   if (ports->dtypes[port] == BYOC_DTYPE_F64) return ((const double *)data)[index];
@@ -127,7 +127,7 @@ static double scale_of(const check_ports_t *ports, size_t port) {
   double sum = 0;
   int64_t count = 0;
   for (int64_t k = 0; k < ports->element_counts[port]; ++k) {
-    const double value = check_element(ports, port, k);
+    const double value = element_of(ports, port, k);
     if (!isfinite(value) || fabs(value) > 1e30) continue;
     sum += value * value;
     count += 1;
@@ -156,14 +156,14 @@ void check_compare(check_t *check, const check_case_file_t *file, const check_po
     const bool is_open = strstr(expected->names[i], "_open") != NULL;
     int64_t wrong = 0, first = 0;
     for (int64_t k = 0; k < expected->element_counts[i]; ++k) {
-      if (is_close(check_element(outputs, i, k), check_element(expected, i, k), scale, is_open)) continue;
+      if (is_close(element_of(outputs, i, k), element_of(expected, i, k), scale, is_open)) continue;
       if (wrong++ == 0) first = k;
     }
     if (wrong == 0) continue;
     check_fail(check, "%s/%s, %s: %s differs in %lld of %lld elements; element %lld is %.7g, not %.7g", file->name,
                check_case_name(file, outputs->names[i]), way, outputs->names[i], (long long)wrong,
-               (long long)expected->element_counts[i], (long long)first, check_element(outputs, i, first),
-               check_element(expected, i, first));
+               (long long)expected->element_counts[i], (long long)first, element_of(outputs, i, first),
+               element_of(expected, i, first));
   }
 }
 

@@ -38,7 +38,6 @@ typedef struct check_ports_t {
 // of.
 check_ports_t check_inputs(check_t *check, const check_pipeline_t *pipeline);
 check_ports_t check_outputs(check_t *check, const check_pipeline_t *pipeline);
-double check_element(const check_ports_t *ports, size_t port, int64_t index);
 
 // Fails for each case of the file with an output that is not as expected; `way` says where the outputs come from.
 void check_compare(check_t *check, const check_case_file_t *file, const check_ports_t *outputs,

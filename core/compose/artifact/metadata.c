@@ -303,34 +303,28 @@ static json_t *modules_json(const byoc_host_program_t *program) {
   return NULL;
 }
 
-// NULL if out of memory.
+// Appends an item that was made for the array. If memory ran out, the array is NULL from then on.
+static void append(json_t **array, json_t *item) {
+  if (json_array_append_new(*array, item) == 0) return;
+  json_decref(*array);
+  *array = NULL;
+}
+
 static json_t *texts_json(const char *const *texts, size_t count) {
   json_t *array = json_array();
-  for (size_t i = 0; array != NULL && i < count; i++) {
-    if (json_array_append_new(array, byoc_json_text(texts[i])) == 0) continue;
-    json_decref(array);
-    return NULL;
-  }
+  for (size_t i = 0; i < count; i++) append(&array, byoc_json_text(texts[i]));
   return array;
 }
 
 static json_t *levels_json(const byoc_compose_place_t *place) {
   json_t *array = json_array();
-  for (size_t i = 0; array != NULL && i < place->level_count; i++) {
-    if (json_array_append_new(array, byoc_json_text(place->levels[i].name)) == 0) continue;
-    json_decref(array);
-    return NULL;
-  }
+  for (size_t i = 0; i < place->level_count; i++) append(&array, byoc_json_text(place->levels[i].name));
   return array;
 }
 
 static json_t *numbers_json(const int64_t *numbers, size_t count) {
   json_t *array = json_array();
-  for (size_t i = 0; array != NULL && i < count; i++) {
-    if (json_array_append_new(array, json_integer(numbers[i])) == 0) continue;
-    json_decref(array);
-    return NULL;
-  }
+  for (size_t i = 0; i < count; i++) append(&array, json_integer(numbers[i]));
   return array;
 }
 

@@ -161,6 +161,9 @@ byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_inst
 // host_c_loop.c: loops that count, scalars and moving views. Prints nothing and returns false for other instructions.
 bool byoc_host_c_emit_counting(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                byoc_host_c_emit_region_t emit_region, byoc_string_t *out, byoc_status_t *out_status);
+// Behind a loop: its results are what was carried, the cells of its parameters are released, and its block is closed.
+void byoc_host_c_emit_loop_end(byoc_host_c_t *host, const byoc_host_instruction_t *loop,
+                               byoc_host_buffer_t *const *carried, size_t count, byoc_string_t *out);
 // Before an instruction: checks the places of views that may leave their bases.
 void byoc_host_c_emit_checks(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                              byoc_string_t *out);

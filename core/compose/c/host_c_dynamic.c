@@ -357,15 +357,7 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   host->loop_depth--;
   host->loop = outer;
   byoc_string_append(out, "\n");
-  byoc_host_c_emit_leave(host, out);
-  byoc_host_c_emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
-  for (size_t k = 0; k < body->parameters.count; k++) {
-    byoc_host_c_indent(host, out);
-    byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", body->parameters.data[k]->index);
-  }
-  host->depth--;
-  byoc_host_c_indent(host, out);
-  byoc_string_append(out, "}\n");
+  byoc_host_c_emit_loop_end(host, i, body->parameters.data + 2, body->parameters.count - 2, out);
   return status;
 }
 

@@ -96,6 +96,20 @@ static byoc_host_range_t index_range(const byoc_host_c_t *host, const byoc_host_
   return range;
 }
 
+void byoc_host_c_emit_loop_end(byoc_host_c_t *host, const byoc_host_instruction_t *loop,
+                               byoc_host_buffer_t *const *carried, size_t count, byoc_string_t *out) {
+  const byoc_host_region_t *body = &loop->regions[0];
+  byoc_host_c_emit_leave(host, out);
+  byoc_host_c_emit_assign(host, loop->results.data, carried, count, out);
+  for (size_t k = 0; k < body->parameters.count; k++) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", body->parameters.data[k]->index);
+  }
+  host->depth--;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "}\n");
+}
+
 static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
                                byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   const byoc_host_region_t *body = &i->regions[0];
@@ -116,15 +130,7 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   host->depth--;
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "}\n");
-  byoc_host_c_emit_leave(host, out);
-  byoc_host_c_emit_assign(host, i->results.data, body->parameters.data, i->results.count, out);
-  for (size_t k = 0; k < body->parameters.count; k++) {
-    byoc_host_c_indent(host, out);
-    byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", body->parameters.data[k]->index);
-  }
-  host->depth--;
-  byoc_host_c_indent(host, out);
-  byoc_string_append(out, "}\n");
+  byoc_host_c_emit_loop_end(host, i, body->parameters.data, i->results.count, out);
   return status;
 }
 

@@ -22,7 +22,6 @@ typedef struct byoc_host_lowering_t {
 // ---- lower_storage.c: where bytes are ----
 bool byoc_host_is_c_call(const byoc_node_t *node);
 bool byoc_host_is_view(const byoc_node_t *node);
-bool byoc_host_is_control(const byoc_node_t *node);   // If, Loop
 bool byoc_host_is_container(const byoc_node_t *node); // an operator of core/runtime/container.h
 bool byoc_host_is_join(const byoc_node_t *node);      // byoc::Join
 // The operand whose bytes a call's first result may use; -1: none.
@@ -32,7 +31,6 @@ byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value);
 const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value);
 // Decides whether the program is dynamic and, if so, which bytes are in cells.
 byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l);
-bool byoc_host_value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value);
 byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *value, byoc_host_buffer_t *buffer);
 // The buffer that an operand is read from.
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
@@ -109,8 +107,6 @@ byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *n
 byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_static.c, lower_static_loop.c: control flow of static programs ----
-// Do two buffers begin at the same byte?
-bool byoc_host_is_same_place(byoc_host_buffer_t *a, byoc_host_buffer_t *b);
 // Gives the results of the block their destinations, if a node of this block makes all of their bytes.
 byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
                                   byoc_host_buffer_t *home);

@@ -3,7 +3,8 @@
 // no cells are needed.
 #include "core/hostir/lower/lower_internal.h"
 
-bool byoc_host_is_same_place(byoc_host_buffer_t *a, byoc_host_buffer_t *b) {
+// Do two buffers begin at the same byte?
+static bool is_same_place(byoc_host_buffer_t *a, byoc_host_buffer_t *b) {
   return byoc_host_buffer_root(a) == byoc_host_buffer_root(b) &&
          byoc_dim_equal(byoc_host_buffer_place(a), byoc_host_buffer_place(b));
 }
@@ -20,7 +21,7 @@ byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *b
 byoc_status_t byoc_host_copy_to(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *target) {
   byoc_host_buffer_t *from = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, value, &from));
-  if (from->size_bytes == 0 || byoc_host_is_same_place(from, target)) return BYOC_OK;
+  if (from->size_bytes == 0 || is_same_place(from, target)) return BYOC_OK;
   return byoc_host_append_copy(l, BYOC_HOST_COPY, from, target);
 }
 

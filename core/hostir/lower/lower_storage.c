@@ -17,7 +17,8 @@ bool byoc_host_is_view(const byoc_node_t *node) {
   return op != NULL && op->is_view;
 }
 
-bool byoc_host_is_control(const byoc_node_t *node) {
+// If, Loop
+static bool is_control(const byoc_node_t *node) {
   return byoc_node_is_onnx(node, "If") || byoc_node_is_onnx(node, "Loop");
 }
 
@@ -48,7 +49,7 @@ static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block
   for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
     const byoc_node_t *node = byoc_value_producer(value);
-    if (node->block != block || byoc_host_is_control(node) || byoc_host_is_container(node)) return false;
+    if (node->block != block || is_control(node) || byoc_host_is_container(node)) return false;
     if (byoc_host_is_join(node)) {
       for (uint32_t i = 0; i < node->operand_count; ++i) {
         if (!dies_at_its_use(node->operands[i], block)) return false;
@@ -111,7 +112,7 @@ static bool find_in_block(byoc_host_lowering_t *l, const byoc_block_t *block, bo
 
 static bool find_in_node(byoc_host_lowering_t *l, const byoc_node_t *node) {
   bool ok = true;
-  if (byoc_host_is_control(node) || byoc_host_is_container(node)) {
+  if (is_control(node) || byoc_host_is_container(node)) {
     ok = put_all_in_cells(l, node->operands, node->operand_count) &&
          put_all_in_cells(l, node->results, node->result_count);
   }
@@ -134,7 +135,7 @@ bool byoc_host_will_be_dynamic(const byoc_function_t *main) {
   if (!all_static(body->parameters.data, body->parameters.count)) return true;
   if (!all_static(body->results.data, body->results.count)) return true;
   for (const byoc_node_t *node = body->first; node != NULL; node = node->next) {
-    if (byoc_host_is_container(node) || (byoc_host_is_control(node) && !byoc_control_is_static(node))) return true;
+    if (byoc_host_is_container(node) || (is_control(node) && !byoc_control_is_static(node))) return true;
     if (byoc_node_is(node, "byoc", "BindSymbols") || !all_static(node->results, node->result_count)) return true;
   }
   return false;
@@ -146,7 +147,7 @@ byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l) {
   return find_in_block(l, l->main->body, false) ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 
-bool byoc_host_value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value) {
+static bool value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value) {
   return byoc_pointer_map_get(&l->cells, byoc_host_storage_root(value)) != NULL;
 }
 
@@ -218,7 +219,7 @@ byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value
     *out_buffer = byoc_host_view_create(l->program, home, name, value->type, 0);
   } else {
     *out_buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, name, value->type);
-    if (*out_buffer != NULL) (*out_buffer)->is_value = byoc_host_value_in_cell(l, value);
+    if (*out_buffer != NULL) (*out_buffer)->is_value = value_in_cell(l, value);
     if (*out_buffer != NULL && byoc_host_is_on_device(value)) {
       BYOC_RETURN_IF_ERROR(byoc_host_put_on_device(l, *out_buffer, &value->device));
     }
@@ -274,7 +275,7 @@ static byoc_status_t lower_turning_part(byoc_host_lowering_t *l, byoc_value_t *v
 }
 
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
-  bool is_cell = byoc_host_value_in_cell(l, value);
+  bool is_cell = value_in_cell(l, value);
   uint64_t offset_bytes = offset_in_operand(value);
   if (is_cell && byoc_node_is(byoc_value_producer(value), "byoc", "Part")) {
     return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "a part of a value that is used outside its block");

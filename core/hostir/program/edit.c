@@ -210,25 +210,6 @@ void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruc
   release(program, instruction);
 }
 
-byoc_status_t byoc_host_replace_range(byoc_host_program_t *program, byoc_host_instruction_t *first,
-                                      byoc_host_instruction_t *last, byoc_host_region_t *with, byoc_diag_t *diag) {
-  const byoc_host_instruction_t *at = first;
-  while (at != NULL && at != last) at = at->next;
-  if (at == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "host program '%s': a range to replace must end behind its beginning, in the same region",
-                           program->name);
-  }
-  byoc_host_region_t *region = first->region;
-  while (with->first != NULL) byoc_host_instruction_move(with->first, region, first);
-  for (byoc_host_instruction_t *i = first, *next = NULL;; i = next) {
-    next = i->next;
-    const bool is_last = i == last;
-    byoc_host_instruction_erase(program, i);
-    if (is_last) return BYOC_OK;
-  }
-}
-
 // ---- checks ----
 
 static byoc_status_t broken(const byoc_host_program_t *program, const char *what, const char *name, byoc_diag_t *diag) {

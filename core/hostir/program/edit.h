@@ -31,11 +31,6 @@ void byoc_host_instruction_move(byoc_host_instruction_t *instruction, byoc_host_
 // Removes an instruction and all that are nested in it. Buffers stay; those that were parameters of
 // erased regions stop being parameters.
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
-// Puts the instructions of `with`, a region that is not part of the program, in the place of those from `first` to
-// `last`, which are erased. `with` is empty then. BYOC_INVALID_ARGUMENT, and nothing happens, unless `last` is `first`
-// or stands behind it in the same region.
-byoc_status_t byoc_host_replace_range(byoc_host_program_t *program, byoc_host_instruction_t *first,
-                                      byoc_host_instruction_t *last, byoc_host_region_t *with, byoc_diag_t *diag);
 
 // ---- operands, results and waits ----
 
@@ -59,15 +54,6 @@ bool byoc_host_replace_uses(byoc_host_program_t *program, byoc_host_buffer_t *bu
 
 // Takes buffers out of the program, those whose index is marked. They have no uses and no views, and are no parameters.
 void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped);
-
-// Makes a local buffer, or an output, an alias: the bytes of `of` from an offset on, under its own type. Marks may come
-// in any order: an alias of `buffer`, made before or after, is one of `of`. All writes to the buffer go there. An
-// output, whose memory belongs to the caller, gets a copy at the end; a value shares all of another one, in front of
-// its first use. Lifetimes of both are forgotten (core/hostir/lower/lower_program.h places them).
-// BYOC_INVALID_ARGUMENT, and nothing happens, for an input, a constant, an alias of itself, one that reaches beyond
-// `of` or is on another device, and one that is written where `of` is an input or a constant.
-byoc_status_t byoc_host_mark_alias(byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_host_buffer_t *of,
-                                   uint64_t offset_bytes, byoc_diag_t *diag);
 
 // BYOC_INTERNAL if a use list, a link or a count is wrong; the message names the buffer or instruction.
 byoc_status_t byoc_host_check_edits(const byoc_host_program_t *program, byoc_diag_t *diag);

@@ -331,28 +331,14 @@ static bool begin(merger_t *m, const byoc_host_dependences_t *d) {
   return !m->failed;
 }
 
-static int compare_numbers(const void *left, const void *right) {
-  const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-  return a < b ? -1 : a > b;
-}
-
 // Gives the segments that are left to the caller.
 static bool finish(merger_t *m, byoc_host_segments_t *out) {
-  // From here on, positions are indices.
-  uint64_t index = out->count;
-  for (uint32_t k = m->first; k != NOBODY; k = m->parts[k].next) m->parts[k].place = index++;
   for (uint32_t k = m->first; k != NOBODY; k = m->parts[k].next) {
-    part_t *part = &m->parts[k];
+    const byoc_host_segment_t *part = &m->parts[k].segment;
     byoc_host_segment_t *segment = &out->data[out->count++];
-    tidy(m, k, &part->before);
-    *segment = (byoc_host_segment_t){.count = part->segment.count, .need_count = part->before.count};
-    segment->instructions =
-        byoc_arena_copy(&out->arena, part->segment.instructions, segment->count * sizeof(*segment->instructions));
-    uint32_t *needs = BYOC_ARENA_ARRAY(&out->arena, uint32_t, part->before.count + 1);
-    if (segment->instructions == NULL || needs == NULL) return false;
-    for (size_t b = 0; b < part->before.count; ++b) needs[b] = (uint32_t)m->parts[part->before.data[b]].place;
-    if (part->before.count > 1) qsort(needs, part->before.count, sizeof(*needs), compare_numbers);
-    segment->needs = needs;
+    *segment = (byoc_host_segment_t){.count = part->count};
+    segment->instructions = byoc_arena_copy(&out->arena, part->instructions, part->count * sizeof(*part->instructions));
+    if (segment->instructions == NULL) return false;
   }
   return true;
 }

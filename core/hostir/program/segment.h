@@ -25,14 +25,12 @@
 typedef struct byoc_host_segment_t {
   byoc_host_instruction_t **instructions; // of one region, in the order of the program
   size_t count;
-  const uint32_t *needs; // the segments that it directly depends on, by index, ascending
-  size_t need_count;
 } byoc_host_segment_t;
 
 typedef struct byoc_host_segment_options_t {
-  // May two segments become one? `a` can run before `b`; their `needs` are not known yet. It is asked again whenever
-  // one of them has grown, must not change the program, and should take constant time: with k segments left and d
-  // dependences, it is asked some 2 * d times, and k * k / 2 times more where `apart` is set.
+  // May two segments become one? `a` can run before `b`. It is asked again whenever one of them has grown, must not
+  // change the program, and should take constant time: with k segments left and d dependences, it is asked some 2 * d
+  // times, and k * k / 2 times more where `apart` is set.
   bool (*should_merge)(void *self, const byoc_host_segment_t *a, const byoc_host_segment_t *b);
   void *self;
   // Neighbours are segments one of which directly depends on the other. If this is set, all pairs are.

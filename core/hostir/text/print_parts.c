@@ -61,7 +61,8 @@ static void print_file_part(byoc_host_printer_t *printer, const void *data, size
   byoc_string_appendf(printer->out, "file %" PRIu64 " %zu \"%s\"", offset, size_bytes, digits);
 }
 
-void byoc_host_print_bytes(byoc_host_printer_t *printer, const void *data, size_t size_bytes) {
+// Prints bytes: in place, as a part of the data file, or elided.
+static void print_bytes(byoc_host_printer_t *printer, const void *data, size_t size_bytes) {
   if (printer->options.elide_bytes > 0 && size_bytes > printer->options.elide_bytes) {
     byoc_string_append(printer->out, "elided");
   } else if (goes_into_file(printer, size_bytes)) {
@@ -87,7 +88,7 @@ void byoc_host_print_tensor(byoc_host_printer_t *printer, const byoc_type_t *typ
 static void print_text(byoc_host_printer_t *printer, const char *text) {
   const size_t size = strlen(text);
   if (size > BYOC_HOST_INLINE_BYTES && (goes_into_file(printer, size) || printer->options.elide_bytes > 0)) {
-    byoc_host_print_bytes(printer, text, size);
+    print_bytes(printer, text, size);
   } else {
     print_quoted(text, printer->out);
   }
@@ -163,7 +164,7 @@ static void print_files(byoc_host_printer_t *printer, const char *name, const by
     byoc_string_appendf(printer->out, "  %s ", name);
     print_quoted(files[i].name, printer->out);
     byoc_string_append(printer->out, " ");
-    byoc_host_print_bytes(printer, files[i].data, files[i].size_bytes);
+    print_bytes(printer, files[i].data, files[i].size_bytes);
     byoc_string_append(printer->out, "\n");
   }
 }
@@ -181,7 +182,7 @@ static void print_variant(byoc_host_printer_t *printer, const byoc_device_form_t
     print_quoted(form->options, printer->out);
   }
   byoc_string_append(printer->out, " ");
-  byoc_host_print_bytes(printer, form->data, form->size_bytes);
+  print_bytes(printer, form->data, form->size_bytes);
   byoc_string_append(printer->out, "\n");
 }
 

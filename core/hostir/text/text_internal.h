@@ -32,8 +32,6 @@ typedef struct byoc_host_printer_t {
   byoc_string_t *out;
 } byoc_host_printer_t;
 
-// Prints bytes: in place, as a part of the data file, or elided.
-void byoc_host_print_bytes(byoc_host_printer_t *printer, const void *data, size_t size_bytes);
 // Prints the data of a tensor.
 void byoc_host_print_tensor(byoc_host_printer_t *printer, const byoc_type_t *type, const void *data, size_t size_bytes);
 // The words of a collective behind its results: " sum among 2 step 1".

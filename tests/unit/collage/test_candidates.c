@@ -10,6 +10,7 @@
 #include "core/collage/rules.h"
 #include "core/ir/module_text.h"
 #include "core/plugin/host.h"
+#include "tests/support/flow.h"
 #include "tests/support/support.h"
 
 #define GROUP(...)                                                                                                     \
@@ -135,7 +136,7 @@ static void borders_and_validity(void **state) {
   byoc_subgraph_space_t space;
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
-  byoc_test_ok(byoc_dataflow_init_edges(&flow, 5, edges, 6, byoc_allocator_system(), &diag), &diag);
+  byoc_test_flow_make(&flow, 5, edges, 6);
   byoc_test_ok(byoc_subgraph_space_init(&space, &flow, byoc_allocator_system(), &diag), &diag);
   static const struct {
     uint32_t nodes[4], count;
@@ -179,13 +180,8 @@ static void borders_and_validity(void **state) {
       assert_string_equal(reason, cases[i].reason);
     }
   }
-  byoc_index_set_t apart;
-  byoc_subgraph_t graph;
-  assert_true(byoc_index_set_make(&arena, (const uint32_t[]){0, 4}, 2, &apart));
-  assert_true(byoc_subgraph_make(&space, &arena, &apart, &graph));
-  assert_false(graph.is_joined);
   byoc_subgraph_space_deinit(&space);
-  byoc_dataflow_deinit(&flow);
+  byoc_test_flow_destroy(&flow);
   byoc_arena_deinit(&arena);
 }
 
@@ -376,20 +372,24 @@ static void producers_join_a_combination(void **state) {
   release(&made);
 }
 
-static void only_valid_keeps_the_reason(void **state) {
+static void regions_over_two_places_are_refused_with_the_reason(void **state) {
   (void)state;
-  static const byoc_rule_t row = {.name = "first.pair", .pattern = "Relu(Exp(%x))"};
-  const byoc_partition_rule_t leaf = {.kind = BYOC_PARTITION_PATTERN, .name = "first.pair", .definition = &row};
-  const byoc_partition_rule_t *const below[] = {&leaf};
-  const byoc_partition_rule_t valid = {
-      .kind = BYOC_PARTITION_ONLY_VALID, .limits = {.max_depth = 1}, .parts = below, .part_count = 1};
+  const byoc_rule_t rules[] = {{.name = "first.any", GROUP("Exp", "Relu")}};
   made_t made;
-  byoc_diag_t diag = {0};
-  make(&made, chain, NULL, 0);
-  byoc_test_ok(byoc_partition_rule_apply(&valid, &made.targets[0], &made.flow, &made.candidates, &diag), &diag);
-  assert_int_equal(made.candidates.items.count, 0);
-  assert_int_equal(made.candidates.refusals.count, 1);
-  assert_string_equal(made.candidates.refusals.data[0].reason, "it is deeper than allowed");
+  make(&made,
+       "module {\n"
+       "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+       "    %a = Exp@13(%x) : f32[4] on {device = 1, id = 0}\n"
+       "    %y = Relu@14(%a) : f32[4] on {device = 1, id = 0, scope = \"shared\"}\n"
+       "    return %y\n"
+       "  }\n"
+       "}\n",
+       rules, 1);
+  collect(&made, NULL);
+  expect_candidates(&made, UINT32_MAX, "first.any:0 first.any:1 c.host:0 c.host:1");
+  assert_true(made.candidates.refusals.count > 0);
+  assert_int_equal(made.candidates.refusals.data[0].nodes.count, 2);
+  assert_string_equal(made.candidates.refusals.data[0].reason, "its nodes live in different places");
   release(&made);
 }
 
@@ -584,7 +584,7 @@ int main(void) {
       cmocka_unit_test(merged_matches_keep_their_limit),
       cmocka_unit_test(the_host_combines),
       cmocka_unit_test(producers_join_a_combination),
-      cmocka_unit_test(only_valid_keeps_the_reason),
+      cmocka_unit_test(regions_over_two_places_are_refused_with_the_reason),
       cmocka_unit_test(estimates_are_bounded),
       cmocka_unit_test(one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(memory_may_run_out_anywhere),

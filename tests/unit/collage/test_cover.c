@@ -5,6 +5,7 @@
 
 #include "core/collage/cover.h"
 #include "core/collage/cover_states.h"
+#include "tests/support/flow.h"
 #include "tests/support/support.h"
 
 #define MAX_NODES      14
@@ -75,7 +76,6 @@ static double random_cost(byoc_test_random_t *random, uint64_t limit) {
 }
 
 static void make_random(made_t *made, byoc_test_random_t *random) {
-  byoc_diag_t diag = {0};
   *made = (made_t){0};
   uint32_t n = 1 + (uint32_t)byoc_test_below(random, MAX_NODES);
   byoc_dataflow_edge_t edges[MAX_NODES * MAX_NODES];
@@ -89,7 +89,7 @@ static void make_random(made_t *made, byoc_test_random_t *random) {
       made->masks[from] |= 1u << to;
     }
   }
-  byoc_test_ok(byoc_dataflow_init_edges(&made->flow, n, edges, edge_count, byoc_allocator_system(), &diag), &diag);
+  byoc_test_flow_make(&made->flow, n, edges, edge_count);
   byoc_candidates_init(&made->list, byoc_allocator_system());
 
   bool has_host = byoc_test_below(random, 4) > 0;
@@ -155,7 +155,7 @@ static void add_devices(made_t *made, byoc_test_random_t *random) {
 
 static void release(made_t *made) {
   byoc_candidates_deinit(&made->list);
-  byoc_dataflow_deinit(&made->flow);
+  byoc_test_flow_destroy(&made->flow);
 }
 
 // ---- brute force ----
@@ -324,7 +324,7 @@ static void nodes_that_nobody_takes_are_named(void **state) {
     made_t made = {0};
     byoc_diag_t diag = {0};
     byoc_cover_t cover;
-    byoc_test_ok(byoc_dataflow_init_edges(&made.flow, n, NULL, 0, byoc_allocator_system(), &diag), &diag);
+    byoc_test_flow_make(&made.flow, n, NULL, 0);
     byoc_candidates_init(&made.list, byoc_allocator_system());
     for (uint32_t node = 0; node < n; ++node) add_candidate(&made, &node, 1, 0, (double)INFINITY);
     byoc_test_error(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
@@ -338,7 +338,7 @@ static void nodes_that_nobody_takes_are_named(void **state) {
     assert_true((strstr(message, " and others") != NULL) == (n > 4));
     byoc_diag_clear(&diag);
     byoc_candidates_deinit(&made.list);
-    byoc_dataflow_deinit(&made.flow);
+    byoc_test_flow_destroy(&made.flow);
   }
 }
 
@@ -393,11 +393,9 @@ static void test_c9_the_search_with_copies_equals_brute_force(void **state) {
 // ---- single cases ----
 
 static void make_graph(made_t *made, uint32_t node_count, const byoc_dataflow_edge_t *edges, size_t edge_count) {
-  byoc_diag_t diag = {0};
   *made = (made_t){0};
   for (size_t e = 0; e < edge_count; ++e) made->masks[edges[e].from] |= 1u << edges[e].to;
-  byoc_test_ok(byoc_dataflow_init_edges(&made->flow, node_count, edges, edge_count, byoc_allocator_system(), &diag),
-               &diag);
+  byoc_test_flow_make(&made->flow, node_count, edges, edge_count);
   byoc_candidates_init(&made->list, byoc_allocator_system());
 }
 
@@ -478,7 +476,7 @@ static void an_infinite_plan_names_the_nodes(void **state) {
   add_candidate(&made, (const uint32_t[]){2}, 1, 0, 1);
   byoc_status_t status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
                                            byoc_allocator_system(), &diag, &cover);
-  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no target claims node 1 (made: it crashed)");
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no target claims Sum 'n1' (ai.onnx 13) (made: it crashed)");
   assert_null(cover.chosen);
   release(&made);
 
@@ -489,7 +487,7 @@ static void an_infinite_plan_names_the_nodes(void **state) {
   diag = (byoc_diag_t){0};
   status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
                              byoc_allocator_system(), &diag, &cover);
-  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no candidates fit together around node 2");
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no candidates fit together around Sum 'n2'");
   release(&made);
 }
 
@@ -530,7 +528,9 @@ static void a_plan_that_is_none_is_refused(void **state) {
   static const struct {
     uint32_t chosen[2];
     const char *message;
-  } cases[] = {{{0, 1}, "in a circle, from node 0 on"}, {{0, 2}, "leaves out node 2"}, {{1, 2}, "takes node 1 twice"}};
+  } cases[] = {{{0, 1}, "in a circle, from Sum 'n0' (ai.onnx 13) on"},
+               {{0, 2}, "leaves out Sum 'n2'"},
+               {{1, 2}, "takes Sum 'n1' (ai.onnx 13) twice"}};
   for (size_t i = 0; i < 3; ++i) {
     byoc_diag_t diag = {0};
     double cost = 0, transitions = 0;
@@ -645,13 +645,13 @@ static void chains_are_taken_one_by_one(void **state) {
   }
   byoc_diag_t diag = {0};
   byoc_dataflow_t flow;
-  byoc_test_ok(byoc_dataflow_init_edges(&flow, NODES, edges, CHAINS * LENGTH, byoc_allocator_system(), &diag), &diag);
+  byoc_test_flow_make(&flow, NODES, edges, CHAINS * LENGTH);
   byoc_cover_problem_t problem = {.allocator = byoc_allocator_system(), .flow = &flow, .node_count = NODES};
   byoc_arena_init(&problem.arena, byoc_allocator_system());
   byoc_test_ok(byoc_cover_order(&problem, &diag), &diag);
   for (uint32_t at = 0; at + 1 < NODES; ++at) assert_int_equal(problem.order[at], at % LENGTH * CHAINS + at / LENGTH);
   byoc_arena_deinit(&problem.arena);
-  byoc_dataflow_deinit(&flow);
+  byoc_test_flow_destroy(&flow);
 }
 
 // The search takes the nodes in the block's own order, or in one that keeps less waiting.
@@ -664,14 +664,13 @@ static void the_narrower_order_is_taken(void **state) {
   for (int i = 0; i < 2; ++i) {
     byoc_diag_t diag = {0};
     byoc_dataflow_t flow;
-    byoc_test_ok(byoc_dataflow_init_edges(&flow, 9, i == 0 ? in_turns : apart, 8, byoc_allocator_system(), &diag),
-                 &diag);
+    byoc_test_flow_make(&flow, 9, i == 0 ? in_turns : apart, 8);
     byoc_cover_problem_t problem = {.allocator = byoc_allocator_system(), .flow = &flow, .node_count = 9};
     byoc_arena_init(&problem.arena, byoc_allocator_system());
     byoc_test_ok(byoc_cover_order(&problem, &diag), &diag);
     for (uint32_t at = 0; at < 9; ++at) assert_int_equal(problem.order[at], i == 0 ? expected[at] : at);
     byoc_arena_deinit(&problem.arena);
-    byoc_dataflow_deinit(&flow);
+    byoc_test_flow_destroy(&flow);
   }
 }
 

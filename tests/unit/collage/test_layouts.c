@@ -10,6 +10,7 @@
 #include "core/ir/module_text.h"
 #include "core/ops/byoc/blocked.h"
 #include "core/pass/layouts.h"
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 // ---- two backends that take blocked tensors, and "c" ----
@@ -120,7 +121,7 @@ static void place(placed_t *p, const char *text, prices_t prices, bool plain_lay
       .plain_layouts = plain_layouts};
   byoc_test_ok(byoc_place_collage(p->module, &options, &diag, &p->placement), &diag);
   byoc_string_init(&p->text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_main(p->module), NULL, &p->text);
+  byoc_test_print_function(byoc_graph_module_main(p->module), &p->text);
 }
 
 static void release(placed_t *p) {

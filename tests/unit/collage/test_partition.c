@@ -68,11 +68,10 @@ static size_t count_operators(const byoc_block_t *block) {
 
 // Runs one of the four passes; the number of changes.
 static size_t run(byoc_graph_module_t *module, const made_targets_t *made, size_t step, byoc_diag_t *diag) {
-  size_t count = 0, changes = 0;
+  size_t changes = 0;
   const byoc_pass_options_t options = {.targets = &made->list};
-  const byoc_pass_t *passes = byoc_partition_passes(&count);
-  assert_int_equal(count, 4);
-  byoc_test_ok(byoc_pass_run(&passes[step], module, &options, diag, &changes), diag);
+  assert_int_equal(byoc_partition_passes.count, 4);
+  byoc_test_ok(byoc_pass_run(&byoc_partition_passes.rows[step], module, &options, diag, &changes), diag);
   byoc_test_ok(byoc_graph_verify(module, diag), diag);
   return changes;
 }
@@ -115,14 +114,13 @@ typedef struct memory_case_t {
 
 static byoc_status_t run_all(void *argument, byoc_allocator_t allocator) {
   const memory_case_t *test = argument;
-  size_t count = 0;
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_graph_parse(test->text, "test", allocator, &diag, &module));
-  const byoc_pass_t *passes = byoc_partition_passes(&count);
-  const byoc_pass_options_t options = {.targets = test->targets, .more = passes, .more_count = count};
+  const byoc_pass_options_t options = {.targets = test->targets};
   byoc_status_t status =
-      byoc_pass_run_list("merge-composites,annotate-targets,merge-regions,partition", module, &options, &diag);
+      byoc_passes_run(&byoc_partition_passes, "merge-composites,annotate-targets,merge-regions,partition",
+                      (byoc_pass_subject_t){.module = module}, &options, &diag, NULL);
   byoc_graph_module_destroy(module);
   return status;
 }

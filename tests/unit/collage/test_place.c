@@ -5,6 +5,7 @@
 #include "core/ir/verify_module.h"
 #include "core/plugin/host.h"
 #include "core/plugin/region.h"
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 // ---- made-up targets ----
@@ -78,7 +79,7 @@ static void release(placed_t *p) {
 static void expect_main(const byoc_graph_module_t *module, const char *expected) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_main(module), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_main(module), &text);
   byoc_test_same_text(text.data, expected);
   byoc_string_deinit(&text);
 }

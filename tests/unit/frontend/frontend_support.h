@@ -3,10 +3,10 @@
 #ifndef BYOC_TESTS_UNIT_FRONTEND_FRONTEND_SUPPORT_H_
 #define BYOC_TESTS_UNIT_FRONTEND_FRONTEND_SUPPORT_H_
 
+#include "tests/support/onnx.h"
 #include "tests/support/support.h"
 
 #include "core/frontend/onnx_read.h"
-#include "core/frontend/onnx_write.h"
 #include "core/ir/module_text.h"
 
 static inline byoc_onnx_model_t *new_model(void) {

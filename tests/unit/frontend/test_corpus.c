@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
-#include "core/ir/structural.h"
+#include "tests/support/graph.h"
 
 typedef struct tally_t {
   size_t read, unsupported, invalid, other;
@@ -25,8 +25,7 @@ static void read_one(const char *path, tally_t *tally) {
     byoc_graph_module_t *parsed;
     byoc_diag_t parse_diag = {0};
     byoc_test_ok(byoc_graph_parse(text.data, path, byoc_allocator_system(), &parse_diag, &parsed), &parse_diag);
-    if (!byoc_graph_structural_equal(module, parsed, BYOC_STRUCTURAL_DEFAULT))
-      fail_msg("%s: its text has changed", path);
+    if (!byoc_test_modules_equal(module, parsed)) fail_msg("%s: its text has changed", path);
     byoc_graph_module_destroy(parsed);
     byoc_string_deinit(&text);
   } else {

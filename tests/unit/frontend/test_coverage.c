@@ -29,10 +29,10 @@ static byoc_onnx_model_t *make_model(void) {
   chain(graph, "com.acme", "Fold", &at);
   chain(graph, "my", "F", &at);
   byoc_onnx_graph_output(graph, "v5", BYOC_DTYPE_F32, "2,3");
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "F", "a", "b", "", 17);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "F", "a", "b", "", 17);
   byoc_onnx_graph_node(function, "Wrong", "inner", "a", "c");
   byoc_onnx_graph_node(function, "Relu", "", "c", "b");
-  function = byoc_onnx_model_function(model, "my", "Idle", "a", "b", "", 17);
+  function = byoc_test_onnx_function(model, "my", "Idle", "a", "b", "", 17);
   byoc_onnx_graph_node(function, "Unseen", "", "a", "b");
   return model;
 }

@@ -14,8 +14,8 @@ static byoc_onnx_model_t *make_rich(void) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_model_import(model, "my", 1);
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "Norm", "a", "b", "axis", 17);
-  byoc_onnx_node_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "Norm", "a", "b", "axis", 17);
+  byoc_test_onnx_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,1,8,8");
   float *w = byoc_onnx_graph_initialiser(graph, "w", BYOC_DTYPE_F32, 4, (const int64_t[]){2, 1, 3, 3});
   for (int i = 0; w && i < 18; i++) w[i] = (float)i;
@@ -23,13 +23,13 @@ static byoc_onnx_model_t *make_rich(void) {
   byoc_onnx_node_ints(conv, "pads", (const int64_t[]){1, 1, 1, 1}, 4);
   byoc_onnx_node_string(conv, "auto_pad", "NOTSET");
   byoc_onnx_node_float(byoc_onnx_graph_node(graph, "LeakyRelu", "act", "c", "d"), "alpha", 0.25f);
-  byoc_onnx_node_tensor(byoc_onnx_graph_node(graph, "Constant", "", "", "k"), "value", BYOC_DTYPE_F32, 1,
-                        (const int64_t[]){2}, (const float[]){1, 2});
+  byoc_test_onnx_tensor(byoc_onnx_graph_node(graph, "Constant", "", "", "k"), "value", BYOC_DTYPE_F32, 2,
+                        (const float[]){1, 2});
   byoc_onnx_graph_node(graph, "Mul", "", "d,d", "e");
   byoc_onnx_node_t *call = byoc_onnx_graph_node(graph, "Norm", "call", "e", "out");
   byoc_onnx_node_set_domain(call, "my");
   byoc_onnx_node_int(call, "axis", 1);
-  byoc_onnx_graph_value_info(graph, "c", BYOC_DTYPE_F32, "N,2,8,8");
+  byoc_test_onnx_value_info(graph, "c", BYOC_DTYPE_F32, "N,2,8,8");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, "N,2,8,8");
   byoc_onnx_graph_output(graph, "k", BYOC_DTYPE_F32, "2");
   if (byoc_op_known("", "If")) {
@@ -284,7 +284,7 @@ static void names_what_is_wrong_with_nodes(void **state) {
   model = make_plain(&graph);
   byoc_onnx_node_int(byoc_onnx_graph_node(graph, "Softmax", "s", "x", "out"), "axis", 0);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
-  ((Onnx__ModelProto *)byoc_onnx_model_message(model))->graph->node[0]->attribute[0]->type =
+  ((Onnx__ModelProto *)byoc_test_onnx_message(model))->graph->node[0]->attribute[0]->type =
       ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
   expect_error(model, NULL, BYOC_INVALID_DATA, "attribute 'axis' is STRING and holds INT");
 
@@ -364,7 +364,7 @@ static void names_what_is_wrong_with_models(void **state) {
   byoc_onnx_model_import(model, "ai.onnx", 12);
   expect_error(model, NULL, BYOC_INVALID_DATA, "it imports operator sets 17 and 12 of domain ai.onnx");
   model = make_plain(&graph);
-  ((Onnx__ModelProto *)byoc_onnx_model_message(model))->n_opset_import = 0;
+  ((Onnx__ModelProto *)byoc_test_onnx_message(model))->n_opset_import = 0;
   expect_error(model, NULL, BYOC_INVALID_DATA, "it imports no operator set");
 }
 
@@ -373,7 +373,7 @@ static void bounds_function_calls(void **state) {
   byoc_onnx_graph_t *graph;
   byoc_onnx_model_t *model = make_plain(&graph);
   byoc_onnx_model_import(model, "my", 1);
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "F", "a", "b", "", 17);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "F", "a", "b", "", 17);
   byoc_onnx_node_set_domain(byoc_onnx_graph_node(function, "F", "again", "a", "b"), "my");
   byoc_onnx_node_set_domain(byoc_onnx_graph_node(graph, "F", "call", "x", "out"), "my");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
@@ -386,7 +386,7 @@ static void bounds_function_calls(void **state) {
     char name[8], next[8];
     snprintf(name, sizeof(name), "F%d", i);
     snprintf(next, sizeof(next), "F%d", i + 1);
-    function = byoc_onnx_model_function(model, "my", name, "v0", "v10", "", 17);
+    function = byoc_test_onnx_function(model, "my", name, "v0", "v10", "", 17);
     for (int k = 0; k < 10; k++) {
       char from[8], to[8];
       snprintf(from, sizeof(from), "v%d", k);
@@ -401,14 +401,14 @@ static void bounds_function_calls(void **state) {
 
   model = make_plain(&graph);
   byoc_onnx_model_import(model, "my", 1);
-  function = byoc_onnx_model_function(model, "my", "F", "a", "b", "", 17);
+  function = byoc_test_onnx_function(model, "my", "F", "a", "b", "", 17);
   byoc_onnx_graph_node(function, "Relu", "", "a", "b");
   byoc_onnx_node_set_domain(byoc_onnx_graph_node(graph, "F", "call", "x,x", "out"), "my");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_INVALID_DATA, "it has 2 inputs and 1 outputs, its function 1 and 1");
 
   model = make_plain(&graph);
-  byoc_onnx_node_reference(byoc_onnx_graph_node(graph, "Softmax", "s", "x", "out"), "axis", "axis", 2);
+  byoc_test_onnx_reference(byoc_onnx_graph_node(graph, "Softmax", "s", "x", "out"), "axis", "axis", 2);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_INVALID_DATA, "refers to the attribute 'axis' of a function, but is not in one");
 }

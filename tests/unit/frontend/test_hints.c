@@ -63,7 +63,7 @@ static byoc_onnx_model_t *nonzero_of(const char *inside, const char *outside) {
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "4,3");
   byoc_onnx_graph_node(graph, "NonZero", "find", "x", "t");
   byoc_onnx_graph_node(graph, "Neg", "", "t", "out");
-  byoc_onnx_graph_value_info(graph, "t", BYOC_DTYPE_I64, inside);
+  byoc_test_onnx_value_info(graph, "t", BYOC_DTYPE_I64, inside);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_I64, outside);
   return model;
 }
@@ -101,7 +101,7 @@ static void many_wrong_sizes_are_counted(void **state) {
   for (int i = 0; i <= VALUES; ++i) {
     snprintf(names[i], sizeof(names[i]), "t%d", i);
     byoc_onnx_graph_node(graph, "Relu", "", i == 0 ? "x" : names[i - 1], names[i]);
-    if (i < VALUES) byoc_onnx_graph_value_info(graph, names[i], BYOC_DTYPE_F32, "1,3");
+    if (i < VALUES) byoc_test_onnx_value_info(graph, names[i], BYOC_DTYPE_F32, "1,3");
     if (i >= TOLD && i < VALUES) continue;
     byoc_string_appendf(&expected,
                         "warning: value '%s' is declared f32[1,3], but Relu (ai.onnx 14) makes it f32[2,3]; the "

@@ -10,7 +10,7 @@ static byoc_onnx_model_t *make_map(int key, int value, const char *domain, const
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "1");
   byoc_onnx_graph_node(graph, op, "", "x", "y");
   byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, NULL);
-  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__ModelProto *message = byoc_test_onnx_message(model);
   Onnx__TypeProto__Map *map = byoc_onnx_model_allocate(model, sizeof(*map));
   Onnx__OperatorSetIdProto *set = byoc_onnx_model_allocate(model, sizeof(*set));
   Onnx__OperatorSetIdProto **sets = byoc_onnx_model_allocate(model, 2 * sizeof(*sets));

@@ -178,9 +178,9 @@ static void reads_attributes(void **state) {
   byoc_onnx_node_string(node, "__s", "text");
   byoc_onnx_node_string(node, "__e", "");
   byoc_onnx_node_ints(node, "__is", (const int64_t[]){1, 2}, 2);
-  byoc_onnx_node_floats(node, "__fs", (const float[]){0.5f, 2}, 2);
-  byoc_onnx_node_strings(node, "__ss", (const char *const[]){"a", "b"}, 2);
-  byoc_onnx_node_tensor(node, "__t", BYOC_DTYPE_I64, 1, (const int64_t[]){2}, (const int64_t[]){7, 8});
+  byoc_test_onnx_floats(node, "__fs", (const float[]){0.5f, 2}, 2);
+  byoc_test_onnx_strings(node, "__ss", (const char *const[]){"a", "b"}, 2);
+  byoc_test_onnx_tensor(node, "__t", BYOC_DTYPE_I64, 2, (const int64_t[]){7, 8});
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   byoc_diag_t diag;
   byoc_graph_module_t *module;
@@ -220,7 +220,7 @@ static void reads_dimensions(void **state) {
   byoc_onnx_graph_input(graph, "y", BYOC_DTYPE_F32, "7");
   byoc_onnx_graph_node(graph, "Relu", "", "x", "out");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
-  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__ModelProto *message = byoc_test_onnx_message(model);
   message->graph->input[1]->type->tensor_type->shape->dim[0]->value_case =
       ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE__NOT_SET;
   byoc_diag_t diag;
@@ -244,7 +244,7 @@ static void reads_untyped_attributes(void **state) {
   byoc_onnx_node_float(byoc_onnx_graph_node(graph, "Elu", "", "x", "elu"), "alpha", 2.5f);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   byoc_onnx_graph_output(graph, "elu", BYOC_DTYPE_F32, NULL);
-  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__ModelProto *message = byoc_test_onnx_message(model);
   message->graph->node[0]->attribute[0]->has_type = 0;
   message->graph->node[1]->attribute[0]->has_type = 0;
   byoc_diag_t diag;
@@ -261,14 +261,14 @@ static void reads_constant_nodes(void **state) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2");
-  byoc_onnx_node_tensor(byoc_onnx_graph_node(graph, "Constant", "", "", "a"), "value", BYOC_DTYPE_F32, 1,
-                        (const int64_t[]){2}, (const float[]){1, 2});
+  byoc_test_onnx_tensor(byoc_onnx_graph_node(graph, "Constant", "", "", "a"), "value", BYOC_DTYPE_F32, 2,
+                        (const float[]){1, 2});
   byoc_onnx_node_float(byoc_onnx_graph_node(graph, "Constant", "", "", "b"), "value_float", 2.5f);
-  byoc_onnx_node_floats(byoc_onnx_graph_node(graph, "Constant", "", "", "c"), "value_floats", (const float[]){3, 4}, 2);
+  byoc_test_onnx_floats(byoc_onnx_graph_node(graph, "Constant", "", "", "c"), "value_floats", (const float[]){3, 4}, 2);
   byoc_onnx_node_int(byoc_onnx_graph_node(graph, "Constant", "", "", "i"), "value_int", 9);
   byoc_onnx_node_ints(byoc_onnx_graph_node(graph, "Constant", "", "", "is"), "value_ints", (const int64_t[]){5}, 1);
   byoc_onnx_node_string(byoc_onnx_graph_node(graph, "Constant", "", "", "s"), "value_string", "hello");
-  byoc_onnx_node_strings(byoc_onnx_graph_node(graph, "Constant", "", "", "ss"), "value_strings",
+  byoc_test_onnx_strings(byoc_onnx_graph_node(graph, "Constant", "", "", "ss"), "value_strings",
                          (const char *const[]){"p", "q"}, 2);
   byoc_onnx_graph_node(graph, "Add", "", "x,a", "t");
   byoc_onnx_graph_node(graph, "Add", "", "t,b", "u");
@@ -297,8 +297,8 @@ static void instantiates_functions(void **state) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_model_import(model, "my", 1);
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "Norm", "a,extra", "b", "axis", 17);
-  byoc_onnx_node_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "t"), "axis", "axis", 2);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "Norm", "a,extra", "b", "axis", 17);
+  byoc_test_onnx_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "t"), "axis", "axis", 2);
   byoc_onnx_graph_node(function, "Relu", "", "t", "b");
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
   byoc_onnx_node_t *call = byoc_onnx_graph_node(graph, "Norm", "one", "x", "y");
@@ -335,8 +335,8 @@ static void functions_have_defaults(void **state) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_model_import(model, "my", 1);
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "Norm", "a", "b", NULL, 17);
-  byoc_onnx_node_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "Norm", "a", "b", NULL, 17);
+  byoc_test_onnx_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3,4");
   byoc_onnx_node_t *call = byoc_onnx_graph_node(graph, "Norm", "given", "x", "y");
   byoc_onnx_node_set_domain(call, "my");
@@ -502,7 +502,7 @@ static void checks_declarations(void **state) {
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
   byoc_onnx_graph_node(graph, "Relu", "r", "x", "y");
   byoc_onnx_graph_node(graph, "Relu", "", "y", "out");
-  byoc_onnx_graph_value_info(graph, "y", BYOC_DTYPE_I64, "2,3");
+  byoc_test_onnx_value_info(graph, "y", BYOC_DTYPE_I64, "2,3");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, "2,3");
   expect_error(model, NULL, BYOC_INVALID_DATA,
                "value 'y' is declared i64[2,3], but Relu 'r' (ai.onnx 14) makes it f32[2,3]");
@@ -615,8 +615,8 @@ static void survives_lack_of_memory(void **state) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_model_import(model, "my", 1);
-  byoc_onnx_graph_t *function = byoc_onnx_model_function(model, "my", "F", "a", "b", "axis", 17);
-  byoc_onnx_node_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
+  byoc_onnx_graph_t *function = byoc_test_onnx_function(model, "my", "F", "a", "b", "axis", 17);
+  byoc_test_onnx_reference(byoc_onnx_graph_node(function, "Softmax", "", "a", "b"), "axis", "axis", 2);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,?");
   byoc_onnx_node_t *call = byoc_onnx_graph_node(graph, "F", "", "x", "y");
   byoc_onnx_node_set_domain(call, "my");

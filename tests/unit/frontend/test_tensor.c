@@ -18,7 +18,7 @@ static byoc_onnx_model_t *make_model(int onnx_type, const char *shape, Onnx__Ten
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_initialiser(graph, "t", BYOC_DTYPE_U8, 0, NULL);
   byoc_onnx_graph_output(graph, "t", BYOC_DTYPE_U8, NULL);
-  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__ModelProto *message = byoc_test_onnx_message(model);
   Onnx__TensorProto *tensor = message->graph->initializer[0];
   message->graph->output[0]->type = NULL;
   tensor->data_type = onnx_type;
@@ -192,9 +192,9 @@ static void refuses_texts_that_would_be_cut(void **state) {
     byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2");
     byoc_onnx_graph_output(graph, "y", i < 2 ? BYOC_DTYPE_STRING : BYOC_DTYPE_F32, NULL);
     const char *const given[] = {"abc", "def"};
-    if (i == 1) byoc_onnx_node_strings(node, names[i], given, 2);
+    if (i == 1) byoc_test_onnx_strings(node, names[i], given, 2);
     if (i != 1) byoc_onnx_node_string(node, names[i], "def");
-    Onnx__ModelProto *message = byoc_onnx_model_message(model);
+    Onnx__ModelProto *message = byoc_test_onnx_message(model);
     Onnx__AttributeProto *attribute = message->graph->node[0]->attribute[0];
     (i == 1 ? attribute->strings[1] : attribute->s).data[1] = '\0';
     expect_cut(model, i < 2 ? "node 0 (Constant)" : "attribute 'mode'");
@@ -208,7 +208,7 @@ static void refuses_names_that_would_be_cut(void **state) {
     Onnx__TensorProto *tensor;
     byoc_onnx_model_t *model = make_model(1, "0", &tensor);
     tensor->doc_string = (char *)"here_it_is";
-    Onnx__ModelProto *message = byoc_onnx_model_message(model);
+    Onnx__ModelProto *message = byoc_test_onnx_message(model);
     if (is_name) message->graph->name = (char *)"here_it_is";
     if (is_name) tensor->doc_string = (char *)"";
     byoc_diag_t diag = {0};
@@ -484,7 +484,7 @@ static int count_views(bool is_typed) {
     for (int i = 0; i < 100000; i++) w[i] = (float)i;
     byoc_onnx_graph_output(graph, &"abcd"[shift], BYOC_DTYPE_F32, "100000");
     if (is_typed) {
-      const Onnx__ModelProto *message = byoc_onnx_model_message(model);
+      const Onnx__ModelProto *message = byoc_test_onnx_message(model);
       Onnx__TensorProto *tensor = message->graph->initializer[0];
       tensor->has_raw_data = 0;
       tensor->n_float_data = 100000, tensor->float_data = w;
@@ -518,7 +518,7 @@ static byoc_onnx_model_t *make_sparse(size_t index_rank, int64_t *indices, int64
   const int64_t index_dims[2] = {2, 2};
   byoc_onnx_graph_initialiser_data(graph, "i", BYOC_DTYPE_I64, index_rank, index_dims, indices);
   byoc_onnx_graph_output(graph, "t", BYOC_DTYPE_F32, "2,3");
-  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__ModelProto *message = byoc_test_onnx_message(model);
   Onnx__SparseTensorProto *sparse = byoc_onnx_model_allocate(model, sizeof(*sparse));
   onnx__sparse_tensor_proto__init(sparse);
   sparse->values = message->graph->initializer[0];

@@ -475,7 +475,7 @@ static void order_and_plan(model_t *m) {
       byoc_host_program_parse(text.data, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program), BYOC_OK);
   for (size_t k = 0; k < sizeof(passes) / sizeof(passes[0]); ++k) {
     size_t changes = 0; // without the manager, which verifies: these programs read what nobody wrote
-    assert_int_equal(byoc_host_pass_find(passes[k])->run(program, &diag, &changes), BYOC_OK);
+    assert_int_equal(byoc_passes_find(&byoc_host_passes, passes[k])->run_host(program, &diag, &changes), BYOC_OK);
     if (k > 1) check_no_races(program); // from order-queues on
   }
   byoc_host_program_destroy(program);
@@ -504,7 +504,7 @@ static void test_h10_waits_that_others_cover_go(void **state) {
         byoc_host_program_parse(rows[r].text, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program),
         &diag);
     size_t changes = 0;
-    byoc_test_ok(byoc_host_pass_find("drop-covered-waits")->run(program, &diag, &changes), &diag);
+    byoc_test_ok(byoc_passes_find(&byoc_host_passes, "drop-covered-waits")->run_host(program, &diag, &changes), &diag);
     const byoc_host_instruction_t *last = NULL;
     BYOC_HOST_FOR_EACH(i, program) {
       if (i->op == BYOC_HOST_COPY || i->op == BYOC_HOST_LAUNCH) last = i;
@@ -576,7 +576,8 @@ static void test_h10_dropped_copies_change_nothing(void **state) {
         fail_msg("%zu turns of\n%s\nbecame\n%s", choice, text.data, changed.data);
       }
       if (after == 0) {
-        assert_int_equal(byoc_host_pass_find("drop-repeated-copies")->run(program, &diag, &count), BYOC_OK);
+        assert_int_equal(byoc_passes_find(&byoc_host_passes, "drop-repeated-copies")->run_host(program, &diag, &count),
+                         BYOC_OK);
         dropped += count;
         assert_int_equal(byoc_host_check_edits(program, &diag), BYOC_OK);
       }

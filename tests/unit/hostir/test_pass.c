@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host passes: the table, what they need and keep, switches, guards, dumps.
+// Passes of all rooms in one table, and those over host programs: what they need and keep, switches, dumps.
+#include "core/collage/partition.h"
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/text/program_text.h"
+#include "core/ir/module_text.h"
 #include "core/pass/pass.h"
 #include "tests/support/support.h"
 
@@ -33,22 +35,26 @@ static uint32_t facts(const fixture_t *f) {
   return result;
 }
 
-static size_t run(fixture_t *f, const char *name, const byoc_host_pass_options_t *options) {
+static size_t run(fixture_t *f, const char *name, const byoc_pass_options_t *options) {
   size_t changes = 0;
-  byoc_test_ok(byoc_host_pass_run(byoc_host_pass_find(name), f->program, options, &f->diag, &changes), &f->diag);
+  const byoc_pass_subject_t subject = {.program = f->program};
+  byoc_test_ok(byoc_passes_run(&byoc_host_passes, name, subject, options, &f->diag, &changes), &f->diag);
   return changes;
 }
 
 static void test_h12_each_pass_has_one_name(void **state) {
   (void)state;
-  size_t count = 0;
-  for (const byoc_host_pass_t *pass = NULL; (pass = byoc_host_pass_at(count)) != NULL; ++count) {
-    assert_ptr_equal(byoc_host_pass_find(pass->name), pass);
-    assert_null(byoc_pass_find(pass->name)); // one name means one pass
-    assert_true(pass->summary[0] != '\0' && pass->run != NULL);
+  size_t count = 0, stages[3] = {0};
+  BYOC_FOR_EACH_PASS(pass, &byoc_partition_passes) {
+    ++count;
+    ++stages[pass->stage];
+    assert_ptr_equal(byoc_passes_find(&byoc_partition_passes, pass->name), pass);
+    assert_true(pass->summary[0] != '\0');
+    assert_int_equal((pass->run != NULL) + (pass->run_with != NULL) + (pass->run_host != NULL), 1);
+    assert_true((pass->run_host != NULL) == (pass->stage == BYOC_PASS_HOST));
   }
-  assert_true(count >= 4);
-  assert_null(byoc_host_pass_find("no-such-pass"));
+  assert_true(stages[BYOC_PASS_FUNCTIONS] > 20 && stages[BYOC_PASS_MODULE] > 5 && stages[BYOC_PASS_HOST] > 5);
+  assert_null(byoc_passes_find(&byoc_partition_passes, "no-such-pass"));
 }
 
 // A pass that changes a program says how often, and finds nothing to do in what it left.
@@ -100,30 +106,48 @@ static void test_h12_lost_facts_are_made_anew(void **state) {
   tear_down(&f);
 }
 
-static void test_h12_switches_and_guards(void **state) {
+static void test_h12_a_pass_that_is_off_does_nothing(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, chain);
   byoc_switches_t switches = {0};
-  const byoc_host_pass_options_t options = {.switches = &switches};
-  assert_true(byoc_switches_set(&switches, "elide-copies", false));
+  assert_true(byoc_switches_turn_off(&switches, "elide-copies"));
+  byoc_switches_t more = switches; // what holds for a while
+  assert_true(byoc_switches_turn_off(&more, "place-lifetimes"));
+  const byoc_pass_options_t options = {.switches = &switches}, with_more = {.switches = &more};
   assert_int_equal(run(&f, "elide-copies", &options), 0);
-  const byoc_switch_guard_t outer = byoc_switch_guard_begin(&switches, "place-lifetimes", false);
-  const byoc_switch_guard_t inner = byoc_switch_guard_begin(&switches, "elide-copies", true);
-  assert_int_equal(run(&f, "place-lifetimes", &options), 0);
-  assert_int_equal(run(&f, "elide-copies", &options), 1);
-  byoc_switch_guard_end(&inner);
-  assert_false(byoc_switches_is_on(&switches, "elide-copies"));
-  byoc_switch_guard_end(&outer);
-  assert_true(byoc_switches_is_on(&switches, "place-lifetimes"));
-  assert_false(byoc_switches_is_on(&switches, "elide-copies"));
-  assert_int_equal(run(&f, "place-lifetimes", &options), 2);
+  assert_int_equal(run(&f, "elide-copies,place-lifetimes", &with_more), 0);
+  assert_int_equal(run(&f, "place-lifetimes", &options), 4);
   assert_true(byoc_switches_is_on(NULL, "elide-copies"));
   for (int i = 0; i < BYOC_SWITCHES_MAX + 1; ++i) {
     char *name = byoc_arena_format(&f.program->arena, "n%d", i);
-    assert_int_equal(byoc_switches_set(&switches, name, false), i < BYOC_SWITCHES_MAX - 1);
+    assert_int_equal(byoc_switches_turn_off(&switches, name), i < BYOC_SWITCHES_MAX - 1);
   }
   tear_down(&f);
+}
+
+// A name behind simplify in braces is off while it runs, and on again behind it.
+static void test_h12_simplify_leaves_a_pass_out(void **state) {
+  (void)state;
+  static const char text[] = "module {\n  func @main(%x : f32[4]) -> (%y : f32[4], %z : f32[4]) {\n"
+                             "    %y = Exp@13(%x) : f32[4]\n    %z = Exp@13(%x) : f32[4]\n    return %y, %z\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  const byoc_block_t *body = byoc_graph_module_main(module)->body;
+  byoc_test_ok(byoc_pass_run_list("simplify{without=merge-equal-nodes}", module, NULL, &diag), &diag);
+  assert_int_equal(body->node_count, 2);
+  byoc_test_ok(byoc_pass_run_list("simplify{without=fold-pad},simplify", module, NULL, &diag), &diag);
+  assert_int_equal(body->node_count, 1);
+  byoc_test_error(byoc_pass_run_list("simplify{without=infer-types}", module, NULL, &diag), BYOC_INVALID_ARGUMENT,
+                  &diag, "no build can do without the pass infer-types");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_pass_run_list("simplify{compiler=c}", module, NULL, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "pass simplify takes {without=NAME}, not {compiler=c}");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_pass_run_list("plan-memory", module, NULL, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "'plan-memory' is a pass over host programs, and this is a module");
+  byoc_graph_module_destroy(module);
 }
 
 static void test_h12_graph_passes_have_switches(void **state) {
@@ -135,7 +159,7 @@ static void test_h12_graph_passes_have_switches(void **state) {
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
   const byoc_pass_options_t options = {.switches = &switches, .print_after = "all", .print_out = &out};
-  assert_true(byoc_switches_set(&switches, "fold-pad", false));
+  assert_true(byoc_switches_turn_off(&switches, "fold-pad"));
   byoc_test_ok(byoc_pass_run_list("fold-pad,remove-dead-code", module, &options, &diag), &diag);
   assert_null(strstr(out.data, "// after fold-pad"));
   assert_non_null(strstr(out.data, "// after remove-dead-code"));
@@ -158,7 +182,7 @@ static void test_h12_passes_are_dumped(void **state) {
   set_up(&f, chain);
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
-  byoc_host_pass_options_t options = {.print_after = "elide-copies", .print_out = &out};
+  byoc_pass_options_t options = {.print_after = "elide-copies", .print_out = &out};
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, f.program, &options, &f.diag), &f.diag);
   byoc_test_same_text(out.data, "// after elide-copies\n"
                                 "host program \"p\" workspace 0 bound 0 {\n"
@@ -171,7 +195,7 @@ static void test_h12_passes_are_dumped(void **state) {
   assert_non_null(strstr(out.data, "// after place-lifetimes\n"));
   assert_non_null(strstr(out.data, "// after plan-memory\n"));
   byoc_test_error(byoc_host_pass_run_list("plan-memori", f.program, NULL, &f.diag), BYOC_INVALID_ARGUMENT, &f.diag,
-                  "there is no host pass 'plan-memori'");
+                  "there is no pass 'plan-memori'");
   assert_non_null(strstr(f.diag.hint, "did you mean 'plan-memory'?"));
   byoc_string_deinit(&out);
   tear_down(&f);
@@ -180,8 +204,9 @@ static void test_h12_passes_are_dumped(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h12_each_pass_has_one_name),     cmocka_unit_test(test_passes_count_their_changes),
-      cmocka_unit_test(test_h12_lost_facts_are_made_anew),   cmocka_unit_test(test_h12_switches_and_guards),
-      cmocka_unit_test(test_h12_graph_passes_have_switches), cmocka_unit_test(test_h12_passes_are_dumped),
+      cmocka_unit_test(test_h12_lost_facts_are_made_anew),   cmocka_unit_test(test_h12_a_pass_that_is_off_does_nothing),
+      cmocka_unit_test(test_h12_simplify_leaves_a_pass_out), cmocka_unit_test(test_h12_graph_passes_have_switches),
+      cmocka_unit_test(test_h12_passes_are_dumped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "core/ir/structural.h"
 #include "core/ir/verify_module.h"
 #include "rich_module.h"
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 #include <sys/mman.h>
@@ -24,7 +25,7 @@ static void expect_sound(const byoc_graph_module_t *module) {
 static void expect_function(const byoc_function_t *function, const char *text) {
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
-  byoc_function_print(function, NULL, &out);
+  byoc_test_print_function(function, &out);
   byoc_test_same_text(out.data, text);
   byoc_string_deinit(&out);
 }
@@ -63,16 +64,6 @@ static void uses_follow_changes(void **state) {
                                              "  %b, %0 = B@1 \"b node\" (%x, @c, %x) : f32[2], ?\n"
                                              "  %d = D@1(%x, _, %b, %x) : f32[2]\n"
                                              "  return %d, %0\n}\n");
-  byoc_graph_module_destroy(module);
-}
-
-static void parameters_move_up(void **state) {
-  (void)state;
-  byoc_graph_module_t *module =
-      parse("module { func @f(%x : f32[1], %y : f32[2], %z : f32[3]) -> (f32[3]) { return %z } }");
-  byoc_block_remove_parameter(module->functions.data[0]->body, 0);
-  expect_sound(module);
-  expect_function(module->functions.data[0], "func @f(%y : f32[2], %z : f32[3]) -> (f32[3]) {\n  return %z\n}\n");
   byoc_graph_module_destroy(module);
 }
 
@@ -166,7 +157,7 @@ static void blocks_sort(void **state) {
   byoc_diag_t diag = {0};
   byoc_string_t before;
   byoc_string_init(&before, byoc_allocator_system());
-  byoc_function_print(module->functions.data[0], NULL, &before);
+  byoc_test_print_function(module->functions.data[0], &before);
   byoc_test_ok(byoc_block_sort(body, &diag), &diag); // sorted already: nothing moves
   expect_function(module->functions.data[0], before.data);
   byoc_node_t *a = body->first, *branch = a->next, *d = body->last;
@@ -347,7 +338,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(functions_in_scope),
       cmocka_unit_test(uses_follow_changes),
-      cmocka_unit_test(parameters_move_up),
       cmocka_unit_test(same_result_twice_keeps_indices),
       cmocka_unit_test(every_function_clones),
       cmocka_unit_test(nodes_clone_into_other_functions),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The surroundings of a generate hook: the prepare hook before it, passes that a hook asks for, and runtime modules
 // that existed before it.
+#include "tests/support/graph.h"
 #include "tests/support/support.h"
 
 #include "core/base/log.h"
@@ -77,7 +78,7 @@ static int32_t fold(void *self, byoc_codegen_t *codegen) {
 static void expect_function(const run_t *run, const char *name, const char *part, const char *absent) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_function_print(byoc_graph_module_find(run->module, name), NULL, &text);
+  byoc_test_print_function(byoc_graph_module_find(run->module, name), &text);
   if (strstr(text.data, part) == NULL || (absent != NULL && strstr(text.data, absent) != NULL)) {
     fail_msg("%s", text.data);
   }

@@ -62,10 +62,7 @@ static void check_event_captured(suite_t *s) {
     suite_count(s, i % 2 ? s->queue : other, count, buffer, COUNT, suite_order(&order, event, event));
   }
   CHECK_OK(s->driver->event_wait(s->device, event));
-  int32_t values[COUNT];
-  suite_download(s, s->queue, buffer, 0, values, SIZE, NULL);
-  CHECK_OK(s->driver->queue_wait(s->device, s->queue));
-  for (int i = 0; i < COUNT; ++i) CHECK(values[i] == 50);
+  suite_expect_counts(s, s->queue, buffer, COUNT, 50);
   s->driver->event_destroy(s->device, event);
   s->driver->queue_destroy(s->device, other);
   s->driver->release(s->device, buffer);
@@ -104,10 +101,7 @@ static void check_event_destroyed_in_use(suite_t *s) {
     s->driver->event_destroy(s->device, event);
     CHECK_OK(s->driver->queue_wait(s->device, other));
   }
-  int32_t values[COUNT];
-  suite_download(s, s->queue, buffer, 0, values, SIZE, NULL);
-  CHECK_OK(s->driver->queue_wait(s->device, s->queue));
-  for (int i = 0; i < COUNT; ++i) CHECK(values[i] == 1);
+  suite_expect_counts(s, s->queue, buffer, COUNT, 1);
   s->driver->queue_destroy(s->device, other);
   s->driver->release(s->device, buffer);
   suite_close(s);

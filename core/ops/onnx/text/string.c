@@ -37,7 +37,8 @@ byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count,
   return byoc_write_vector(w, name, BYOC_DTYPE_STRING, (int64_t)count, texts);
 }
 
-void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b) {
+// a and b (both texts) at their common shape.
+static void write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b) {
   if (w->failed || byoc_type_equal((*a)->type, (*b)->type)) return;
   byoc_value_t *a_shape = byoc_write_node(w, "", "Shape", *a, NULL, NULL, NULL, 0);
   byoc_value_t *b_shape = byoc_write_node(w, "", "Shape", *b, NULL, NULL, NULL, 0);
@@ -114,7 +115,7 @@ static byoc_status_t expand_pairs(byoc_node_t *node, const char *function, byoc_
                                   bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *operands[] = {node->operands[0], node->operands[1]};
-  byoc_write_broadcast(&w, &operands[0], &operands[1]);
+  write_broadcast(&w, &operands[0], &operands[1]);
   const byoc_type_t *type = w.failed ? NULL : as_type(&w, operands[0]->type, dtype);
   return byoc_write_end(&w, byoc_write_text(&w, function, operands, 2, type), out_changed);
 }

@@ -15,8 +15,6 @@ byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count,
 byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts);
 // A tensor with the shape of x and one more last dimension of `places` elements, i64[1].
 byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places);
-// a and b (both strings) at their common shape.
-void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b);
 // The expansions for strings of Cast, between strings and any other type, and of Equal.
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
 byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ONNX writer keeps. Private to core/frontend/onnx_write.c and to tests that write what it does not.
+#ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
+#define BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
+
+#include "core/base/arena.h"
+#include "core/base/file_memory.h"
+#include "core/frontend/onnx_write.h"
+#include "onnx.pb-c.h"
+
+struct byoc_onnx_graph_t {
+  byoc_onnx_model_t *model;
+  Onnx__GraphProto *graph;       // NULL for a function
+  Onnx__FunctionProto *function; // NULL for a graph
+};
+
+struct byoc_onnx_node_t {
+  byoc_onnx_model_t *model;
+  Onnx__NodeProto *node;
+};
+
+struct byoc_onnx_model_t {
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;
+  bool failed; // memory ran out
+  Onnx__ModelProto message;
+  byoc_onnx_graph_t graph;
+  byoc_file_memory_t *data; // large initialisers; NULL: they are in the model
+  char *data_path;          // NULL once the model is written
+  byoc_diag_t data_diag;    // why an initialiser could not be kept there
+};
+
+#endif // BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
