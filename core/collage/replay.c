@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places as a saved plan says, block by block, after comparing hashes.
+// Partitions by a saved plan, block by block, after comparing hashes.
 #include "core/collage/replay.h"
 
 #include <string.h>

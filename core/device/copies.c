@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a DeviceCopy between a value and its readers that want it elsewhere: one for all readers in one place. Copies
-// that were there before are used, and go where they do nothing.
+// Puts a DeviceCopy between a value and its readers on another device: one for all readers on a device. Copies that
+// were there before are used, and go where they do nothing.
 #include "core/device/planning.h"
 #include "core/ir/attribute_names.h"
 

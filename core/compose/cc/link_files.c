@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a link takes as files of one folder, each content once.
+// Writes the inputs of a link as files of one folder, each content once.
 #include "core/compose/cc/link_files.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// alias-results: a result of a kernel takes the bytes of an operand that nobody reads any more.
+// alias-results: a result of a kernel gets the bytes of an operand without further readers.
 #include <string.h>
 
 #include "byoc/call.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hoist-allocations: an allocation that each turn of a loop would repeat is made once, in front of the loop.
+// hoist-allocations: an allocation that each iteration of a loop would repeat is made once, in front of the loop.
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass spread-loops: where a device has a set of queues, the iterations of a loop take one queue after the
-// other, so that commands of several iterations run at once. What an iteration makes for itself gets as many places as
-// there are queues.
+// spread-loops: if a device has a set of queues, the iterations of a loop use one queue after the other, so that
+// commands of several iterations run at once. A buffer of one iteration gets as many copies as there are queues.
 //
 //   loop I from 0 to 8                        loop I from 0 to 8
 //   body {                                    body {
