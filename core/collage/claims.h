@@ -31,8 +31,8 @@ typedef struct byoc_claims_t {
   byoc_arena_t arena;
   // Scratch of the search for cycles: by node, the last walk that saw it; nodes to go on from.
   uint32_t *seen, stamp, *stack;
-  // Runs of nodes such that no claim crosses the border of one (claims.c): union-find to the first node, and the last
-  // node by it.
+  // Runs of nodes; no claim crosses the border of a run (claims.c). `run_links`: union-find to the first node;
+  // `run_ends`: the last node, by the first one.
   uint32_t *run_links, *run_ends;
 } byoc_claims_t;
 

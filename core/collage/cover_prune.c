@@ -62,7 +62,7 @@ static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *
   return saved > extra;
 }
 
-// Larger candidates are few and not worth this check.
+// Larger candidates are few, and this check would not pay for them.
 #define SPLIT_LIMIT 64
 
 // c is replaced by its nodes one by one, in the same place. Splitting adds no circle: a circle among the parts would be

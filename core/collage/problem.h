@@ -21,7 +21,7 @@ typedef struct byoc_problem_t {
   byoc_dataflow_t flow;
   byoc_candidates_t candidates;
   byoc_choice_t choice; // the candidates to outline; those of the native target stay where they are
-  // For the plan; may be left as they are.
+  // Only for the plan; optional.
   const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not known
   double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
   bool is_proven;

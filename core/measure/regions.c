@@ -16,7 +16,7 @@
 #define RUN_LIMIT_S   10
 #define RUN_S_A_GFLOP 20
 #define MEMORY_LIMIT  (UINT64_C(8) << 30)
-// Of a child that compares: forking, lowering, reading.
+// The time of a child that compares besides comparing: forking, lowering, reading.
 #define START_NS 2e7
 // The time of comparing if only windows of the last kernel are interpreted.
 #define CUT_NS 1e8

@@ -23,8 +23,8 @@
 
 enum { LEAST_BLOCK = 16, WHOLE_BLOCK = 128, MOST_BLOCK = 1 << 20 };
 
-// Weights [depth, columns]. Element (k, n) is element k * k_step + n * n_step of `values`, and its scale and zero point
-// those of block k / block (where scales are by block or by k) and of column n.
+// Weights [depth, columns]. Element (k, n) is element k * k_step + n * n_step of `values`. Its scale and zero point are
+// those of column n and, if scales are by block or by k, of block k / block.
 typedef struct packed_t {
   const byoc_constant_t *values, *scales, *zeros; // zeros may be NULL: 0
   int64_t depth, columns, k_step, n_step;

@@ -18,7 +18,7 @@ static int64_t dim_of(const byoc_value_t *x, int32_t d) {
   return x->type->dims[d].constant;
 }
 
-// The block of one member of a group: N blocks of these dimensions, where dimension `dim` holds `parts` runs.
+// The blocks of a group's `members`: each has the dimensions `dims`, and its dimension `dim` consists of `parts` runs.
 typedef struct blocks_t {
   int64_t dims[BYOC_MAX_RANK];
   int32_t rank, dim, parts;
@@ -61,7 +61,7 @@ static byoc_value_t *join(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) 
   return write_rows(w, x, b, at);
 }
 
-// The other way round.
+// Splits the whole tensor into the blocks of all members, one behind the other.
 static byoc_value_t *part(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) {
   if (b->dim == 0 && b->parts == 1) return x;
   if (is_in_order(b)) return write_rows(w, x, b, 0);

@@ -214,8 +214,8 @@ static bool find_group(const byoc_type_t *from, const byoc_type_t *to, int32_t d
   return false;
 }
 
-// The bytes of a group consist of runs, each of which is cut into a block for each rank. In front of the runs'
-// dimension lie as many of them as the outer dimensions of the group say.
+// A view: the sharded dimension consists of runs, and each run is cut into one block for each rank. Outer dimensions of
+// the group multiply the runs. The result is sharded along the dimension that has the same runs.
 static void view(const byoc_shard_rule_t *r) {
   const byoc_type_t *from = r->types[0], *to = result_type(r, 0);
   int32_t i = 0, j = 0, end = 0;
