@@ -15,11 +15,10 @@
 #include "core/base/trust.h"
 
 // Makes <parent>/<name>; *out_path is NULL if that failed.
-static byoc_status_t make_below(byoc_allocator_t allocator, const char *parent, const char *name, byoc_diag_t *diag,
-                                char **out_path) {
+static byoc_status_t make_below(byoc_allocator_t allocator, const char *parent, const char *name, char **out_path) {
   char *path = byoc_path_join(allocator, parent, name);
-  if (path == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = byoc_make_private_directories(path, diag);
+  if (path == NULL) return BYOC_OUT_OF_MEMORY;
+  byoc_status_t status = byoc_make_private_directories(path, NULL);
   if (status == BYOC_OK) {
     *out_path = path;
   } else {
@@ -106,9 +105,9 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
       return *out_path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
     }
   } else if (xdg != NULL && xdg[0] == '/') {
-    status = make_below(allocator, xdg, "byoc", NULL, out_path);
+    status = make_below(allocator, xdg, "byoc", out_path);
   } else if (home != NULL && home[0] == '/') {
-    status = make_below(allocator, home, ".cache/byoc", NULL, out_path);
+    status = make_below(allocator, home, ".cache/byoc", out_path);
   }
   if (status == BYOC_OK && is_useful(*out_path)) status = check_belief(*out_path, diag, &is_believed);
   if (is_believed) return BYOC_OK;

@@ -23,10 +23,10 @@ static const struct {
 
 // ---- errors ----
 
-static bool fail_at(byoc_lexer_t *lexer, byoc_status_t status, size_t offset, const char *format, va_list arguments) {
+static bool fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, va_list arguments) {
   if (lexer->status == BYOC_OK) {
-    lexer->status = status;
-    byoc_diag_errorv(lexer->diag, status, format, arguments);
+    lexer->status = BYOC_INVALID_DATA;
+    byoc_diag_errorv(lexer->diag, BYOC_INVALID_DATA, format, arguments);
     byoc_diag_locate(lexer->diag, lexer->file, lexer->text, offset);
   }
   lexer->token.kind = BYOC_TOKEN_END;
@@ -36,7 +36,7 @@ static bool fail_at(byoc_lexer_t *lexer, byoc_status_t status, size_t offset, co
 bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fail_at(lexer, BYOC_INVALID_DATA, offset, format, arguments);
+  fail_at(lexer, offset, format, arguments);
   va_end(arguments);
   return false;
 }
@@ -44,7 +44,7 @@ bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, 
 bool byoc_lexer_fail(byoc_lexer_t *lexer, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fail_at(lexer, BYOC_INVALID_DATA, lexer->token.offset, format, arguments);
+  fail_at(lexer, lexer->token.offset, format, arguments);
   va_end(arguments);
   return false;
 }

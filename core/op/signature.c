@@ -532,7 +532,7 @@ static byoc_status_t set_broadcast(const byoc_signature_t *signature, const byoc
     const byoc_signature_value_t *value = &signature->results[r];
     byoc_dtype_t dtype = value->dtype != BYOC_DTYPE_NONE ? value->dtype : binding->dtypes[value->variable];
     if (r == 0) {
-      BYOC_RETURN_IF_ERROR(byoc_infer_broadcast(infer, 0, dtype));
+      BYOC_RETURN_IF_ERROR(byoc_infer_broadcast(infer, dtype));
     } else {
       BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, r, dtype, infer->node->results[0]->type));
     }

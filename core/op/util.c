@@ -401,10 +401,10 @@ bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t left, byoc_side_t
   return true;
 }
 
-byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, byoc_dtype_t dtype) {
+byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
   int32_t rank = 0;
-  for (uint32_t i = first; i < node->operand_count; ++i) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = byoc_operand_type(node, i);
     if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
     if (type->rank > rank) rank = type->rank;
@@ -412,7 +412,7 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
   byoc_side_t sides[BYOC_MAX_RANK]; // the side of each dimension, by the operands so far
   for (int32_t d = 0; d < rank; ++d) sides[d] = byoc_side_number(1);
   bool failed = false;
-  for (uint32_t i = first; i < node->operand_count; ++i) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = byoc_operand_type(node, i);
     for (int32_t d = 0; d < type->rank; ++d) {
       byoc_side_t *at = &sides[rank - type->rank + d], own = byoc_side_of(infer, i, d);
@@ -420,7 +420,7 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
       if (!byoc_broadcast_dim(infer, *at, own, &dim, &failed)) {
         char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
         return byoc_infer_error(infer, "operand %u: %s does not broadcast against %s (dimension %d)", i,
-                                byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, first), b), d);
+                                byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, 0), b), d);
       }
       if (byoc_dim_equal(dim, at->dim)) continue;
       *at = byoc_dim_equal(dim, own.dim) ? own : byoc_side(dim, "the same dimension of the operands before it");

@@ -136,10 +136,10 @@ byoc_dim_t byoc_infer_unknown_dim(const byoc_infer_t *infer, bool *failed);
 byoc_dim_t byoc_infer_count(const byoc_infer_t *infer, const byoc_type_t *type, bool *failed);
 // NumPy broadcasting of two dimensions; false if they clash.
 bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t a, byoc_side_t b, byoc_dim_t *out, bool *failed);
-// Broadcasts operands [first, operand_count) against each other into a type of `dtype` for result 0.
-byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, byoc_dtype_t dtype);
-// The type of MatMul of two operands, for result 0; sets its element type to `dtype`.
-byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint32_t second, byoc_dtype_t dtype);
+// Broadcasts all operands against each other into a type of `dtype` for result 0.
+byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, byoc_dtype_t dtype);
+// The type of MatMul of operands 0 and `second`, for result 0; sets its element type to `dtype`.
+byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t second, byoc_dtype_t dtype);
 static inline byoc_status_t byoc_infer_memory(const byoc_infer_t *infer, bool failed) {
   return failed ? byoc_diag_out_of_memory(infer->diag) : BYOC_OK;
 }

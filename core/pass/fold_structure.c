@@ -13,8 +13,8 @@ typedef struct {
   bool failed;
 } folder_t;
 
-static byoc_node_t *producer_of(const byoc_node_t *node, uint32_t operand, const char *op) {
-  byoc_node_t *producer = operand < node->operand_count ? byoc_value_open_producer(node->operands[operand]) : NULL;
+static byoc_node_t *producer_of(const byoc_node_t *node, const char *op) {
+  byoc_node_t *producer = node->operand_count > 0 ? byoc_value_open_producer(node->operands[0]) : NULL;
   return producer && byoc_node_is_onnx(producer, op) ? producer : NULL;
 }
 
@@ -69,14 +69,14 @@ static bool known_position(const byoc_node_t *node, uint32_t operand, uint32_t c
 static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
   byoc_node_t *made;
   uint32_t at = 0;
-  if (byoc_node_is_onnx(node, "SequenceAt") && (made = producer_of(node, 0, "SequenceConstruct")) != NULL) {
+  if (byoc_node_is_onnx(node, "SequenceAt") && (made = producer_of(node, "SequenceConstruct")) != NULL) {
     return known_position(node, 1, made->operand_count, &at) ? made->operands[at] : NULL;
   }
-  if (byoc_node_is_onnx(node, "SequenceLength") && (made = producer_of(node, 0, "SequenceConstruct")) != NULL) {
+  if (byoc_node_is_onnx(node, "SequenceLength") && (made = producer_of(node, "SequenceConstruct")) != NULL) {
     int64_t count = made->operand_count;
     return make_scalar(f, node, BYOC_DTYPE_I64, &count);
   }
-  if (byoc_node_is_onnx(node, "ConcatFromSequence") && (made = producer_of(node, 0, "SequenceConstruct")) != NULL) {
+  if (byoc_node_is_onnx(node, "ConcatFromSequence") && (made = producer_of(node, "SequenceConstruct")) != NULL) {
     if (byoc_node_flag(node, "new_axis")) return NULL;
     byoc_node_t *concat = byoc_op_create_with(node->block, node, "", "Concat", made->operands, made->operand_count, 1,
                                               node->attributes.items, node->attributes.count, NULL);
@@ -87,7 +87,7 @@ static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
   bool has = byoc_node_is_onnx(node, "OptionalHasElement"), get = byoc_node_is_onnx(node, "OptionalGetElement");
   if (!has && !get) return NULL;
   byoc_value_t *operand = node->operand_count > 0 ? node->operands[0] : NULL;
-  made = producer_of(node, 0, "Optional");
+  made = producer_of(node, "Optional");
   bool is_plain = operand && (operand->type->kind == BYOC_TYPE_TENSOR || operand->type->kind == BYOC_TYPE_SEQUENCE);
   byoc_value_t *element = is_plain ? operand : made && made->operand_count > 0 ? made->operands[0] : NULL;
   if (get) return element;

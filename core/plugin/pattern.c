@@ -57,10 +57,10 @@ static const char *parse_word(parser_t *p, bool with_dots, bool *out_failed) {
 
 static byoc_status_t parse_pattern(parser_t *p, const byoc_pattern_t **out_pattern);
 
-static byoc_status_t parse_list(parser_t *p, const char *close, const char *separator, byoc_pattern_t *pattern) {
+static byoc_status_t parse_list(parser_t *p, const char *separator, byoc_pattern_t *pattern) {
   const byoc_pattern_t *children[MAX_CHILDREN];
   size_t count = 0;
-  if (!accept_text(p, close)) {
+  if (!accept_text(p, ")")) {
     do {
       if (pattern->kind == PATTERN_OPERATOR && accept_text(p, "...")) {
         pattern->open_ended = true;
@@ -69,7 +69,7 @@ static byoc_status_t parse_list(parser_t *p, const char *close, const char *sepa
       if (count == MAX_CHILDREN) return syntax_error(p, "at most 64 operands");
       BYOC_RETURN_IF_ERROR(parse_pattern(p, &children[count++]));
     } while (accept_text(p, separator));
-    BYOC_RETURN_IF_ERROR(expect_text(p, close));
+    BYOC_RETURN_IF_ERROR(expect_text(p, ")"));
   }
   if (count == 0) return BYOC_OK;
   pattern->children = byoc_arena_copy(p->arena, children, count * sizeof(children[0]));
@@ -198,7 +198,7 @@ static byoc_status_t parse_operator(parser_t *p, byoc_pattern_t *pattern, const 
   BYOC_RETURN_IF_ERROR(parse_type_test(p, pattern));
   if (accept_text(p, "[")) BYOC_RETURN_IF_ERROR(parse_tests(p, pattern));
   BYOC_RETURN_IF_ERROR(expect_text(p, "("));
-  BYOC_RETURN_IF_ERROR(parse_list(p, ")", ",", pattern));
+  BYOC_RETURN_IF_ERROR(parse_list(p, ",", pattern));
   if (pattern->optional && pattern->child_count == 0) return syntax_error(p, "an operand for the optional operator");
   return parse_result(p, pattern);
 }
@@ -215,7 +215,7 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   }
   if (accept_text(p, "(")) {
     pattern->kind = PATTERN_ALTERNATIVES;
-    BYOC_RETURN_IF_ERROR(parse_list(p, ")", "|", pattern));
+    BYOC_RETURN_IF_ERROR(parse_list(p, "|", pattern));
     return pattern->child_count > 0 ? BYOC_OK : syntax_error(p, "an alternative inside of '(' and ')'");
   }
   if (accept_text(p, "{")) return parse_operator(p, pattern, NULL);

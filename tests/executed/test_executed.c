@@ -220,7 +220,7 @@ static void run_table(const byoc_target_list_t *targets) {
   byoc_arena_init(&arena, byoc_allocator_system());
   batch->targets = targets;
   batch->folder = folder;
-  byoc_switches_set(&batch->switches, "fold-constants", false); // what is folded does not run
+  byoc_switches_turn_off(&batch->switches, "fold-constants"); // what is folded does not run
   for (size_t i = 0; i < byoc_op_count(); ++i) {
     const byoc_op_t *op = byoc_op_at(i);
     if (only != NULL && strcmp(only, op->name) != 0) continue;

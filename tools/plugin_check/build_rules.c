@@ -29,13 +29,12 @@ static char *path_in(check_t *check, const char *folder, const char *name) {
   return path;
 }
 
-static void open_pipeline(check_t *check, const check_case_file_t *file, byoc_build_extent_t extent,
-                          check_pipeline_t *pipeline) {
+static void open_pipeline(check_t *check, const check_case_file_t *file, check_pipeline_t *pipeline) {
   byoc_diag_t diag = {0};
   const check_model_t model = check_case_file_model(check, file);
   check_doing(check, "generating code for %s with '%s'", file->name, check->targets.items[0]);
   check_ok(check,
-           check_pipeline_open(pipeline, check->registry, &model, check->targets.items[0], extent,
+           check_pipeline_open(pipeline, check->registry, &model, check->targets.items[0], BYOC_BUILD_ALL,
                                byoc_allocator_system(), &diag),
            &diag, file->name);
 }
@@ -47,7 +46,7 @@ static char *build_in(check_t *check, const check_case_file_t *file, const char 
   check_ok(check, byoc_make_private_directories(folder, &diag), &diag, "making a folder");
   (void)setenv("BYOC_CACHE_DIR", folder, 1);
   check_pipeline_t pipeline;
-  open_pipeline(check, file, BYOC_BUILD_ALL, &pipeline);
+  open_pipeline(check, file, &pipeline);
   check_ok(check, check_pipeline_compose(&pipeline, path, &diag), &diag, file->name);
   check_pipeline_close(&pipeline);
   return path;
@@ -158,7 +157,7 @@ void check_builds_together(check_t *check) {
     snprintf(name, sizeof(name), "%zu.so", i);
     paths[i] = path_in(check, check->folder, name);
     loaded[i] = (loaded_t){.file = &cases.files[i == 1 ? cases.file_count - 1 : 0]};
-    open_pipeline(check, loaded[i].file, BYOC_BUILD_ALL, &loaded[i].pipeline);
+    open_pipeline(check, loaded[i].file, &loaded[i].pipeline);
     loaded[i].inputs = check_inputs(check, &loaded[i].pipeline);
     check_ok(check, check_pipeline_compose(&loaded[i].pipeline, paths[i], &diag), &diag, loaded[i].file->name);
     load_artifact(check, &loaded[i], paths[i]);
@@ -191,7 +190,7 @@ void check_builds_unload(check_t *check) {
   byoc_diag_t diag = {0};
   check_pipeline_t pipeline;
   byoc_build_evaluation_t evaluation;
-  open_pipeline(check, file, BYOC_BUILD_ALL, &pipeline);
+  open_pipeline(check, file, &pipeline);
   const check_ports_t inputs = check_inputs(check, &pipeline), before = check_outputs(check, &pipeline);
   const check_ports_t after = check_outputs(check, &pipeline);
   check_ok(check, byoc_build_evaluate(&pipeline.build, 1, &diag, &evaluation), &diag, file->name);

@@ -20,10 +20,10 @@ static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
 }
 
-static bool set_hash(json_t *object, const char *key, byoc_content_hash_t hash) {
+static bool set_hash(json_t *object, byoc_content_hash_t hash) {
   char digits[33];
   byoc_content_hash_format(hash, digits);
-  return set(object, key, json_string(digits));
+  return set(object, "hash", json_string(digits));
 }
 
 // A list of words in a string, as an array.
@@ -121,8 +121,8 @@ static bool append_constants(byoc_data_entry_t *const *entries, size_t count, js
     const byoc_data_entry_t *entry = entries[i];
     json_t *object = json_object();
     bool ok = object != NULL && (entry->name == NULL || set(object, "name", byoc_json_text(entry->name))) &&
-              set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) &&
-              set_hash(object, "hash", entry->hash) && json_array_append(array, object) == 0;
+              set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) && set_hash(object, entry->hash) &&
+              json_array_append(array, object) == 0;
     json_decref(object);
     if (!ok) return false;
   }
@@ -248,7 +248,7 @@ static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) 
   ok = ok && set(object, "name", byoc_json_text(module->name)) &&
        set(object, "kind", byoc_json_text(byoc_runtime_module_kind_name(module->kind))) &&
        set(object, "properties", properties_json(module)) && set(object, "target", byoc_json_text(module->target)) &&
-       set_hash(object, "hash", module_hash(module));
+       set_hash(object, module_hash(module));
   if (ok && module->function_name != NULL) ok = set(object, "function", byoc_json_text(module->function_name));
   if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_text(module->engine_name));
   if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_text(module->driver_name));

@@ -76,25 +76,25 @@ static void forget_part(finder_t *f, const part_t *written, const equal_t *but) 
   f->equals.count = kept;
 }
 
-static void forget_whole(finder_t *f, byoc_host_buffer_t *buffer, const equal_t *but) {
+static void forget_whole(finder_t *f, byoc_host_buffer_t *buffer) {
   if (buffer == NULL) return;
   const part_t part = {.place = f->shared[byoc_host_buffer_root(buffer)->index], .bytes = {0, UINT64_MAX}};
-  forget_part(f, &part, but);
+  forget_part(f, &part, NULL);
 }
 
 // Forgets the parts that the instruction, and those nested in it, change.
 static void forget_written(finder_t *f, const byoc_host_instruction_t *i) {
   equal_t equal;
   const bool makes_equal = find_equal(f, i, &equal);
-  if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) forget_whole(f, i->operands.data[0], NULL);
+  if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) forget_whole(f, i->operands.data[0]);
   for (size_t k = 0; k < i->results.count; ++k) {
     const part_t part = part_of(f, i->results.data[k]);
     forget_part(f, &part, makes_equal ? &equal : NULL);
   }
-  forget_whole(f, i->workspace, NULL);
+  forget_whole(f, i->workspace);
   for (uint32_t r = 0; r < i->region_count; ++r) {
     for (size_t k = 0; k < i->regions[r].parameters.count; ++k) {
-      forget_whole(f, i->regions[r].parameters.data[k], NULL);
+      forget_whole(f, i->regions[r].parameters.data[k]);
     }
     for (const byoc_host_instruction_t *n = i->regions[r].first; n != NULL; n = n->next) forget_written(f, n);
   }

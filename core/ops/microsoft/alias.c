@@ -207,7 +207,7 @@ static byoc_status_t infer_product_16(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, is_short, "integers of 16 bits"));
   }
-  return byoc_infer_product(infer, 0, 1, product_dtype(infer->node));
+  return byoc_infer_product(infer, 1, product_dtype(infer->node));
 }
 
 static byoc_status_t expand_product_16(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {

@@ -32,13 +32,13 @@ byoc_status_t byoc_microsoft_need_weights(const byoc_infer_t *infer, uint32_t in
   return need_columns(infer, zero, index);
 }
 
-static byoc_status_t infer_bias(const byoc_infer_t *infer, uint32_t bias, uint32_t weights) {
+static byoc_status_t infer_bias(const byoc_infer_t *infer, uint32_t bias) {
   if (byoc_has_operand(infer->node, bias)) {
-    const byoc_type_t *type = byoc_operand_type(infer->node, weights);
+    const byoc_type_t *type = byoc_operand_type(infer->node, 1);
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, bias, is_f32, "a bias of f32"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, bias, 1, &type->dims[type->rank - 1]));
   }
-  return byoc_infer_product(infer, 0, weights, BYOC_DTYPE_F32);
+  return byoc_infer_product(infer, 1, BYOC_DTYPE_F32);
 }
 
 static byoc_status_t infer_to_float(byoc_infer_t *infer) {
@@ -49,14 +49,14 @@ static byoc_status_t infer_to_float(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 4));
   if (byoc_has_operand(infer->node, 4)) BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 4));
-  return infer_bias(infer, 6, 1);
+  return infer_bias(infer, 6);
 }
 
 static byoc_status_t infer_dynamic(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_f32, "a matrix of f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_weights(infer, 1, 2, 3));
-  return infer_bias(infer, 4, 1);
+  return infer_bias(infer, 4);
 }
 
 byoc_value_t *byoc_microsoft_sums(byoc_writer_t *w, const byoc_bytes_product_t *p) {

@@ -7,7 +7,7 @@
 
 #include "tools/plugin_check/driver/suite.h"
 
-enum { COUNT = 256, SIZE = COUNT * 4 };
+enum { COUNT = SUITE_COUNTS, SIZE = COUNT * 4 };
 
 static void check_event_fresh(suite_t *s) {
   suite_open(s, BYOC_DEVICE_TIMES);
@@ -62,7 +62,7 @@ static void check_event_captured(suite_t *s) {
     suite_count(s, i % 2 ? s->queue : other, count, buffer, COUNT, suite_order(&order, event, event));
   }
   CHECK_OK(s->driver->event_wait(s->device, event));
-  suite_expect_counts(s, s->queue, buffer, COUNT, 50);
+  suite_expect_counts(s, s->queue, buffer, 50);
   s->driver->event_destroy(s->device, event);
   s->driver->queue_destroy(s->device, other);
   s->driver->release(s->device, buffer);
@@ -101,7 +101,7 @@ static void check_event_destroyed_in_use(suite_t *s) {
     s->driver->event_destroy(s->device, event);
     CHECK_OK(s->driver->queue_wait(s->device, other));
   }
-  suite_expect_counts(s, s->queue, buffer, COUNT, 1);
+  suite_expect_counts(s, s->queue, buffer, 1);
   s->driver->queue_destroy(s->device, other);
   s->driver->release(s->device, buffer);
   suite_close(s);

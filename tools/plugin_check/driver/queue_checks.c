@@ -6,7 +6,7 @@
 
 #include "tools/plugin_check/driver/suite.h"
 
-enum { COUNT = 256, SIZE = COUNT * 4 };
+enum { COUNT = SUITE_COUNTS, SIZE = COUNT * 4 };
 
 static void check_queue_order(suite_t *s) {
   suite_open(s, 0);
@@ -20,7 +20,7 @@ static void check_queue_order(suite_t *s) {
     suite_count(s, s->queue, count, two, COUNT, NULL);
     CHECK_OK(s->driver->copy(s->device, s->queue, &to, &from, SIZE, NULL));
   }
-  suite_expect_counts(s, s->queue, one, COUNT, 100);
+  suite_expect_counts(s, s->queue, one, 100);
   s->driver->release(s->device, one);
   s->driver->release(s->device, two);
   suite_close(s);
@@ -40,7 +40,7 @@ static void check_queues_in_turns(suite_t *s) {
     suite_count(s, queues[turn], count, buffer, COUNT, suite_order(&order, events[1 - turn], events[turn]));
   }
   CHECK_OK(s->driver->event_wait(s->device, events[1]));
-  suite_expect_counts(s, s->queue, buffer, COUNT, 100);
+  suite_expect_counts(s, s->queue, buffer, 100);
   for (int i = 0; i < 2; ++i) s->driver->event_destroy(s->device, events[i]);
   s->driver->queue_destroy(s->device, queues[1]);
   s->driver->release(s->device, buffer);
@@ -104,7 +104,7 @@ static void check_flush(suite_t *s) {
   CHECK_OK(s->driver->queue_flush(s->device, s->queue));
   int32_t is_complete = 0;
   while (!is_complete) CHECK_OK(s->driver->event_query(s->device, event, &is_complete));
-  suite_expect_counts(s, s->queue, buffer, COUNT, 1);
+  suite_expect_counts(s, s->queue, buffer, 1);
   CHECK_OK(s->driver->queue_wait(s->device, s->queue)); // an empty one
   CHECK_OK(s->driver->queue_flush(s->device, s->queue));
   s->driver->event_destroy(s->device, event);
@@ -127,9 +127,9 @@ static void check_queue_kinds(suite_t *s) {
   suite_zero(s, queue, buffer, SIZE, NULL);
   for (int i = 0; i < 10; ++i) suite_count(s, i % 2 ? queue : again, count, buffer, COUNT, NULL); // one and the same
   CHECK_OK(s->driver->queue_wait(s->device, again));
-  suite_expect_counts(s, queue, buffer, COUNT, 10);
+  suite_expect_counts(s, queue, buffer, 10);
   s->driver->queue_destroy(s->device, again);
-  suite_expect_counts(s, queue, buffer, COUNT, 10);
+  suite_expect_counts(s, queue, buffer, 10);
   s->driver->queue_destroy(s->device, queue);
   s->driver->release(s->device, buffer);
   suite_close(s);
@@ -185,7 +185,7 @@ static void check_queue_destroyed_in_use(suite_t *s) {
     CHECK(is_complete);
   }
   s->driver->event_destroy(s->device, event);
-  suite_expect_counts(s, s->queue, buffer, COUNT, 100);
+  suite_expect_counts(s, s->queue, buffer, 100);
   s->driver->release(s->device, buffer);
   suite_close(s);
 }
@@ -205,7 +205,7 @@ static void check_many_queues(suite_t *s) {
     for (int i = 0; i < QUEUES; ++i) suite_count(s, queues[i], count, buffers[i], COUNT, NULL);
   }
   for (int i = 0; i < QUEUES; ++i) {
-    suite_expect_counts(s, queues[i], buffers[i], COUNT, 10);
+    suite_expect_counts(s, queues[i], buffers[i], 10);
     s->driver->queue_destroy(s->device, queues[i]);
     s->driver->release(s->device, buffers[i]);
   }
@@ -248,7 +248,7 @@ static void check_failure(suite_t *s) {
     suite_count(s, other, count, buffer, COUNT, suite_order(&order, failed, waiting));
     CHECK_OK(s->driver->event_wait(s->device, waiting));
     CHECK(!s->driver->event_error(s->device, failed)[0]);
-    suite_expect_counts(s, s->queue, buffer, COUNT, 3);
+    suite_expect_counts(s, s->queue, buffer, 3);
   }
   // Nobody is told, and everything can still be destroyed.
   suite_launch(s, s->queue, fail, 1, 1, NULL, 0, suite_order(&order, NULL, failed));

@@ -141,12 +141,11 @@ void suite_count(suite_t *s, byoc_device_queue_t *queue, byoc_device_entry_t *co
   suite_launch(s, queue, count, (uint32_t)((n + 63) / 64), 64, arguments, 2, order);
 }
 
-void suite_expect_counts(suite_t *s, byoc_device_queue_t *queue, byoc_device_buffer_t *buffer, int n,
-                         int32_t expected) {
-  int32_t values[256] = {0};
-  suite_download(s, queue, buffer, 0, values, (uint64_t)n * sizeof(*values), NULL);
+void suite_expect_counts(suite_t *s, byoc_device_queue_t *queue, byoc_device_buffer_t *buffer, int32_t expected) {
+  int32_t values[SUITE_COUNTS] = {0};
+  suite_download(s, queue, buffer, 0, values, sizeof(values), NULL);
   CHECK_OK(s->driver->queue_wait(s->device, queue));
-  for (int i = 0; i < n; ++i) CHECK(values[i] == expected);
+  for (int i = 0; i < SUITE_COUNTS; ++i) CHECK(values[i] == expected);
 }
 
 byoc_device_argument_t suite_buffer(byoc_device_buffer_t *buffer, uint64_t offset_bytes) {

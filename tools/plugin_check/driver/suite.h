@@ -69,8 +69,9 @@ void suite_launch(suite_t *s, byoc_device_queue_t *queue, byoc_device_entry_t *e
                   const byoc_device_argument_t *arguments, uint32_t argument_count, const byoc_device_order_t *order);
 void suite_count(suite_t *s, byoc_device_queue_t *queue, byoc_device_entry_t *count, byoc_device_buffer_t *buffer,
                  int64_t n, const byoc_device_order_t *order); // launches "count"
-// Waits for the queue: "count" was launched so often on the first n elements (256 at most) of zeros.
-void suite_expect_counts(suite_t *s, byoc_device_queue_t *queue, byoc_device_buffer_t *buffer, int n, int32_t expected);
+// Waits for the queue: "count" was launched so often on the first SUITE_COUNTS elements of zeros.
+enum { SUITE_COUNTS = 256 };
+void suite_expect_counts(suite_t *s, byoc_device_queue_t *queue, byoc_device_buffer_t *buffer, int32_t expected);
 
 byoc_device_argument_t suite_buffer(byoc_device_buffer_t *buffer, uint64_t offset_bytes);
 byoc_device_argument_t suite_i64(int64_t value);

@@ -180,7 +180,7 @@ static bool is_comparable(byoc_dtype_t dtype) {
 static byoc_status_t broadcast(byoc_infer_t *infer, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *a = byoc_operand_type(node, 0), *other = byoc_operand_type(node, 1);
-  if (!is_legacy(node)) return byoc_infer_broadcast(infer, 0, dtype);
+  if (!is_legacy(node)) return byoc_infer_broadcast(infer, dtype);
   if (byoc_is_ranked(a) && byoc_is_ranked(other)) {
     int32_t axis = 0;
     BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", a->rank, &axis));
@@ -262,7 +262,7 @@ static byoc_status_t infer_where(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "operand 2: expected the element type of operand 1 (%s), got %s",
                             byoc_dtype_name(x->dtype), byoc_dtype_name(y->dtype));
   }
-  return byoc_infer_broadcast(infer, 0, x->dtype);
+  return byoc_infer_broadcast(infer, x->dtype);
 }
 
 // Before version 7 the slope may have rank 1 for any X: it has one value per channel.

@@ -7,10 +7,10 @@
 #include "core/ops/onnx/math/product.h"
 
 // ---- MatMul ----
-byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint32_t second, byoc_dtype_t dtype) {
-  const byoc_type_t *a = byoc_operand_type(infer->node, first), *c = byoc_operand_type(infer->node, second);
+byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t second, byoc_dtype_t dtype) {
+  const byoc_type_t *a = byoc_operand_type(infer->node, 0), *c = byoc_operand_type(infer->node, second);
   if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, dtype);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, first, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, second, 1, BYOC_MAX_RANK));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, second, c->rank == 1 ? 0 : c->rank - 2, a->dims[a->rank - 1]));
   byoc_dim_t dims[BYOC_MAX_RANK + 2];
@@ -19,7 +19,7 @@ byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint
   int32_t rank = left > right ? left : right;
   for (int32_t d = 0; d < rank; ++d) {
     int32_t i = d - (rank - left), j = d - (rank - right);
-    byoc_side_t x = i >= 0 ? byoc_side_of(infer, first, i) : byoc_side_number(1);
+    byoc_side_t x = i >= 0 ? byoc_side_of(infer, 0, i) : byoc_side_number(1);
     byoc_side_t y = j >= 0 ? byoc_side_of(infer, second, j) : byoc_side_number(1);
     if (byoc_broadcast_dim(infer, x, y, &dims[d], &failed)) continue;
     char x_text[BYOC_TYPE_TEXT_SIZE], y_text[BYOC_TYPE_TEXT_SIZE];
@@ -36,7 +36,7 @@ static byoc_status_t infer_matmul(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
-  return byoc_infer_product(infer, 0, 1, byoc_operand_type(infer->node, 0)->dtype);
+  return byoc_infer_product(infer, 1, byoc_operand_type(infer->node, 0)->dtype);
 }
 
 // byoc::MatMul is for products of quantised matrices: products of bytes, signed on one side, are summed in i32.
@@ -46,7 +46,7 @@ static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
   if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
     return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
   }
-  return byoc_infer_product(infer, 0, 1, BYOC_DTYPE_I32);
+  return byoc_infer_product(infer, 1, BYOC_DTYPE_I32);
 }
 
 static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) {

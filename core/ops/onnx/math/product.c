@@ -5,9 +5,9 @@
 // The most rows (or columns) without a packed panel; the columns that are then computed together.
 enum { FEW = 4, THIN_COLUMNS = 256 };
 
-static bool is_int(const byoc_loop_expr_t *expr, int64_t value) {
+static bool is_one(const byoc_loop_expr_t *expr) {
   int64_t known = 0;
-  return expr && byoc_loop_is_int(expr, &known) && known == value;
+  return expr && byoc_loop_is_int(expr, &known) && known == 1;
 }
 
 static bool is_few(const byoc_loop_expr_t *expr) {
@@ -212,7 +212,7 @@ static void product_tiled(byoc_product_t *p) {
   const byoc_loop_expr_t *row0 =
       byoc_loop_let(b, "row0", BYOC_LMUL(b, BYOC_LMOD(b, outer, row_blocks), byoc_loop_int(b, tile.row_block)));
   bool few = is_few(p->rows), may_be_few = few || !byoc_loop_is_int(p->rows, &known);
-  if (is_bytes || !is_int(p->right_column, 1)) few = may_be_few = false;
+  if (is_bytes || !is_one(p->right_column)) few = may_be_few = false;
   if (may_be_few && !few) byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, p->rows, byoc_loop_int(b, FEW)));
   if (may_be_few) {
     // The first tile of a group computes all columns of the group.
@@ -273,7 +273,7 @@ static void product_dots(byoc_product_t *p) {
 }
 
 byoc_status_t byoc_product_lower(byoc_product_t *p) {
-  bool contiguous = is_int(p->left_k, 1) && (is_int(p->right_k, 1) || is_int(p->depth, 1));
+  bool contiguous = is_one(p->left_k) && (is_one(p->right_k) || is_one(p->depth));
   if (contiguous && (is_few(p->rows) || is_few(p->columns))) {
     product_dots(p);
   } else {

@@ -141,14 +141,14 @@ static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *a, byoc_value
 static byoc_status_t infer_matmul_integer(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
-  return byoc_infer_product(infer, 0, 1, BYOC_DTYPE_I32);
+  return byoc_infer_product(infer, 1, BYOC_DTYPE_I32);
 }
 
 static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_quantised, "a quantised tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_quantised, "a quantised tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, byoc_dtype_is_quantised, "a zero point"));
-  return byoc_infer_product(infer, 0, 3, byoc_operand_type(infer->node, 7)->dtype);
+  return byoc_infer_product(infer, 3, byoc_operand_type(infer->node, 7)->dtype);
 }
 
 // MatMulInteger(a, b, zero points) → their product in i32

@@ -130,7 +130,7 @@ byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool 
 
 static byoc_status_t infer_concat(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 2; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, is_text, "texts"));
-  return byoc_infer_broadcast(infer, 0, BYOC_DTYPE_STRING);
+  return byoc_infer_broadcast(infer, BYOC_DTYPE_STRING);
 }
 
 static byoc_status_t expand_concat(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
