@@ -14,7 +14,7 @@ enum { MAX_NAME_BYTES = 64, MAX_DEPTH = 64, MAX_ARGUMENTS = 3 };
 typedef struct reader_t {
   byoc_shim_scope_t *scope;
   const char *begin, *at;
-  bool live; // false: only checked for errors (a branch that is not taken, or a table being checked)
+  bool live; // false: only checked for errors (the other branch of a condition, or a table being checked)
   bool failed;
   int depth;
 } reader_t;
@@ -119,7 +119,7 @@ typedef enum function_t {
   FN_TEXT,
 } function_t;
 
-// Kinds of arguments: v a value, o a node, n a number, t a text; capital: may be left out.
+// Kinds of arguments: v a value, o a node, n a number, t a string; capital: may be left out.
 static const struct {
   const char *name, *arguments;
   function_t function;
@@ -183,7 +183,7 @@ static bool read_name(reader_t *r, char out_name[MAX_NAME_BYTES]) {
 }
 
 static double need_number(reader_t *r, const char *at, byoc_shim_value_t value) {
-  if (value.text != NULL) fail(r, at, "a number expected, not a text");
+  if (value.text != NULL) fail(r, at, "a number is expected, not a string");
   return value.number;
 }
 
@@ -332,7 +332,7 @@ static void read_argument(reader_t *r, char kind, argument_t *out) {
   if (kind == 'n') {
     need_number(r, out->at, out->value);
   } else if (out->value.text == NULL || out->value.length >= MAX_NAME_BYTES) {
-    fail(r, out->at, "a short text expected");
+    fail(r, out->at, "a short string is expected");
   } else {
     memcpy(out->name, out->value.text, out->value.length);
     out->name[out->value.length] = '\0';
@@ -386,7 +386,7 @@ static byoc_shim_value_t read_primary(reader_t *r) {
   }
   if (*r->at == '\'') {
     const char *text = ++r->at, *end = strchr(text, '\'');
-    if (end == NULL) return fail(r, text - 1, "the text has no end");
+    if (end == NULL) return fail(r, text - 1, "the string has no end");
     r->at = end + 1;
     return (byoc_shim_value_t){.text = text, .length = (size_t)(end - text)};
   }
@@ -417,7 +417,7 @@ static byoc_shim_value_t read_unary(reader_t *r) {
   return value;
 }
 
-// A longer spelling stands before its own beginning.
+// An operator stands before those that are its beginning: "<=" before "<".
 static const struct {
   const char *text;
   int level;
@@ -427,8 +427,8 @@ static const struct {
 static byoc_shim_value_t compare_texts(reader_t *r, const char *at, const char *op, byoc_shim_value_t a,
                                        byoc_shim_value_t b) {
   const bool is_equal = a.text != NULL && b.text != NULL && a.length == b.length && !memcmp(a.text, b.text, a.length);
-  if (op[1] != '=' || op[0] == '<' || op[0] == '>') return fail(r, at, "texts can be compared by == and != only");
-  if (a.text == NULL || b.text == NULL) return fail(r, at, "a text is compared with a number");
+  if (op[1] != '=' || op[0] == '<' || op[0] == '>') return fail(r, at, "strings can be compared only by == and !=");
+  if (a.text == NULL || b.text == NULL) return fail(r, at, "a string is compared with a number");
   return number_value(is_equal == (op[0] == '='));
 }
 
@@ -491,7 +491,7 @@ static byoc_shim_value_t read_choice(reader_t *r) {
   r->live = live && !truth;
   const byoc_shim_value_t no = read_choice(r);
   r->live = live;
-  if ((yes.text != NULL) != (no.text != NULL)) return fail(r, at, "one branch is a text, the other a number");
+  if ((yes.text != NULL) != (no.text != NULL)) return fail(r, at, "one branch is a string, the other a number");
   return truth ? yes : no;
 }
 
@@ -509,7 +509,7 @@ bool byoc_shim_evaluate(byoc_shim_scope_t *scope, const json_t *expression, byoc
     return true;
   }
   const char *text = json_string_value(expression);
-  if (text == NULL) return byoc_shim_fail(scope, "an expression (a text or a number) expected");
+  if (text == NULL) return byoc_shim_fail(scope, "an expression (a string or a number) is expected");
   reader_t r = {.scope = scope, .begin = text, .at = text, .live = scope->region != NULL};
   *out_value = read_choice(&r);
   expect_end(&r);
@@ -520,7 +520,7 @@ bool byoc_shim_evaluate_number(byoc_shim_scope_t *scope, const json_t *expressio
   byoc_shim_value_t value;
   *out_number = 1;
   if (!byoc_shim_evaluate(scope, expression, &value)) return false;
-  if (value.text != NULL) return byoc_shim_fail(scope, "'%.96s' is a text", json_string_value(expression));
+  if (value.text != NULL) return byoc_shim_fail(scope, "'%.96s' is a string", json_string_value(expression));
   *out_number = value.number;
   return true;
 }

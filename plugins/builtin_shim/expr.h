@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of a table: sizes, conditions and attributes of a match, written as text.
+// Expressions of a table: sizes, conditions and attributes of a match.
 //
 //   dim(a, -1) == dim(b, -2) && (dtype(a) == 'f32' || dtype(a) == 'f64')
 //
-// Numbers (double: exact for integers up to 2^53), 'texts', names of `let`, + - * / % == != < <= > >= && || ! ?: and
+// Numbers (double: exact for integers up to 2^53), 'strings', names of `let`, + - * / % == != < <= > >= && || ! ?: and
 // the functions listed in expr.c. A name of the pattern stands for its value; a node's name for the node and, where a
 // value is asked for, for its first result.
 #ifndef BYOC_SHIM_EXPR_H_
@@ -16,14 +16,14 @@
 
 enum { BYOC_SHIM_MAX_VARIABLES = 48, BYOC_SHIM_MAX_DIMS = 16 };
 
-// A number, or a text if `text` is not NULL (not NUL-terminated).
+// A number, or a string if `text` is not NULL (not NUL-terminated).
 typedef struct byoc_shim_value_t {
   const char *text;
   size_t length;
   double number;
 } byoc_shim_value_t;
 
-// What names mean. Without a region expressions are only checked: every branch is read, functions answer 1 or ''.
+// The meaning of names. Without a region expressions are only checked: every branch is read, functions return 1 or ''.
 typedef struct byoc_shim_scope_t {
   const byoc_host_t *host;
   const char *pattern; // declares the names of values and nodes

@@ -11,7 +11,7 @@
 
 #include "byoc/memory_library.h"
 
-// What the build put into the plugin; a table that names files of the system needs neither.
+// Files that the build put into the plugin; a table that names files of the system needs neither.
 #ifdef BYOC_SHIM_ARCHIVE
 extern const unsigned char BYOC_SHIM_ARCHIVE[], BYOC_SHIM_SHARED[];
 extern const unsigned long long BYOC_SHIM_ARCHIVE_SIZE, BYOC_SHIM_SHARED_SIZE;
@@ -94,6 +94,32 @@ static int32_t compile_source(const byoc_shim_library_t *library, byoc_codegen_t
   return status;
 }
 
+static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char *what, const char *reason) {
+  char message[512];
+  snprintf(message, sizeof(message), "%s: %s", what, reason != NULL ? reason : "unknown error");
+  if (runtime != NULL && runtime->set_error != NULL) runtime->set_error(runtime->self, message);
+  return status;
+}
+
+// Opens the library for the evaluator, once; `self` is a byoc_shim_library_t. It stays open until deinit.
+static int32_t open_in_process(void *self, const byoc_runtime_t *runtime, void **out_handle) {
+  byoc_shim_library_t *library = self;
+  const char *shared = library->table.shared;
+  int32_t status = BYOC_OK;
+  *out_handle = NULL;
+  if (library->handle == NULL && strcmp(shared, "embedded") == 0) {
+    char reason[256];
+    library->handle = byoc_memory_library_open(library->table.library_name, BYOC_SHIM_SHARED, BYOC_SHIM_SHARED_SIZE,
+                                               RTLD_NOW | RTLD_LOCAL, reason, sizeof(reason));
+    if (library->handle == NULL) status = report(runtime, BYOC_IO, "the library that the plugin carries", reason);
+  } else if (library->handle == NULL) {
+    library->handle = dlopen(shared, RTLD_NOW | RTLD_LOCAL);
+    if (library->handle == NULL) status = report(runtime, BYOC_NOT_FOUND, shared, dlerror());
+  }
+  if (status == BYOC_OK) *out_handle = library->handle;
+  return status;
+}
+
 int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *codegen) {
   const byoc_host_t *host = library->host;
   const byoc_shim_table_t *table = &library->table;
@@ -128,33 +154,8 @@ int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *code
                                         .needed = {table->needed, table->needed_count},
                                         .search = {table->search, table->search_count},
                                         .setup_symbol = library->setup[0] != '\0' ? library->setup : NULL,
-                                        .open_in_process = table->shared != NULL ? byoc_shim_library_open : NULL};
+                                        .open_in_process = table->shared != NULL ? open_in_process : NULL};
   return host->codegen->add_static_library(codegen, &module);
-}
-
-static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char *what, const char *reason) {
-  char message[512];
-  snprintf(message, sizeof(message), "%s: %s", what, reason != NULL ? reason : "unknown error");
-  if (runtime != NULL && runtime->set_error != NULL) runtime->set_error(runtime->self, message);
-  return status;
-}
-
-int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void **out_handle) {
-  byoc_shim_library_t *library = self;
-  const char *shared = library->table.shared;
-  int32_t status = BYOC_OK;
-  *out_handle = NULL;
-  if (library->handle == NULL && strcmp(shared, "embedded") == 0) {
-    char reason[256];
-    library->handle = byoc_memory_library_open(library->table.library_name, BYOC_SHIM_SHARED, BYOC_SHIM_SHARED_SIZE,
-                                               RTLD_NOW | RTLD_LOCAL, reason, sizeof(reason));
-    if (library->handle == NULL) status = report(runtime, BYOC_IO, "the library that the plugin carries", reason);
-  } else if (library->handle == NULL) {
-    library->handle = dlopen(shared, RTLD_NOW | RTLD_LOCAL);
-    if (library->handle == NULL) status = report(runtime, BYOC_NOT_FOUND, shared, dlerror());
-  }
-  if (status == BYOC_OK) *out_handle = library->handle;
-  return status;
 }
 
 void byoc_shim_library_deinit(byoc_shim_library_t *library) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library behind a table: linked into artifacts, and opened in the evaluator's process.
+// library.h - the library behind a table: linked into artifacts, and opened in the evaluator's process.
 #ifndef BYOC_SHIM_LIBRARY_H_
 #define BYOC_SHIM_LIBRARY_H_
 
@@ -14,8 +14,7 @@ typedef struct byoc_shim_library_t {
 
 // Hands the library to the host, with the setup function that the current target's options ask for.
 int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *codegen);
-// byoc_static_library_t's hook; `self` is a byoc_shim_library_t. The library stays open until deinit.
-int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void **out_handle);
+// Closes the library, if the evaluator has opened it.
 void byoc_shim_library_deinit(byoc_shim_library_t *library);
 
 #endif // BYOC_SHIM_LIBRARY_H_

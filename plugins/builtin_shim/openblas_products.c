@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products by OpenBLAS on one thread each, spread over the artifact's own workers.
 //
-// This file stands in for OpenBLAS' memory.o, blas_server.o and threaded drivers: no thread is started, no lock taken
-// and nothing allocated during a run. Each worker of a context has a buffer that the context keeps; the worker lends it
-// to OpenBLAS for a call by a pointer of its thread.
+// This file stands in for OpenBLAS' memory.o, blas_server.o and threaded drivers: no thread is started, no lock
+// acquired and nothing allocated during a run. Each worker of a context has a buffer that the context keeps; the worker
+// lends it to OpenBLAS for a call by a pointer of its thread.
 #include "openblas_products.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-// ---- what OpenBLAS calls ----
+// ---- functions that OpenBLAS calls ----
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tables/openblas.json calls: matrix products of rows that lie dense, over the workers of a context.
+// The functions that tables/openblas.json calls: matrix products of dense rows, over the workers of a context.
 #ifndef BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
 #define BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
 
@@ -8,12 +8,12 @@
 // Visible for the shared object that the evaluator opens; artifacts hide them.
 #define BYOC_OPENBLAS_ENTRY __attribute__((visibility("default")))
 
-// At set-up: makes the buffers of a context. BYOC_OUT_OF_MEMORY.
+// Makes the buffers of a context, when it is created. May return BYOC_OUT_OF_MEMORY.
 int32_t byoc_openblas_reserve(const byoc_runtime_t *runtime);
 
-// `count` products c[m,n] = alpha * a[m,k] * b[k,n], the matrices so many elements after those of the product before. A
-// matrix that is turned lies in memory as its transpose does. No size is 0. BYOC_OUT_OF_MEMORY where the context has no
-// buffers and none can be made.
+// `count` products c[m,n] = alpha * a[m,k] * b[k,n], the steps are the elements between two
+// products. A matrix that is turned is stored transposed. No size is 0. Returns BYOC_OUT_OF_MEMORY if the context has
+// no buffers and none can be made.
 BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_sgemm(const byoc_runtime_t *runtime, int64_t count, int32_t a_turned,
                                                 int32_t b_turned, int32_t m, int32_t n, int32_t k, float alpha,
                                                 const void *a, int64_t a_step, const void *b, int64_t b_step, void *c,

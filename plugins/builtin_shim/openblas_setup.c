@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS inside an artifact: which kernels it runs.
+// Chooses the kernels of OpenBLAS inside an artifact.
 //
 // OpenBLAS 0.3.21 chooses its kernels when it is loaded, by model numbers that end with the processors of its day: a
 // later one runs the kernels of Prescott. The build links OpenBLAS' dynamic.o with its getenv renamed to
@@ -42,7 +42,7 @@ NO_TABLE(SANDYBRIDGE)
 NO_TABLE(STEAMROLLER)
 NO_TABLE(ZEN)
 
-// What openblas_env.o defines. 0 means "not set" throughout.
+// Definitions of openblas_env.o. 0 means "not set" throughout.
 void openblas_read_env(void);
 int openblas_verbose(void);
 unsigned int openblas_block_factor(void);

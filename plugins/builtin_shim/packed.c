@@ -10,9 +10,9 @@ const char *byoc_shim_packed_symbol(const json_t *rule) {
 
 bool byoc_shim_check_packed(byoc_shim_scope_t *scope, const json_t *rule) {
   const json_t *operands = json_object_get(rule, "operands");
-  if (byoc_shim_packed_symbol(rule) == NULL) return byoc_shim_fail(scope, "'packed' is not a text");
+  if (byoc_shim_packed_symbol(rule) == NULL) return byoc_shim_fail(scope, "'packed' is not a string");
   if (json_object_get(rule, "steps") != NULL || json_object_get(rule, "result") != NULL) {
-    return byoc_shim_fail(scope, "it has 'packed', so 'steps' and 'result' mean nothing");
+    return byoc_shim_fail(scope, "'steps' and 'result' have no meaning beside 'packed'");
   }
   if (json_array_size(operands) == 0) return byoc_shim_fail(scope, "the list 'operands' is missing");
   for (size_t i = 0; i < json_array_size(operands); ++i) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of a table whose match becomes one call by the packed convention (byoc/call.h): for functions that read the
-// shapes of each call, where the model leaves sizes open.
+// packed.h - rules of a table whose match becomes one call by the packed convention (byoc/call.h): functions that read
+// the shapes of each call, for models with dynamic sizes.
 #ifndef BYOC_SHIM_PACKED_H_
 #define BYOC_SHIM_PACKED_H_
 
 #include "expr.h"
 
-// The function that the rule calls so; NULL if the rule has steps instead.
+// The function that the rule calls; NULL if the rule has steps instead.
 const char *byoc_shim_packed_symbol(const json_t *rule);
 
 // Checks "packed" and "operands". Returns false with scope->error.

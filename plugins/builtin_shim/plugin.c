@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin of the built-in shim flavour: a table says which operators become which calls of a library's C functions.
-// Nothing here knows the library; README.md says how to write another table. The parts:
-//   plugin.c   the target, its options and rules, and the hooks (this file)
-//   table.c    the table as a whole
-//   rule.c     a rule's steps: checked, tried on a match, carried out
-//   packed.c   rules that have no steps, but one function that reads the shapes of each call
-//   expr.c     the expressions in them
-//   library.c  the library: into artifacts, and into the evaluator's process
+// A plugin of the kind "built-in shim": a table says which operators become which calls of a library's C functions.
+// Nothing here knows the library. README.md has the map of the files; docs/tables.md describes tables.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +12,7 @@
 
 BYOC_PLUGIN_IDENTITY_NEEDS(BYOC_SHIM_TARGET, BYOC_SHIM_VERSION, BYOC_SHIM_TARGET, BYOC_SHIM_DESCRIPTION, 4);
 
-// The table that the build put into the plugin; the reader has none, and gets those that the host loads.
+// The table that the build put into the plugin; table_reader has none, and gets those that the host loads.
 #ifdef BYOC_SHIM_TABLE
 extern const unsigned char BYOC_SHIM_TABLE[];
 extern const unsigned long long BYOC_SHIM_TABLE_SIZE;
@@ -114,7 +108,8 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   uint64_t size_bytes = 0;
   const char *text = find_table(host, &size_bytes);
   if (text == NULL) {
-    return host->error(host, BYOC_UNSUPPORTED, "it makes backends of tables: give it NAME.json instead");
+    return host->error(host, BYOC_UNSUPPORTED,
+                       "this plugin makes backends of tables: pass the table, NAME.json, instead");
   }
   shim_plugin_t *plugin = host->resize(host, NULL, sizeof(*plugin));
   if (plugin == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "no memory for the plugin");

@@ -9,7 +9,7 @@
 
 enum { MAX_NAMES = 32, MAX_ARGUMENTS = 32, MAX_OPERANDS = 16, MAX_UNROLL = 1024 };
 
-// What a step left behind, by name. The value is NULL unless the function is being rewritten.
+// The result of a step, by name. The value is NULL unless the function is being rewritten.
 typedef struct result_t {
   const char *name;
   byoc_value_t *value;
@@ -53,20 +53,20 @@ bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const cha
   return true;
 }
 
-// What a result is called if the table does not say.
+// The name of a result if the table does not say.
 #define DEFAULT_RESULT "result"
 
-// A text that may be left out.
+// A string that may be left out.
 static bool may_have_text(walk_t *w, const json_t *object, const char *key, const char *fallback,
                           const char **out_text) {
   const json_t *member = json_object_get(object, key);
   *out_text = member == NULL ? fallback : json_string_value(member);
-  return *out_text != NULL || byoc_shim_fail(w->scope, "'%s' is not a text", key);
+  return *out_text != NULL || byoc_shim_fail(w->scope, "'%s' is not a string", key);
 }
 
 static bool read_text(walk_t *w, const json_t *object, const char *key, const char **out_text) {
   *out_text = json_string_value(json_object_get(object, key));
-  return *out_text != NULL || byoc_shim_fail(w->scope, "the text '%s' is missing", key);
+  return *out_text != NULL || byoc_shim_fail(w->scope, "the string '%s' is missing", key);
 }
 
 // An optional condition.
@@ -167,7 +167,7 @@ static bool copy_attribute(walk_t *w, const byoc_node_t *from, byoc_node_t *to, 
   return status == BYOC_OK || host_refused(w);
 }
 
-// "copy": {"conv": ["strides", ...]}: integer, list and text attributes that a matched node has.
+// "copy": {"conv": ["strides", ...]}: integer, list and string attributes that a matched node has.
 static bool copy_attributes(walk_t *w, json_t *copy, byoc_node_t *to) {
   const char *name;
   json_t *list;
@@ -177,7 +177,7 @@ static bool copy_attributes(walk_t *w, json_t *copy, byoc_node_t *to) {
     }
     for (size_t i = 0; i < json_array_size(list); ++i) {
       const char *attribute = json_string_value(json_array_get(list, i));
-      if (attribute == NULL) return byoc_shim_fail(w->scope, "'copy': attribute %zu is not a text", i + 1);
+      if (attribute == NULL) return byoc_shim_fail(w->scope, "'copy': attribute %zu is not a string", i + 1);
       if (w->rewrite == NULL) continue;
       const byoc_node_t *from = w->host->region->node(w->scope->region, name);
       if (from == NULL) return byoc_shim_fail(w->scope, "'copy': '%.64s' is not a node", name);
@@ -262,7 +262,7 @@ static bool call_operand(walk_t *w, call_t *call, const char *name, uint32_t *ou
   *out_index = 0;
   while (*out_index < call->operand_count && strcmp(call->operand_names[*out_index], name) != 0) ++*out_index;
   if (*out_index < call->operand_count) return true;
-  // One slot is kept for the result of the previous turn.
+  // One slot is kept for the result of the previous iteration.
   if (call->operand_count == MAX_OPERANDS - 1) return byoc_shim_fail(w->scope, "too many operands");
   call->operand_names[call->operand_count] = name;
   return find_value(w, name, &call->operands[call->operand_count++]);
@@ -322,7 +322,7 @@ static bool read_scalar(walk_t *w, const char *text, byoc_c_argument_t *out) {
   return ok;
 }
 
-// A text, or one for each element type: {"f32": "cblas_sgemm", "f64": "cblas_dgemm"}.
+// A string, or one for each element type: {"f32": "cblas_sgemm", "f64": "cblas_dgemm"}.
 static bool read_symbol(walk_t *w, const json_t *symbol, const char **out_symbol) {
   const char *key = byoc_dtype_name(w->dtype);
   *out_symbol = json_string_value(json_is_object(symbol) ? json_object_get(symbol, key) : symbol);
@@ -366,7 +366,7 @@ static bool read_arguments(walk_t *w, const json_t *step, const char *result, ca
   return true;
 }
 
-// The dimensions of what the match computes.
+// The dimensions of the match's result.
 static bool read_root_dims(walk_t *w, call_t *call) {
   if (is_checking(w)) return true;
   const byoc_graph_api_t *graph = w->host->graph;

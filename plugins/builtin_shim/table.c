@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_load.h"
 #include "packed.h"
 #include "rule.h"
 
@@ -23,7 +24,7 @@ static bool fail(table_reader_t *r, const char *what, const char *detail) {
 
 static bool need_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
   *out_text = json_string_value(json_object_get(object, key));
-  return *out_text != NULL || fail(r, "the text is missing", key);
+  return *out_text != NULL || fail(r, "the string is missing", key);
 }
 
 static bool check_members(table_reader_t *r, json_t *object, const char *what, const char *known) {
@@ -39,7 +40,7 @@ static bool read_texts(table_reader_t *r, const json_t *object, const char *key,
   if (json_array_size(list) > BYOC_SHIM_MAX_FILES) return fail(r, "the list is too long", key);
   for (size_t i = 0; i < json_array_size(list); ++i) {
     out[i] = json_string_value(json_array_get(list, i));
-    if (out[i] == NULL) return fail(r, "the list has something else than texts", key);
+    if (out[i] == NULL) return fail(r, "a member of the list is not a string", key);
     *out_count = (uint32_t)i + 1;
   }
   return true;
@@ -112,7 +113,7 @@ static bool host_refused(table_reader_t *r) {
 static bool may_have_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
   const json_t *member = json_object_get(object, key);
   *out_text = json_string_value(member);
-  return member == NULL || *out_text != NULL || fail(r, "it is not a text", key);
+  return member == NULL || *out_text != NULL || fail(r, "it is not a string", key);
 }
 
 // Names of files are relative to the table; a table inside a plugin has none of its own.
@@ -165,7 +166,7 @@ static bool read_library(table_reader_t *r, json_t *library) {
          find_folders(r, json_object_get(library, "search"));
 }
 
-// What is compiled or carried defines the functions only later; everything else can be looked at now.
+// Sources and embedded archives define their functions only later; other libraries are checked now.
 static bool check_library(table_reader_t *r) {
   const byoc_shim_table_t *table = r->table;
   const byoc_table_api_t *api = byoc_shim_table_api(r->host);
@@ -223,15 +224,11 @@ bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size
   *out_table = (byoc_shim_table_t){.json = NULL};
   table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
   json_error_t error;
-  out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
-  // If memory runs out, Jansson may report a mistake in the text. Parsing it once more, with memory, shows which it is.
-  if (out_table->json == NULL) out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
+  bool out_of_memory;
+  out_table->json = byoc_plugin_load_json(text, size_bytes, JSON_REJECT_DUPLICATES, &error, &out_of_memory);
   if (out_table->json == NULL) {
-    void *probe = malloc(size_bytes);
-    const bool has_memory = probe != NULL && error.text[0] != '\0';
-    free(probe);
-    if (has_memory) snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
-    if (!has_memory) snprintf(out_error, error_size, "out of memory");
+    if (out_of_memory) snprintf(out_error, error_size, "out of memory");
+    if (!out_of_memory) snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
     return false;
   }
   if (read_table(&r)) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table: the target, its library, its options and its rules, read once and checked whole.
+// table.h - a table: the target, its library, its options and its rules, read once and checked whole.
 #ifndef BYOC_SHIM_TABLE_H_
 #define BYOC_SHIM_TABLE_H_
 
@@ -11,13 +11,13 @@
 enum { BYOC_SHIM_MAX_RULES = 32, BYOC_SHIM_MAX_OPTIONS = 16, BYOC_SHIM_MAX_SYMBOLS = 64, BYOC_SHIM_MAX_FILES = 16 };
 
 typedef struct byoc_shim_table_t {
-  json_t *json; // owns every text below
+  json_t *json; // owns every string below
   const char *target, *description;
   byoc_option_t options[BYOC_SHIM_MAX_OPTIONS];
   uint32_t option_count;
   const json_t *rules;
   uint32_t rule_count;
-  // The library: its parts and how the evaluator opens it. "embedded" stands for what the plugin carries.
+  // The library: its parts and how the evaluator opens it. "embedded" stands for the archive in the plugin.
   const char *library_name;
   const char *shared;                     // NULL: the evaluator links the parts
   const char *setup;                      // NULL: none; {option} in it stands for an option's value

@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
-// compiled by the plugin itself into one static library. Products with constant weights take a number of rows,
-// convolutions a number of images and sizes of pictures, and attention a batch and lengths that are known at run time
-// only. The parts:
-//   plugin.c           identity, options, rules
-//   options.c          options of the target; isa.c: instruction sets
-//   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;
-//                      match_shape.c: what they share
-//   match_bits.c       byoc::PackedMatMul → problem; plan_bits.c, emit_bits.c: how it is computed
-//   problem.c          what is known of a problem whichever template computes it
-//   plan.c             problem → algorithm and blocking; attention.c, direct.c and winograd.c know theirs
-//   plan_candidates.c  the plans that are worth measuring
-//   pack.c             weights in the order in which the code reads them
-//   emit*.c            problem and plan → C, by the templates in templates/; define.c: the constants that they name;
-//                      text.c: the text that grows
-//   tune.c             plans measured, choices cached
-//   generate.c         the hook
-// -device=cuda is the folder cuda: the same matches become launches of CUTLASS' kernels on a GPU.
-// Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
+// The plugin `cutlass`: its identity, options and rules. README.md has the map of its folders.
 #include "byoc/plugin.h"
 
 #include <string.h>
 
-#include "cuda/generate.h"
+#include "codegen/generate.h"
+#include "cuda/generate_cuda.h"
 #include "cuda/kernels.h"
-#include "generate.h"
-#include "match.h"
+#include "patterns/match.h"
 
 BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
                            "Convolutions and matrix products as C specialised for each shape", 5);
@@ -42,7 +24,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
   bool blocked = match.problem.conv.in_blocked || match.problem.conv.out_blocked;
   if (ok && blocked && strcmp(precision, "int8") == 0) {
     ok = false;
-    match.reason = "bytes are made of plain layouts";
+    match.reason = "products with bytes as results need plain layouts";
   }
   if (ok && byoc_cutlass_is_cuda(host, host->region->target(region)))
     ok = byoc_cutlass_cuda_takes(&match, &match.reason);
@@ -51,7 +33,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
   return ok;
 }
 
-// Patterns are composed of these. An optional part is taken if it is there; a constant summand is a bias.
+// Parts of patterns. An optional part matches if it is there; a constant summand is a bias.
 #define ACTIVATED(p)                                                                                                   \
   "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
 #define GATED(p)    "(Mul(" p ", {Sigmoid|HardSigmoid}(" p ")))"
@@ -69,7 +51,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
 
-// Products of bytes and what makes floats of their sums.
+// Products of bytes, and the operators that make floats of their sums.
 #define BYTES_LINEAR                                                                                                   \
   "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, "   \
   "@, @))"
@@ -79,7 +61,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define BYTES_FLOAT                                                                                                    \
   "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
   "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
-// Bytes added to bytes: what a residual block ends in.
+// Bytes added to bytes: the end of a residual block.
 #define BYTES_MAX    "(Max(" BYTES_LINEAR ", @) | " BYTES_LINEAR ")"
 #define AS_FLOATS(p) "(DequantizeLinear(" p ", @) | DequantizeLinear(" p ", @, @))"
 #define BYTES_SUM    "Relu?(Add(" AS_FLOATS(BYTES_MAX) ", " AS_FLOATS("_") "))"
@@ -91,7 +73,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 // A convolution in whichever layout the tensors around it have.
 #define CONV_RULE(rule_name, text) RULE(rule_name, "byoc::ToBlocked?(" text ")")
 
-// The largest come first: rows are tried in this order.
+// Rows are tried in this order, so the largest patterns come first.
 static const byoc_rule_t rules[] = {
     RULE("attention", "Attention(_, _, _, ...)"),
     CONV_RULE("conv_gate", GATED(CONV_BIAS)),
@@ -197,7 +179,7 @@ static int32_t runs_on_device(void *self, const byoc_target_t *target) {
   return byoc_cutlass_is_cuda(((const byoc_cutlass_state_t *)self)->host, target);
 }
 
-// What results of lower precision are held to: docs/targets.md, "Lower precision".
+// The bound for results of lower precision: docs/targets.md, "Lower precision".
 static double relative_error(void *self, const byoc_target_t *target) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   const char *precision = host->target->option_string(target, "precision");
@@ -206,7 +188,7 @@ static double relative_error(void *self, const byoc_target_t *target) {
 
 // Lives from query to destroy. There are no static variables: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
-  byoc_cutlass_state_t state; // first: what the hooks' self points to
+  byoc_cutlass_state_t state; // first: `self` of the hooks points to it
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } cutlass_plugin_t;

@@ -4,9 +4,9 @@
 
 #include "layout_change.h"
 
-// Returns NULL, or why the function is declined after all.
+// Returns NULL, or why the function is declined.
 static const char *set_layout(byoc_dnnl_draft_t *draft, int32_t value) {
-  if (!byoc_dnnl_shape_is_static(&draft->values[value].shape)) return "open sizes in blocks";
+  if (!byoc_dnnl_shape_is_static(&draft->values[value].shape)) return "dynamic sizes in blocks";
   const int64_t *dims = draft->values[value].shape.dims, block = BYOC_DNNL_BLOCK, axis = 1;
   const int64_t pixels = dims[2] * dims[3];
   const int64_t strides[] = {dims[1] * pixels, pixels * BYOC_DNNL_BLOCK, dims[3] * BYOC_DNNL_BLOCK, BYOC_DNNL_BLOCK};

@@ -6,7 +6,8 @@
 
 #include "draft.h"
 
-// Give a function's input or output its layout if the model has it in blocks. Return NULL, or why that was not done.
+// Give a function's input or output its layout if the model has it in blocks. Return NULL, or why the function is
+// declined.
 const char *byoc_dnnl_draft_blocked_input(byoc_dnnl_draft_t *draft, const byoc_value_t *parameter, int32_t value);
 const char *byoc_dnnl_draft_blocked_output(byoc_dnnl_draft_t *draft, const byoc_value_t *result, int32_t value);
 

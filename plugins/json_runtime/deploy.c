@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/library.h"
+#include "engine/library/library.h"
 
 // Part of the C library, or its loader: every system that runs an artifact has its own, and must use that.
 static int belongs_to_system(const char *name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// deploy.h - the shared libraries that an artifact of the dnnl target carries: oneDNN, and what oneDNN needs beyond
-// the C library.
+// deploy.h - the shared libraries that an artifact of the dnnl target carries: oneDNN, and the libraries that
+// oneDNN needs beyond the C library.
 #ifndef BYOC_DNNL_DEPLOY_H_
 #define BYOC_DNNL_DEPLOY_H_
 
@@ -9,7 +9,7 @@
 #define BYOC_DNNL_BLOB_LIMIT 32
 
 typedef struct byoc_dnnl_blobs_t {
-  byoc_file_content_t files[BYOC_DNNL_BLOB_LIMIT]; // names are those of DT_NEEDED, each after what it depends on
+  byoc_file_content_t files[BYOC_DNNL_BLOB_LIMIT]; // names are those of DT_NEEDED, each after its dependencies
   uint32_t count;
 } byoc_dnnl_blobs_t;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "layout_change.h"
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft) {
@@ -31,7 +31,7 @@ void byoc_dnnl_draft_deinit(byoc_dnnl_draft_t *draft) {
   memset(draft, 0, sizeof(*draft));
 }
 
-// Makes room for one more element; sets `failed` if it cannot.
+// Reserves memory for one more element; sets `failed` if it cannot.
 static int reserve(byoc_dnnl_draft_t *draft, void **array, uint32_t count, uint32_t *capacity, size_t element_size) {
   if (draft->failed) return 0;
   if (count < *capacity) return 1;
@@ -137,16 +137,6 @@ int32_t byoc_dnnl_draft_reshape(byoc_dnnl_draft_t *draft, const char *name, int3
   return output;
 }
 
-json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count) {
-  json_t *array = json_array();
-  for (int32_t i = 0; array != NULL && i < count; ++i) {
-    if (json_array_append_new(array, json_integer(values[i])) == 0) continue;
-    json_decref(array);
-    array = NULL;
-  }
-  return array;
-}
-
 static void mark_used(const byoc_dnnl_draft_t *draft, int32_t value, int32_t *numbers) {
   if (value >= 0 && draft->values[value].constant >= 0) numbers[draft->values[value].constant] = 1;
 }
@@ -239,7 +229,7 @@ char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs
     failed = json_array_append_new(values, emit_value(&draft->values[i], i)) != 0;
   for (uint32_t i = 0; !failed && i < draft->node_count; ++i)
     if (draft->nodes[i].op != NULL) failed = json_array_append_new(nodes, emit_node(&draft->nodes[i])) != 0;
-  // Nine digits represent a float exactly; members stay in the order of insertion, so the text is always the same.
+  // Nine digits represent a float exactly; members stay in the order of insertion, so the JSON is always the same.
   // json_dumps does not notice that it had no memory for the key of an object; json_dumpb needs none.
   const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(9), size = failed ? 0 : json_dumpb(root, NULL, 0, flags);
   if (size > 0) text = malloc(size + 1);

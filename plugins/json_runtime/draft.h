@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft.h - a sub-graph on its way to JSON: the engine's operators (engine/operators.def) over numbered values, built
-// node by node in the model's order, with elementwise nodes folded into the one that makes their operand.
+// draft.h - a sub-graph on its way to JSON: the engine's operators (engine/function/operators.def) over numbered
+// values, built node by node in the model's order, with elementwise nodes folded into the one that makes their operand.
 #ifndef BYOC_DNNL_DRAFT_H_
 #define BYOC_DNNL_DRAFT_H_
 
 #include <jansson.h>
 #include <stdint.h>
 
+#include "engine/graph/layout.h"
 #include "shape.h"
 
 typedef struct byoc_dnnl_draft_value_t {
@@ -82,10 +83,7 @@ int byoc_dnnl_draft_scale_convolution(byoc_dnnl_draft_t *draft, int32_t input, i
 // Drops constants that no node reads (folded ones), numbering the others anew.
 void byoc_dnnl_draft_prune(byoc_dnnl_draft_t *draft, const int32_t *outputs, uint32_t output_count);
 
-// JSON arrays of integers.
-json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count);
-
-// The finished text; *out_size does not count the NUL. Release it with free. NULL if out of memory.
+// The finished JSON; *out_size does not count the NUL. Release it with free. NULL if out of memory.
 char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs, uint32_t input_count,
                            const int32_t *outputs, uint32_t output_count, uint64_t *out_size);
 

@@ -7,8 +7,8 @@
 #include "draft.h"
 #include "layout_change.h"
 
-// Nodes whose engine operator takes post-ops. Views share memory and take none, and a recurrent network stays where it
-// is: its further results may have been read.
+// True for nodes whose engine operator has post-ops. Views share memory and have none. A recurrent network stays in its
+// place, because other nodes may have read its further results.
 static int takes_post_ops(const byoc_dnnl_draft_node_t *node) {
   static const char *const without[] = {"reshape", "transpose", "slice", "recurrent"};
   for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); ++i)

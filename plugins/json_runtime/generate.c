@@ -9,7 +9,7 @@
 #include "blocked.h"
 #include "deploy.h"
 #include "draft.h"
-#include "engine/library.h"
+#include "engine/library/library.h"
 #include "pack.h"
 #include "translate.h"
 
@@ -34,7 +34,7 @@ static int moves_elements_only(const byoc_graph_api_t *graph, const byoc_node_t 
   return graph->node_has_trait(node, "moves") || graph->node_has_trait(node, "injective");
 }
 
-// Translates every node. Returns NULL, or why the function is declined after all.
+// Translates every node. Returns NULL, or why the function is declined.
 static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                byoc_dnnl_draft_t *draft) {
   int computes = 0;
@@ -53,7 +53,7 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
   return computes ? NULL : "it only moves elements, which costs less where they are used";
 }
 
-// Returns NULL, or why the function is declined after all; so does the next function.
+// Returns NULL, or why the function is declined; so does the next function.
 static const char *draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                   byoc_dnnl_draft_t *draft, boundary_t *boundary) {
   boundary->input_count = (uint32_t)graph->parameter_count(function);
@@ -82,7 +82,7 @@ static const char *draft_outputs(const byoc_graph_api_t *graph, const byoc_funct
     // A value may be an output once; further ones are copies of it.
     for (uint32_t j = 0; j < i && value >= 0; ++j) {
       if (boundary->outputs[j] != value) continue;
-      if (draft->values[value].layout != NULL) return "an output that is wanted in two layouts";
+      if (draft->values[value].layout != NULL) return "an output that is needed in two layouts";
       byoc_dnnl_shape_t shape = draft->values[value].shape;
       value = byoc_dnnl_draft_reshape(draft, "copy", value, &shape);
     }
@@ -98,7 +98,7 @@ static void mark_known(const byoc_dnnl_draft_t *draft, int32_t value, char *know
 }
 
 // Whether dimension `axis` of a node's result follows from its operands: the conditions of infer_size in
-// engine/open_sizes.c.
+// engine/graph/open_sizes.c.
 static int can_infer(const byoc_dnnl_draft_t *draft, const byoc_dnnl_draft_node_t *node, int32_t axis) {
   const int32_t rank = draft->values[node->output].shape.rank;
   if (strcmp(node->op, "convolution") == 0 || strcmp(node->op, "pooling") == 0) return axis >= 2;
@@ -132,7 +132,7 @@ static const char *check_open_sizes(byoc_dnnl_draft_t *draft, const boundary_t *
   for (uint32_t i = 0; i < boundary->output_count; ++i) mark_known(draft, boundary->outputs[i], known);
   for (uint32_t i = 0; reason == NULL && i < draft->node_count; ++i) {
     if (draft->nodes[i].op == NULL) continue;
-    if (!has_known_sizes(draft, &draft->nodes[i], known)) reason = "an open size that no input or output tells";
+    if (!has_known_sizes(draft, &draft->nodes[i], known)) reason = "a dynamic size that no input or output has";
     mark_known(draft, draft->nodes[i].output, known);
   }
   free(known);
@@ -177,7 +177,7 @@ cleanup:
   return status;
 }
 
-// Without memory the build ends: the artifact would be another one than with it.
+// If memory runs out the build ends, because the artifact would differ from one that is built with enough memory.
 static int32_t pack_constants(const byoc_host_t *host, byoc_codegen_t *codegen, const char *symbol,
                               byoc_dnnl_draft_t *draft, const boundary_t *boundary) {
   char line[768];

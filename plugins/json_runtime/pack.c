@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/instance.h"
-#include "engine/layout.h"
-#include "engine/open_sizes.h"
+#include "engine/graph/layout.h"
+#include "engine/graph/open_sizes.h"
+#include "engine/instance/instance.h"
 
 static void keep_message(void *self, const char *message) {
   (void)byoc_dnnl_fail(self, BYOC_INTERNAL, "%s", message);
@@ -28,7 +28,7 @@ static int32_t only_value_of(const byoc_dnnl_draft_t *draft, int32_t constant) {
   return found;
 }
 
-// What a function with open sizes is made ready for to see which layouts it wants: one image or text of middling size.
+// A function with dynamic sizes is prepared for one image or a text of middling size, to see which layouts it wants.
 // They depend on the channels mostly; where a run finds that it wants others, it makes them.
 static int32_t prepare(const byoc_dnnl_draft_t *draft, byoc_dnnl_instance_t *instance, const int32_t *inputs,
                        uint32_t input_count, byoc_dnnl_error_t *error) {

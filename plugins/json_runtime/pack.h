@@ -9,7 +9,7 @@
 #define BYOC_DNNL_PACK_H_
 
 #include "draft.h"
-#include "engine/error.h"
+#include "engine/library/error.h"
 
 // Replaces constants by packed ones if the engine would repack them. BYOC_OUT_OF_MEMORY: another build of the same
 // model, with memory, packs them. Any other failure: oneDNN cannot prepare this function here; the draft is unchanged,

@@ -40,10 +40,10 @@ static const byoc_option_t options[] = {
      .default_value = "8",
      .minimum = 1,
      .maximum = 1024,
-     .help = "open sizes: how many shapes a context keeps primitives for, of each sub-graph"},
+     .help = "dynamic sizes: how many shapes a context keeps primitives for, of each sub-graph"},
 };
 
-// Whether a translator takes the node.
+// True if a translator claims the node.
 static int32_t accept(const byoc_host_t *host, byoc_region_t *region, const byoc_node_t *node,
                       const char *(*translate)(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft)) {
   byoc_dnnl_sizes_t sizes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// shape.h - shapes of the model's tensors, whose dimensions are constants or sizes that a run decides.
+// shape.h - shapes of the model's tensors, whose dimensions are constants or dynamic sizes.
 //
-// Open sizes are numbered. Dimensions that are equal in every run have the same number, so that shapes can be compared
-// before anything is known about them. Size k stands in a shape, and in the JSON, as -1 - k.
+// Dynamic sizes are numbered. Dimensions that are equal in every run have the same number, so that shapes can be
+// compared before the sizes are known. Size k stands in a shape, and in the JSON, as -1 - k.
 #ifndef BYOC_DNNL_SHAPE_H_
 #define BYOC_DNNL_SHAPE_H_
 
@@ -14,10 +14,10 @@
 
 typedef struct byoc_dnnl_shape_t {
   int32_t rank;                       // at least 1
-  int64_t dims[BYOC_DNNL_RANK_LIMIT]; // negative: open
+  int64_t dims[BYOC_DNNL_RANK_LIMIT]; // negative: dynamic
 } byoc_dnnl_shape_t;
 
-// The open sizes met so far, each as one dimension that has it.
+// The dynamic sizes met so far, each as one dimension that has it.
 typedef struct byoc_dnnl_sizes_t {
   const byoc_graph_api_t *graph;
   struct byoc_dnnl_size_t {

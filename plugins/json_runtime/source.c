@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What translators ask about a node of the model.
+// Reads a node of the model for translators.
 #include "source.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.h - a node of the model as the translators see it, and what they ask about it.
+// source.h - a node of the model, and the functions by which translators read it.
 #ifndef BYOC_DNNL_SOURCE_H_
 #define BYOC_DNNL_SOURCE_H_
 

@@ -35,13 +35,13 @@ const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draf
   const byoc_graph_api_t *graph = source->graph;
   const char *domain = graph->node_domain(source->node);
   const int is_ours = strcmp(domain, "byoc") == 0;
-  if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0 && !is_ours) return "oneDNN knows operators of ai.onnx only";
+  if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0 && !is_ours) return "oneDNN has only operators of ai.onnx";
   char name[64];
   (void)snprintf(name, sizeof(name), "%s%s", is_ours ? "byoc::" : "", graph->node_operator(source->node));
   byoc_dnnl_translator_t translate = find_translator(name);
   if (translate == NULL) return "oneDNN has no such operator";
   if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, 0)) ||
       !byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_result(source)))
-    return "only f32 tensors of at most 6 dimensions are taken, none of which is 0";
+    return "only f32 tensors of at most 6 dimensions are supported, none of which is 0";
   return translate(source, draft);
 }

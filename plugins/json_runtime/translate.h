@@ -2,7 +2,7 @@
 // translate.h - from nodes of the model to those of a draft.
 //
 // One function per operator decides whether the engine can run the node and, given a draft, translates it, so that the
-// two cannot drift apart. A translator returns NULL if it takes the node, otherwise the reason why not, in static
+// two cannot drift apart. A translator returns NULL if it claims the node, otherwise the reason why not, in static
 // storage.
 #ifndef BYOC_DNNL_TRANSLATE_H_
 #define BYOC_DNNL_TRANSLATE_H_

@@ -48,7 +48,7 @@ const char *byoc_dnnl_translate_clip(const byoc_dnnl_source_t *source, byoc_dnnl
     if (operand == NULL) continue;
     const float *limit = byoc_dnnl_source_floats(source, operand, &count);
     if (limit == NULL || count != 1) return "limits that are not constant";
-    if (isnan(limit[0])) return "a limit that is no number";
+    if (isnan(limit[0])) return "a limit that is NaN";
     if (isinf(limit[0])) return "an infinite limit";
     limits[i] = (double)limit[0];
   }
@@ -93,8 +93,8 @@ static int broadcast_is_fast(const byoc_dnnl_shape_t *operand, const byoc_dnnl_s
 
 static const char *translate_binary(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const char *algorithm) {
   const byoc_value_t *left = byoc_dnnl_source_operand(source, 0), *right = byoc_dnnl_source_operand(source, 1);
-  if (source->graph->operand_count(source->node) != 2) return "oneDNN takes two operands";
-  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are taken";
+  if (source->graph->operand_count(source->node) != 2) return "oneDNN supports two operands";
+  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are supported";
   if (source->graph->has_attribute(source->node, "axis")) return "the broadcasting of opset 6";
   byoc_dnnl_shape_t a = byoc_dnnl_source_shape(source, left), b = byoc_dnnl_source_shape(source, right);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
@@ -125,10 +125,10 @@ static const char *translate_variadic(const byoc_dnnl_source_t *source, byoc_dnn
                                       const char *algorithm) {
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   uint64_t count = source->graph->operand_count(source->node), full = count;
-  if (count < 2) return "one operand, which is left to others";
+  if (count < 2) return "a single operand";
   for (uint64_t i = 0; i < count; ++i) {
     const byoc_value_t *operand = byoc_dnnl_source_operand(source, i);
-    if (!byoc_dnnl_source_is_tensor(source, operand)) return "only f32 operands are taken";
+    if (!byoc_dnnl_source_is_tensor(source, operand)) return "only f32 operands are supported";
     byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, operand);
     if (full == count && byoc_dnnl_shape_equal(&x, &y)) full = i;
     if (!broadcast_is_fast(&x, &y)) return "oneDNN is slow at this kind of broadcasting";
@@ -164,7 +164,7 @@ BINARY(min, "min", translate_variadic)
 
 const char *byoc_dnnl_translate_prelu(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_value_t *slope = byoc_dnnl_source_operand(source, 1);
-  if (!byoc_dnnl_source_is_tensor(source, slope)) return "only f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, slope)) return "only f32 operands are supported";
   byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, slope);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   // Before opset 7 a slope of one dimension had one element per channel.

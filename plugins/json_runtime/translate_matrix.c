@@ -31,7 +31,7 @@ static int32_t scaled_constant(byoc_dnnl_draft_t *draft, int32_t value, double s
 
 const char *byoc_dnnl_translate_matmul(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_value_t *left = byoc_dnnl_source_operand(source, 0), *right = byoc_dnnl_source_operand(source, 1);
-  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, right)) return "only f32 operands are supported";
   byoc_dnnl_shape_t a = byoc_dnnl_source_shape(source, left), b = byoc_dnnl_source_shape(source, right);
   if (source->graph->value_rank(left) < 2 || source->graph->value_rank(right) < 2) return "a vector operand";
   // oneDNN multiplies batches of equal size fast, and one matrix for all of a batch; other broadcasting it does slowly.
@@ -60,7 +60,7 @@ const char *byoc_dnnl_translate_gemm(const byoc_dnnl_source_t *source, byoc_dnnl
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *right = byoc_dnnl_source_operand(source, 1), *added = byoc_dnnl_source_operand(source, 2);
   if (!byoc_dnnl_source_is_tensor(source, right) || (added != NULL && !byoc_dnnl_source_is_tensor(source, added)))
-    return "only f32 operands are taken";
+    return "only f32 operands are supported";
   double alpha = graph->node_float(source->node, "alpha");
   double beta = graph->node_float(source->node, "beta");
   int transpose_a = graph->node_int(source->node, "transA") != 0;
@@ -73,7 +73,7 @@ const char *byoc_dnnl_translate_gemm(const byoc_dnnl_source_t *source, byoc_dnnl
     if (beta != 1.0 && byoc_dnnl_source_floats(source, added, &count) == NULL)
       return "beta with an addend that is not constant";
   }
-  if (y.rank != 2 || c.rank > 2) return "operands that are no matrices";
+  if (y.rank != 2 || c.rank > 2) return "operands that are not matrices";
   if (draft == NULL) return NULL;
 
   const char *name = byoc_dnnl_source_name(source);

@@ -14,7 +14,7 @@ static const char *translate_softmax(const byoc_dnnl_source_t *source, byoc_dnnl
   if (axis < 0) return "an axis outside of its operand";
   // Before opset 13 the axis cut the tensor into a matrix, whose rows are normalised.
   int as_matrix = !by_axis && axis != x.rank - 1;
-  if (as_matrix && !byoc_dnnl_shape_is_static(&x)) return "rows of several dimensions with open sizes";
+  if (as_matrix && !byoc_dnnl_shape_is_static(&x)) return "rows of several dimensions with dynamic sizes";
   if (draft == NULL) return NULL;
   const char *name = byoc_dnnl_source_name(source);
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
@@ -80,15 +80,15 @@ static int fold_batch_normalization(const byoc_dnnl_source_t *source, byoc_dnnl_
 const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  if (x.rank < 2 || x.rank > 5) return "oneDNN takes 2 to 5 dimensions";
+  if (x.rank < 2 || x.rank > 5) return "oneDNN supports 2 to 5 dimensions";
   if (graph->node_int(source->node, "training_mode") != 0 || has_other_results(source))
-    return "training is no task of ours";
-  if (graph->node_int(source->node, "spatial") == 0) return "statistics for each position";
+    return "training mode is not supported";
+  if (graph->node_int(source->node, "spatial") == 0) return "statistics for each position are not supported";
   for (uint64_t i = 1; i < 5; ++i) {
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (!byoc_dnnl_source_is_static(source, parameter) || graph->value_element_count(parameter) != x.dims[1] ||
         graph->value_rank(parameter) != 1)
-      return "only static f32 parameters, one per channel, are taken";
+      return "only f32 parameters of known sizes, one value per channel, are supported";
   }
   if (draft == NULL) return NULL;
   double epsilon = graph->node_float(source->node, "epsilon");
@@ -110,7 +110,7 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
   if (has_other_results(source)) return "oneDNN gives no statistics";
   int64_t length = 1;
   for (int32_t i = (int32_t)axis; i < x.rank; ++i) {
-    if (x.dims[i] < 0) return "rows of an open length";
+    if (x.dims[i] < 0) return "rows of a dynamic length";
     length *= x.dims[i];
   }
   if (length == 1) return "oneDNN 2.6 is wrong on rows of one element";
@@ -118,7 +118,7 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (parameter != NULL &&
         (!byoc_dnnl_source_is_static(source, parameter) || graph->value_element_count(parameter) != length))
-      return "only static f32 parameters with one value per element are taken";
+      return "only f32 parameters of known sizes, one value per element, are supported";
   }
   if (draft == NULL) return NULL;
   int32_t inputs[3];
@@ -135,8 +135,8 @@ const char *byoc_dnnl_translate_lrn(const byoc_dnnl_source_t *source, byoc_dnnl_
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   int64_t size = graph->node_int(source->node, "size");
-  if (x.rank != 4) return "oneDNN takes 4 dimensions";
-  if (size < 1 || size % 2 == 0) return "oneDNN takes windows of odd size";
+  if (x.rank != 4) return "oneDNN supports 4 dimensions";
+  if (size < 1 || size % 2 == 0) return "oneDNN supports windows of odd size";
   if (draft == NULL) return NULL;
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
   json_t *attributes =
@@ -184,7 +184,7 @@ static const char *translate_reduce(const byoc_dnnl_source_t *source, byoc_dnnl_
   if (reduced != ((1u << x.rank) - 1) - ((1u << first) - 1) || first == 0)
     return "oneDNN is slow at reducing other than trailing dimensions";
   const int is_pool = strcmp(algorithm, "mean") == 0 && first == 2 && x.rank <= 5;
-  if (extent < 0 && !is_pool) return "a reduction over an open size"; // which may be 1, see above
+  if (extent < 0 && !is_pool) return "a reduction over a dynamic size"; // which may be 1, see above
   if (draft == NULL) return NULL;
   if (is_pool) {
     draft_mean_pool(source, draft, &x, &y);

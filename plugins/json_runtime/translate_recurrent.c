@@ -11,7 +11,7 @@ enum { PANEL_WIDTH = 32 };
 
 typedef struct network_t {
   const char *cell;
-  int is_lstm, is_linear; // linear: the reset gate scales the product with the state, whose bias stands by itself
+  int is_lstm, is_linear; // linear: the reset gate scales the product with the state, which has a bias of its own
   int64_t directions, gates, size, hidden;
   const byoc_value_t *x, *h, *c;
   const float *weights, *panels, *bias, *state_bias; // biases may be NULL
@@ -34,7 +34,7 @@ static const char *read_cell(const byoc_dnnl_source_t *source, network_t *n) {
   if (graph->has_attribute(source->node, "activations")) return "activations other than the defaults";
   if (graph->has_attribute(source->node, "clip")) return "sums that are clipped";
   if (graph->node_int(source->node, "layout") != 0) return "sequences in front of steps";
-  if (n->is_lstm && graph->node_int(source->node, "input_forget") != 0) return "input and forget gates that are one";
+  if (n->is_lstm && graph->node_int(source->node, "input_forget") != 0) return "coupled input and forget gates";
   if (byoc_dnnl_source_operand(source, STEPS_PEEPHOLES) != NULL) return "peepholes";
   if (byoc_dnnl_source_operand(source, STEPS_LENGTHS) != NULL) return "sequences of different lengths";
   return NULL;
@@ -53,7 +53,8 @@ static const char *read_network(const byoc_dnnl_source_t *source, network_t *n) 
   n->state_bias = byoc_dnnl_source_floats(source, byoc_dnnl_source_operand(source, STEPS_BIAS), &count);
   n->h = byoc_dnnl_source_operand(source, STEPS_H);
   n->c = byoc_dnnl_source_operand(source, STEPS_C);
-  if (n->is_lstm && (n->h == NULL) != (n->c == NULL)) return "a first state of which one half is given";
+  if (n->is_lstm && (n->h == NULL) != (n->c == NULL))
+    return "an initial state without its cells, or cells without the state";
   if (byoc_dnnl_source_operand(source, STEPS_BIAS) != NULL && n->state_bias == NULL) return "a bias that is computed";
   // The rule's pattern is Add?(MatMul(x, w), b).
   const byoc_node_t *product = graph->value_producer(byoc_dnnl_source_operand(source, STEPS_PRODUCTS));
@@ -68,7 +69,8 @@ static const char *read_network(const byoc_dnnl_source_t *source, network_t *n) 
   n->x = graph->operand(product, 0);
   n->weights = byoc_dnnl_source_floats(source, graph->operand(product, 1), &count);
   if (n->weights == NULL || n->panels == NULL) return "weights that are not constant";
-  if (!byoc_dnnl_source_is_tensor(source, n->x) || graph->value_rank(n->x) != 3) return "only f32 operands are taken";
+  if (!byoc_dnnl_source_is_tensor(source, n->x) || graph->value_rank(n->x) != 3)
+    return "only f32 operands are supported";
   n->size = graph->value_dim(n->x, 2);
   return n->size > 0 && count == n->size * columns ? NULL : "weights of another size";
 }
@@ -123,7 +125,7 @@ static int32_t draft_bias(byoc_dnnl_draft_t *draft, const network_t *n) {
   return byoc_dnnl_draft_constant(draft, &shape, to);
 }
 
-// Result `index` of the steps if anybody reads it.
+// Result `index` of the steps if a node reads it.
 static const byoc_value_t *used_result(const byoc_dnnl_source_t *source, uint64_t index) {
   const byoc_graph_api_t *graph = source->graph;
   const byoc_value_t *value =

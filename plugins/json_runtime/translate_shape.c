@@ -20,7 +20,8 @@ const char *byoc_dnnl_translate_concat(const byoc_dnnl_source_t *source, byoc_dn
   int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), y.rank);
   if (axis < 0) return "an axis outside of its result";
   for (uint64_t i = 0; i < count; ++i)
-    if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, i))) return "only f32 operands are taken";
+    if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, i)))
+      return "only f32 operands are supported";
   if (draft == NULL) return NULL;
   int32_t *inputs = malloc((size_t)count * sizeof(*inputs));
   json_t *attributes = json_pack("{s:i}", "axis", (int)axis);
@@ -54,7 +55,7 @@ const char *byoc_dnnl_translate_split(const byoc_dnnl_source_t *source, byoc_dnn
   for (uint64_t i = 0; i < count; ++i)
     if (!byoc_dnnl_source_is_tensor(source, graph->node_result(source->node, i))) return "only f32 results are made";
   for (uint64_t i = 0; i + 1 < count; ++i)
-    if (graph->value_dim(graph->node_result(source->node, i), (int32_t)axis) < 0) return "parts whose sizes are open";
+    if (graph->value_dim(graph->node_result(source->node, i), (int32_t)axis) < 0) return "parts of dynamic sizes";
   if (draft == NULL) return NULL;
   int64_t offsets[BYOC_DNNL_RANK_LIMIT] = {0};
   for (uint64_t i = 0; i < count; ++i) {
@@ -80,7 +81,7 @@ const char *byoc_dnnl_translate_slice(const byoc_dnnl_source_t *source, byoc_dnn
   for (int32_t i = 0; i < count; ++i) {
     int64_t axis = byoc_dnnl_source_axis(axis_count > 0 ? axes[i] : i, x.rank);
     if (axis < 0) return "an axis outside of its operand";
-    if (x.dims[axis] < 0) return "a part of an open size";
+    if (x.dims[axis] < 0) return "a part of a dynamic size";
     int64_t start = starts[i] < 0 ? starts[i] + x.dims[axis] : starts[i];
     offsets[axis] = start < 0 ? 0 : start;
   }
@@ -145,6 +146,6 @@ const char *byoc_dnnl_translate_dropout(const byoc_dnnl_source_t *source, byoc_d
     const byoc_value_t *mask = graph->node_result(source->node, i);
     if (mask != NULL && graph->value_use_count(mask) > 0) return "a mask that is used";
   }
-  if (byoc_dnnl_source_operand(source, 2) != NULL) return "training is no task of ours";
+  if (byoc_dnnl_source_operand(source, 2) != NULL) return "training mode is not supported";
   return translate_view(source, draft);
 }

@@ -13,7 +13,7 @@ typedef struct window_t {
   int64_t kernel[SPATIAL_LIMIT], strides[SPATIAL_LIMIT], dilations[SPATIAL_LIMIT], pads[2 * SPATIAL_LIMIT];
 } window_t;
 
-// The pads of an axis of open size: as they are written, or what a window that moves by one needs for as many results.
+// The pads of an axis of dynamic size: explicit ones, or those that give a window of stride 1 as many results.
 static const char *read_open_pads(const byoc_dnnl_source_t *source, const window_t *window, int32_t axis,
                                   int64_t *begin, int64_t *end) {
   const char *auto_pad = source->graph->node_text(source->node, "auto_pad");
@@ -21,9 +21,9 @@ static const char *read_open_pads(const byoc_dnnl_source_t *source, const window
   const int64_t *pads = source->graph->attribute_ints(source->node, "pads", &count);
   *begin = *end = 0;
   if (pads != NULL && count != 2 * (uint64_t)window->rank) return "pads of another number than two for each axis";
-  if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on an open size";
+  if (source->graph->node_int(source->node, "ceil_mode") != 0) return "ceil_mode on a dynamic size";
   if (strncmp(auto_pad, "SAME_", 5) == 0) {
-    if (window->strides[axis] != 1) return "padding that follows from an open size";
+    if (window->strides[axis] != 1) return "padding that follows from a dynamic size";
     const int64_t needed = (window->kernel[axis] - 1) * window->dilations[axis];
     *begin = strcmp(auto_pad, "SAME_LOWER") == 0 ? needed - needed / 2 : needed / 2;
     *end = needed - *begin;
@@ -40,7 +40,7 @@ static const char *read_window(const byoc_dnnl_source_t *source, window_t *windo
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   int32_t rank = window->rank = x.rank - 2;
-  if (rank < 1 || rank > SPATIAL_LIMIT || y.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (rank < 1 || rank > SPATIAL_LIMIT || y.rank != x.rank) return "oneDNN supports 1 to 3 spatial dimensions";
   static const char *const names[] = {"strides", "dilations"};
   for (int32_t n = 0; n < 2; ++n) {
     uint64_t count = 0;
@@ -89,7 +89,7 @@ static json_t *window_attributes(const window_t *window, const char *algorithm, 
   return NULL;
 }
 
-// What both directions need of their operands: the window, read by `read`, the shape of the weights, and the groups.
+// The operands of both directions: the window, read by `read`, the shape of the weights, and the groups.
 typedef struct convolution_t {
   const byoc_value_t *weights, *bias;
   byoc_dnnl_shape_t w;
@@ -103,10 +103,10 @@ static const char *read_convolution(const byoc_dnnl_source_t *source,
   *c = (convolution_t){.weights = byoc_dnnl_source_operand(source, 1), .bias = byoc_dnnl_source_operand(source, 2)};
   const int are_static = byoc_dnnl_source_is_static(source, c->weights) &&
                          (c->bias == NULL || byoc_dnnl_source_is_static(source, c->bias));
-  if (!are_static) return "only static f32 weights are taken";
+  if (!are_static) return "only f32 weights of known sizes are supported";
   const byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   const byoc_dnnl_shape_t w = c->w = byoc_dnnl_source_shape(source, c->weights);
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN supports 1 to 3 spatial dimensions";
   for (int32_t i = 0; i < w.rank - 2; ++i) c->window.kernel[i] = w.dims[2 + i];
   const char *reason = read(source, &c->window);
   if (reason != NULL) return reason;
@@ -160,8 +160,8 @@ static int32_t turn_weights(byoc_dnnl_draft_t *draft, const float *weights, cons
   return byoc_dnnl_draft_constant(draft, &turned, data);
 }
 
-// The window of a transposed convolution: its pads are what the result lacks of the full size; they begin as the node
-// says.
+// The window of a transposed convolution: its pads are the difference between the full size and the result's; the pads
+// in front are the node's.
 static const char *read_transposed_window(const byoc_dnnl_source_t *source, window_t *window) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
@@ -174,15 +174,15 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
   const int is_same = strncmp(auto_pad, "SAME_", 5) == 0;
   const int has_shape = graph->attribute_ints(source->node, "output_shape", &shape_count) != NULL && shape_count > 0;
   const int32_t rank = window->rank = x.rank - 2;
-  if (is_same || has_shape) return "the pads of ConvTranspose are taken as they are written only";
+  if (is_same || has_shape) return "ConvTranspose is supported only with explicit pads";
   for (int32_t i = 0; i < rank; ++i) {
     window->strides[i] = counts[0] == (uint64_t)rank ? strides[i] : 1;
     window->dilations[i] = counts[1] == (uint64_t)rank ? dilations[i] : 1;
-    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) return "a transposed convolution of an open size";
+    if (x.dims[2 + i] < 0 || y.dims[2 + i] < 0) return "a transposed convolution of a dynamic size";
     const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
     const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
-    // By output_padding the result may exceed what the windows reach, but by less than a stride.
+    // output_padding makes the result larger than the windows reach, by less than a stride.
     if (begin < 0 || end <= -window->strides[i]) return "negative pads";
     window->pads[i] = begin;
     window->pads[rank + i] = end;
@@ -221,7 +221,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   window_t window;
   uint64_t count = 0;
   const int64_t *kernel = graph->attribute_ints(source->node, "kernel_shape", &count);
-  if (kernel == NULL || count < 1 || count > SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (kernel == NULL || count < 1 || count > SPATIAL_LIMIT) return "oneDNN supports 1 to 3 spatial dimensions";
   memcpy(window.kernel, kernel, count * sizeof(*kernel));
   const char *reason = read_window(source, &window);
   if (reason != NULL) return reason;
@@ -232,9 +232,9 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   for (int32_t i = 0; i < window.rank; ++i) {
     int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
     if (window.pads[i] >= reach || window.pads[window.rank + i] >= reach)
-      return "oneDNN takes no pads as large as the kernel";
-    if (!is_max && window.dilations[i] != 1) return "dilated averages are left to others";
-    // ceil_mode: ONNX does not count what lies beyond the pads that the node gives.
+      return "oneDNN supports no pads as large as the kernel";
+    if (!is_max && window.dilations[i] != 1) return "dilated averages are not supported";
+    // ceil_mode: ONNX does not count elements beyond the node's own pads.
     int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
     if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
       return "an average that counts padding, with ceil_mode";
@@ -254,7 +254,7 @@ const char *byoc_dnnl_translate_average_pool(const byoc_dnnl_source_t *source, b
 
 static const char *translate_global_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_max) {
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT) return "oneDNN supports 1 to 3 spatial dimensions";
   if (draft == NULL) return NULL;
   json_t *attributes = json_pack("{s:s, s:i}", "algorithm", is_max ? "max" : "avg", "global", 1);
   if (attributes == NULL) draft->failed = 1;

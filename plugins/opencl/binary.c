@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/plugin_string.h"
 #include "driver/driver.h"
-#include "text.h"
 
 enum { TIMEOUT_MS = 10 * 60 * 1000 };
 
-// What a child writes begins with one of these; a sentence follows the second.
+// The output of a child begins with one of these; a message follows the second.
 enum { DONE = 'd', FAILED = 'f' };
 
 typedef struct work_t {
@@ -82,7 +82,7 @@ static int32_t run(void *argument, int out) {
 
 // ---- in the build ----
 
-// What the child gave, with a NUL behind it.
+// The output of the child, with a NUL behind it.
 static int32_t run_in_child(const byoc_opencl_state_t *state, byoc_codegen_t *codegen, work_t *work,
                             const char **out_data, uint64_t *out_size_bytes) {
   const void *data = NULL;
@@ -111,7 +111,7 @@ int32_t byoc_opencl_compile(const byoc_opencl_state_t *state, byoc_codegen_t *co
   if (status != BYOC_OK) return status;
   char key[700];
   (void)snprintf(key, sizeof(key), "%s %016llx", architecture,
-                 (unsigned long long)byoc_opencl_hash(source, size_bytes));
+                 (unsigned long long)byoc_plugin_hash(BYOC_PLUGIN_HASH, source, size_bytes));
   const void *cached = NULL;
   if (api->cache_get(codegen, key, &cached, &size) == BYOC_OK) {
     api->log(codegen, "the compiled kernels come from the cache");

@@ -11,8 +11,8 @@ typedef struct byoc_opencl_binary_t {
   uint64_t size_bytes;
 } byoc_opencl_binary_t;
 
-// Compiles the source in a child process: vendors' compilers install signal handlers and keep threads and memory. What
-// was compiled before for this device and version of its driver comes from the cache. Reports a failure.
+// Compiles the source in a child process: vendors' compilers install signal handlers and keep threads and memory. The
+// cache keeps binaries by device and version of its driver. Reports a failure.
 int32_t byoc_opencl_compile(const byoc_opencl_state_t *state, byoc_codegen_t *codegen, const char *source,
                             size_t size_bytes, byoc_opencl_binary_t *out_binary);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a kernel may hold, so that its text and its list of arguments stay short.
+// Limits of a kernel, so that its code and its list of arguments stay short.
 enum { MOST_NODES = 32, MOST_READS = 64 };
 
 void byoc_opencl_clusters_deinit(byoc_opencl_clusters_t *clusters) {
@@ -63,11 +63,11 @@ static bool keeps_order(const byoc_opencl_clusters_t *clusters, const byoc_node_
          byoc_opencl_size_same(count_of(clusters, operand), count_of(clusters, clusters->graph->node_result(user, 0)));
 }
 
-// What all users of a node's results have in common.
+// The common property of all users of a node's results.
 typedef struct users_t {
   int32_t cluster; // -1: none
   uint32_t count;
-  bool keep_order; // up to the root
+  bool keep_order; // elements keep their order up to the root
   bool expand;     // one repeats the elements
 } users_t;
 
@@ -103,7 +103,7 @@ static bool can_join(const byoc_opencl_clusters_t *clusters, const byoc_node_t *
   case BYOC_OPENCL_ANCHOR:
     return users->keep_order && cluster->anchor < 0;
   case BYOC_OPENCL_POINT:
-    if (users->expand) return false; // rather once than for each element that it comes to
+    if (users->expand) return false; // computed once, not for each element that uses it
     break;
   case BYOC_OPENCL_VIEW:
   case BYOC_OPENCL_MOVE:

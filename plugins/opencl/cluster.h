@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster.h - the nodes of a function that share a kernel.
 //
-// A cluster has one root, whose result it stores. What else is in it is used there only, and computed where it is
-// needed: nodes that are formulas, or move elements, and at most one that has a kernel of its own (a convolution). The
-// latter's elements must come to the root in the order in which they are made.
+// A cluster has one root, whose result it stores. Only the cluster uses its other nodes, and computes them where they
+// are needed: nodes that are formulas or move elements, and at most one that has a kernel of its own (a convolution).
+// The elements of that one must reach the root in the order in which they are made.
 #ifndef BYOC_OPENCL_CLUSTER_H_
 #define BYOC_OPENCL_CLUSTER_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions. Dense and grouped ones are implicit matrix products: a work-item sums up a tile of pixels times
-// channels, whose weights lie side by side. Depthwise ones, and those with computed weights, take one element per
-// work-item.
+// channels, whose weights are contiguous. Depthwise ones, and those with computed weights, use one work-item per
+// element.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char *read_conv(const byoc_opencl_source_t *source, conv_t *out_con
   c->taps = 1;
   for (int32_t i = 0; i < rank; ++i) {
     w[i] = graph->value_dim(c->w, i);
-    if (w[i] < 0) return "weights whose sizes a run decides";
+    if (w[i] < 0) return "weights of dynamic sizes";
     if (i >= 2) c->taps *= w[i];
   }
   const char *reason = byoc_opencl_read_window(source, x.rank - 2, w + 2, &c->window);
@@ -51,7 +51,7 @@ const char *byoc_opencl_check_conv(const byoc_opencl_source_t *source) {
   return reason != NULL ? reason : read_conv(source, &conv);
 }
 
-// ---- what both kernels share ----
+// ---- shared by both kernels ----
 
 // The coordinates of output pixel `pixel`, as variables.
 static void emit_pixel(byoc_opencl_emit_t *emit, const conv_t *c, const char *pixel, byoc_opencl_name_t *at) {
@@ -105,7 +105,7 @@ static void input_element(const conv_t *c, const char *place, const char *offset
     (void)snprintf(text, size, "x[%s%s]", offset, place);
 }
 
-// Adds the bias to the sum `sum` of channel `c` (a variable of the kernel), and stores what follows.
+// Adds the bias to the sum `sum` of channel `c` (a variable of the kernel), and stores the result.
 static void emit_result(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source, const conv_t *c,
                         const char *pixel, const char *sum) {
   byoc_opencl_shape_t shape = byoc_opencl_shape_of(source->sizes, c->y);

@@ -24,7 +24,7 @@ void byoc_opencl_emit_deinit(byoc_opencl_emit_t *emit) {
 }
 
 void byoc_opencl_kernel_deinit(byoc_opencl_kernel_t *kernel) {
-  byoc_opencl_text_deinit(&kernel->body);
+  byoc_plugin_string_deinit(&kernel->body);
   free(kernel->arguments);
 }
 
@@ -34,7 +34,7 @@ void byoc_opencl_constants_deinit(byoc_opencl_constants_t *constants) {
   *constants = (byoc_opencl_constants_t){NULL, 0, 0};
 }
 
-// Room for one more item.
+// Memory for one more item.
 static bool reserve(void **items, uint32_t count, uint32_t *capacity, size_t size) {
   if (count < *capacity) return true;
   uint32_t larger = *capacity == 0 ? 16 : *capacity * 2;
@@ -48,7 +48,7 @@ static bool reserve(void **items, uint32_t count, uint32_t *capacity, size_t siz
   ((emit)->failed = (emit)->failed || !reserve((void **)&(items), (count), &(capacity), sizeof(*(items))),             \
    !(emit)->failed)
 
-// ---- text ----
+// ---- code ----
 
 void byoc_opencl_line(byoc_opencl_emit_t *emit, const char *format, ...) {
   char line[1024];
@@ -61,7 +61,7 @@ void byoc_opencl_line(byoc_opencl_emit_t *emit, const char *format, ...) {
     return;
   }
   if (line[0] == '}') --emit->depth;
-  byoc_opencl_text_add(&emit->kernel->body, "%*s%s\n", 2 * emit->depth, "", line);
+  byoc_plugin_string_add(&emit->kernel->body, "%*s%s\n", 2 * emit->depth, "", line);
   if (length > 0 && line[length - 1] == '{') ++emit->depth;
 }
 
@@ -175,7 +175,7 @@ void byoc_opencl_emit_limit(byoc_opencl_emit_t *emit) {
   for (uint32_t i = 0; i < emit->count_count; ++i)
     byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_larger, &pile, emit->counts[i]);
   byoc_opencl_size_t largest = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_larger, &pile);
-  // As much room as byoc_opencl_check_tensor leaves where the sizes are known.
+  // The limit of byoc_opencl_check_tensor for known sizes.
   byoc_opencl_size_t limit = byoc_opencl_size_multiply(emit->sizes, largest, byoc_opencl_size(4));
   if (limit.is_open) (void)byoc_opencl_emit_size(emit, limit);
 }
@@ -263,8 +263,9 @@ byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const 
 
 // ---- elements ----
 
-void byoc_opencl_emit_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
-                            byoc_opencl_name_t name) {
+// Records that the element is the variable `name`.
+static void set_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
+                      byoc_opencl_name_t name) {
   if (!RESERVE(emit, emit->elements, emit->element_count, emit->element_capacity)) return;
   emit->elements[emit->element_count++] = (byoc_opencl_element_t){value, index->linear, name};
 }
@@ -280,11 +281,12 @@ static byoc_opencl_name_t compute(byoc_opencl_emit_t *emit, const byoc_value_t *
   const byoc_graph_api_t *graph = emit->graph;
   byoc_node_t *producer = graph->value_producer(value);
   int64_t count = 0;
-  if (producer != NULL && emit->is_inside(emit->self, producer)) {
+  const byoc_opencl_operator_t *op = producer != NULL ? emit->operator_inside(emit->self, producer) : NULL;
+  if (op != NULL) {
     byoc_opencl_source_t source = {graph, producer, emit->sizes};
     uint32_t result = 0;
     while (byoc_opencl_result(&source, result) != value) ++result;
-    return byoc_opencl_operator_of(graph, producer)->point(emit, &source, result, index);
+    return op->point(emit, &source, result, index);
   }
   const float *one = byoc_opencl_size_is(index->shape.count, 1) ? byoc_opencl_floats(graph, value, &count) : NULL;
   if (one != NULL) return byoc_opencl_float(one[0]);
@@ -302,7 +304,7 @@ byoc_opencl_name_t byoc_opencl_emit_element(byoc_opencl_emit_t *emit, const byoc
   }
   if (emit->failed) return byoc_opencl_name("none");
   byoc_opencl_name_t name = compute(emit, value, index);
-  byoc_opencl_emit_known(emit, value, index, name);
+  set_known(emit, value, index, name);
   return name;
 }
 
@@ -312,7 +314,7 @@ void byoc_opencl_emit_store(byoc_opencl_emit_t *emit, byoc_opencl_index_t *index
   byoc_opencl_shape_t shape = byoc_opencl_shape_of(emit->sizes, root);
   byoc_opencl_index_t at = *index;
   if (!byoc_opencl_same_shape(&shape, &at.shape)) at = byoc_opencl_index(&shape, index->linear);
-  if (known != NULL) byoc_opencl_emit_known(emit, known, index, name);
+  if (known != NULL) set_known(emit, known, index, name);
   byoc_opencl_name_t element = byoc_opencl_emit_element(emit, root, &at);
   byoc_opencl_name_t to = add_argument(
       emit, (byoc_opencl_argument_t){.value = root, .dtype = emit->graph->value_dtype(root), .is_written = true});

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// emit.h - the text of one kernel while it grows: its arguments, its variables, and the elements of tensors that it has
+// emit.h - the code of one kernel while it grows: its arguments, its variables, and the elements of tensors that it has
 // computed.
 //
-// A kernel computes one tensor, its root. Where it has come to an element of it, byoc_opencl_emit_store writes the
-// statements that compute the element and store it. They follow the graph from the root upwards as far as its nodes
-// belong to the kernel, and load what comes from elsewhere. So what reads a tensor elementwise, or moves its elements,
-// is written without knowing what made it.
+// A kernel computes one tensor, its root. For an element of the root, byoc_opencl_emit_store writes the statements that
+// compute and store it. The statements follow the graph from the root to its operands as far as the nodes belong to the
+// kernel, and load the other tensors. So the emitter of an elementwise operator does not know its operands' operators.
 #ifndef BYOC_OPENCL_EMIT_H_
 #define BYOC_OPENCL_EMIT_H_
 
+#include "common/plugin_string.h"
 #include "source.h"
-#include "text.h"
 
 // A variable or literal of OpenCL C.
 typedef struct byoc_opencl_name_t {
@@ -25,7 +24,7 @@ typedef struct byoc_opencl_index_t {
   byoc_opencl_name_t axes[BYOC_OPENCL_MOST_DIMS]; // "" until byoc_opencl_emit_axis makes it
 } byoc_opencl_index_t;
 
-// What a kernel reads or writes, or a size.
+// An argument of a kernel: a tensor that it reads or writes, or a size.
 typedef struct byoc_opencl_argument_t {
   const char *extent;        // of a size, which the kernel gets as an int; NULL: it is a tensor
   const byoc_value_t *value; // NULL: a constant of the plan
@@ -49,7 +48,7 @@ typedef struct byoc_opencl_constants_t {
 
 typedef struct byoc_opencl_kernel_t {
   const char *stem; // "conv"; the number is given when the module is put together
-  byoc_opencl_text_t body;
+  byoc_plugin_string_t body;
   byoc_opencl_argument_t *arguments;
   uint32_t argument_count, argument_capacity;
   byoc_opencl_size_t grid[3]; // work-groups along each axis
@@ -58,15 +57,16 @@ typedef struct byoc_opencl_kernel_t {
 } byoc_opencl_kernel_t;
 
 typedef struct byoc_opencl_element_t byoc_opencl_element_t;
+typedef struct byoc_opencl_operator_t byoc_opencl_operator_t; // operator.h
 
 typedef struct byoc_opencl_emit_t {
   const byoc_graph_api_t *graph;
   byoc_opencl_sizes_t *sizes;
   byoc_opencl_kernel_t *kernel;
   byoc_opencl_constants_t *constants;
-  // Whether the node's results are computed in this kernel, and where a value is if it is not: the value whose memory
-  // it shares.
-  bool (*is_inside)(const void *self, const byoc_node_t *node);
+  // The row of a node whose results this kernel computes; NULL: they come from elsewhere.
+  const byoc_opencl_operator_t *(*operator_inside)(const void *self, const byoc_node_t *node);
+  // Where such a value is: the value whose memory it shares.
   const byoc_value_t *(*stored_as)(const void *self, const byoc_value_t *value);
   const void *self;
   int32_t depth;    // of blocks
@@ -122,9 +122,6 @@ byoc_opencl_index_t byoc_opencl_index_broadcast(byoc_opencl_emit_t *emit, const 
 // An element of a value as a variable: computed, loaded, or what it was before.
 byoc_opencl_name_t byoc_opencl_emit_element(byoc_opencl_emit_t *emit, const byoc_value_t *value,
                                             byoc_opencl_index_t *index);
-// States that the element is the variable `name`: what the kernel of a convolution has summed up.
-void byoc_opencl_emit_known(byoc_opencl_emit_t *emit, const byoc_value_t *value, const byoc_opencl_index_t *index,
-                            byoc_opencl_name_t name);
 // A new variable of the value's type, set to the expression.
 byoc_opencl_name_t byoc_opencl_emit_set(byoc_opencl_emit_t *emit, const byoc_value_t *value, const char *expression);
 // Statements between these may declare variables that are unknown after them. `end` is given what `begin` returned.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// module.h - the text of all kernels of a build. Kernels that read alike are one.
+// module.h - the code of all kernels of a build. Equal kernels are one.
 #ifndef BYOC_OPENCL_MODULE_H_
 #define BYOC_OPENCL_MODULE_H_
 
@@ -15,7 +15,7 @@ typedef struct byoc_opencl_entry_t {
 } byoc_opencl_entry_t;
 
 typedef struct byoc_opencl_module_t {
-  byoc_opencl_text_t source;
+  byoc_plugin_string_t source;
   byoc_opencl_entry_t *entries;
   uint32_t entry_count, entry_capacity;
 } byoc_opencl_module_t;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements: each tells which element of an operand an element of its result is.
+// Operators that move elements: each element of a result is an element of an operand.
 #include <stdlib.h>
 #include <string.h>
 
 #include "operator.h"
 
-// Does the operand's data come to the result, and its operands of other sorts say how? Those of open sizes must be
-// constant: the host reads what a run computes.
+// True if the operand's data come to the result. The other operands, which say how, must be constant if sizes are
+// dynamic.
 static const char *check_moved(const byoc_opencl_source_t *source) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
@@ -19,7 +19,7 @@ static const char *check_moved(const byoc_opencl_source_t *source) {
   }
   for (uint64_t i = 1; reason == NULL && is_open && i < graph->operand_count(source->node); ++i) {
     const byoc_value_t *operand = byoc_opencl_operand(source, i);
-    if (operand != NULL && !graph->value_constant(operand, &data)) reason = "a shape or a place that a run computes";
+    if (operand != NULL && !graph->value_constant(operand, &data)) reason = "a shape or an index that a run computes";
   }
   return reason;
 }
@@ -83,8 +83,8 @@ byoc_opencl_name_t byoc_opencl_point_transpose(byoc_opencl_emit_t *emit, const b
   return element_at(emit, byoc_opencl_operand(source, 0), axes);
 }
 
-// Where a slice begins along a dimension: `given`, from the end if it is negative, within the dimension. Beyond the end
-// begins only a slice that is empty or steps back.
+// Where a slice begins along a dimension: at `given`, counted from the end if it is negative, and within the dimension.
+// Only an empty slice or one that steps back begins beyond the end.
 static byoc_opencl_size_t slice_start(byoc_opencl_sizes_t *sizes, byoc_opencl_size_t size, int64_t given) {
   byoc_opencl_size_t last = byoc_opencl_size_subtract(sizes, size, byoc_opencl_size(1));
   if (given == 0) return byoc_opencl_size(0);
@@ -176,7 +176,7 @@ byoc_opencl_name_t byoc_opencl_point_concat(byoc_opencl_emit_t *emit, const byoc
   byoc_opencl_line(emit, "%s %s;", byoc_opencl_type_name(graph->value_dtype(value)), name.text);
   for (uint64_t i = 0; i < count; ++i) {
     const byoc_value_t *operand = byoc_opencl_operand(source, i);
-    byoc_opencl_size_t end = begin; // the last operand has what is left
+    byoc_opencl_size_t end = begin; // the last operand has the rest
     if (i + 1 < count) {
       byoc_opencl_pile_add(emit->sizes, byoc_opencl_size_add, &parts, byoc_opencl_size_of(emit->sizes, operand, axis));
       end = byoc_opencl_pile_total(emit->sizes, byoc_opencl_size_add, &parts);

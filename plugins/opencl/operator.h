@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator.h - the operators that the target takes: operators.def holds one row for each.
+// operator.h - the operators that the target claims: operators.def holds one row for each.
 #ifndef BYOC_OPENCL_OPERATOR_H_
 #define BYOC_OPENCL_OPERATOR_H_
 
@@ -9,13 +9,13 @@ typedef enum byoc_opencl_role_t {
   BYOC_OPENCL_POINT,  // each element is a formula of elements at the same place, after broadcasting
   BYOC_OPENCL_VIEW,   // the same elements in the same order, under other dimensions
   BYOC_OPENCL_MOVE,   // each element is an element of an operand
-  BYOC_OPENCL_ANCHOR, // has a kernel of its own, which what follows elementwise can join
+  BYOC_OPENCL_ANCHOR, // has a kernel of its own, which elementwise operators behind it can join
 } byoc_opencl_role_t;
 
-typedef struct byoc_opencl_operator_t {
+struct byoc_opencl_operator_t {
   const char *name; // of ai.onnx
   byoc_opencl_role_t role;
-  // NULL, or why the node is not taken.
+  // NULL, or why the node is declined.
   const char *(*check)(const byoc_opencl_source_t *source);
   // POINT, VIEW, MOVE: emits the element of a result.
   byoc_opencl_name_t (*point)(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source, uint32_t result,
@@ -25,17 +25,17 @@ typedef struct byoc_opencl_operator_t {
   // POINT by byoc_opencl_point_formula: OpenCL C, with $0, $1 for the operands' elements and {alpha} for an attribute.
   // A formula of two operands is repeated for more.
   const char *formula;
-} byoc_opencl_operator_t;
+};
 
 // NULL if there is no row.
 const byoc_opencl_operator_t *byoc_opencl_operator_of(const byoc_graph_api_t *graph, const byoc_node_t *node);
 uint32_t byoc_opencl_operator_count(void);
 const char *byoc_opencl_operator_name(uint32_t index);
 
-// NULL, or why the target does not take the node.
+// NULL, or why the target declines the node.
 const char *byoc_opencl_check(const byoc_opencl_source_t *source);
 
-// point.c: formulas, and what is nearly one.
+// point.c: formulas, and operators that are nearly formulas.
 const char *byoc_opencl_check_formula(const byoc_opencl_source_t *source);
 const char *byoc_opencl_check_unary(const byoc_opencl_source_t *source);
 byoc_opencl_name_t byoc_opencl_point_formula(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,

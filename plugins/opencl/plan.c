@@ -13,7 +13,7 @@ void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan) {
   byoc_opencl_clusters_deinit(&plan->clusters);
 }
 
-// ---- what cannot be planned ----
+// ---- functions that cannot be planned ----
 
 static const char *check_nodes(byoc_opencl_sizes_t *sizes) {
   const byoc_graph_api_t *graph = sizes->graph;
@@ -42,10 +42,11 @@ typedef struct writing_t {
   uint32_t cluster;
 } writing_t;
 
-static bool is_inside(const void *self, const byoc_node_t *node) {
+static const byoc_opencl_operator_t *operator_inside(const void *self, const byoc_node_t *node) {
   const writing_t *writing = self;
   const byoc_opencl_member_t *member = byoc_opencl_member_of(&writing->plan->clusters, node);
-  return member != NULL && member->cluster == writing->cluster;
+  if (member == NULL || member->cluster != writing->cluster) return NULL;
+  return byoc_opencl_operator_of(writing->plan->graph, node);
 }
 
 static const byoc_value_t *stored_as(const void *self, const byoc_value_t *value) {
@@ -89,7 +90,7 @@ static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const 
                              .sizes = &plan->sizes,
                              .kernel = kernel,
                              .constants = &plan->constants,
-                             .is_inside = is_inside,
+                             .operator_inside = operator_inside,
                              .stored_as = stored_as,
                              .self = &writing,
                              .depth = 1};
@@ -100,7 +101,7 @@ static void emit_kernel(byoc_opencl_plan_t *plan, uint32_t cluster_index, const 
     emit_points(&emit, root);
   }
   emit_limit(plan, cluster_index, &emit);
-  plan->failed = plan->failed || emit.failed || !byoc_opencl_text_ok(&kernel->body);
+  plan->failed = plan->failed || emit.failed || !byoc_plugin_string_ok(&kernel->body);
   byoc_opencl_emit_deinit(&emit);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan.h - a function as kernels: which nodes share one, in which order they run, and which tensors lie
-// between them.
+// plan.h - a function as kernels: which nodes share a kernel, the order of the kernels, and the tensors between them.
 //
 // Example:
 //   byoc_opencl_plan_t plan;
@@ -32,9 +31,8 @@ typedef struct byoc_opencl_plan_t {
   bool failed; // out of memory
 } byoc_opencl_plan_t;
 
-// `sizes` names the function and has no extents yet. Returns NULL, or why the function is declined (never for want of
-// memory: then plan.failed is set). Deinit the plan in
-// any case.
+// `sizes` names the function and has no extents yet. Returns NULL, or why the function is declined. If memory ran out,
+// plan.failed is set instead. Deinit the plan in any case.
 const char *byoc_opencl_plan_function(const byoc_opencl_sizes_t *sizes, byoc_opencl_plan_t *out_plan);
 void byoc_opencl_plan_deinit(byoc_opencl_plan_t *plan);
 

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// opencl - kernels in OpenCL C for devices that have a driver for OpenCL. The parts:
-//   plugin.c     identity, option, rule
-//   generate.c   the hook; binary.c: kernels compiled on this machine
-//   plan.c       a function → kernels and the memory between them; cluster.c: which nodes share a kernel
-//   operator.c   the operators that are taken, one row for each in operators.def
-//   emit.c       the text of a kernel while it grows; module.c: the text of all
-//   point.c      operators that are formulas; move.c: those that move elements
-//   conv.c, gemm.c, pool.c, rows.c  operators with kernels of their own
-//   source.c     reading the graph; size.c: sizes, known ones and those of a run; text.c: text that grows
-//   driver/      the driver, which travels in artifacts
+// The plugin `opencl`: its identity, option and rule. README.md has the map of its files.
 #include "byoc/plugin.h"
 
 #include "generate.h"
@@ -18,7 +9,7 @@ BYOC_PLUGIN_IDENTITY_NEEDS("opencl", "0.1.0", "opencl", "Kernels in OpenCL C for
 
 // Lives from query to destroy. There are no static variables: a process may hold the plugin for several hosts at once.
 typedef struct opencl_plugin_t {
-  byoc_opencl_state_t state; // first: what the hooks' self points to
+  byoc_opencl_state_t state; // first: `self` of the hooks points to it
   byoc_rule_t rules[1];
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];

@@ -56,7 +56,7 @@ static byoc_opencl_name_t operand_element(byoc_opencl_emit_t *emit, const byoc_o
 
 byoc_opencl_name_t byoc_opencl_point_formula(byoc_opencl_emit_t *emit, const byoc_opencl_source_t *source,
                                              uint32_t result, byoc_opencl_index_t *index) {
-  const char *formula = byoc_opencl_operator_of(source->graph, source->node)->formula;
+  const char *formula = emit->operator_inside(emit->self, source->node)->formula;
   const byoc_value_t *value = byoc_opencl_result(source, result);
   char text[512];
   byoc_opencl_name_t operands[2] = {operand_element(emit, source, 0, index)};

@@ -35,7 +35,7 @@ static void emit_window(byoc_opencl_emit_t *emit, const byoc_opencl_window_t *w,
                    BYOC_OPENCL_SIZE(emit, w->out[i]), (long long)w->stride[i], BYOC_OPENCL_SIZE(emit, w->pad[i]));
 }
 
-// The elements by which an average divides: of the window, without what ceil_mode lets hang over the stated pads.
+// The divisor of an average: the elements of the window, without those that ceil_mode adds beyond the stated pads.
 static void emit_divisor(byoc_opencl_emit_t *emit, const byoc_opencl_window_t *w) {
   byoc_opencl_line(emit, "int count = 1;");
   for (int32_t i = 0; i < w->rank; ++i) {

@@ -24,7 +24,7 @@ static rows_t rows_along(byoc_opencl_sizes_t *sizes, const byoc_opencl_shape_t *
   return rows;
 }
 
-// ---- text that all have in common ----
+// ---- code that all have in common ----
 
 static void open_rows(byoc_opencl_emit_t *emit, const char *stem, const rows_t *rows, byoc_opencl_name_t x) {
   byoc_opencl_size_t one = byoc_opencl_size(1);
@@ -50,7 +50,7 @@ static void open_elements(byoc_opencl_emit_t *emit, const rows_t *rows) {
   byoc_opencl_line(emit, "const float element = x[k * %s];", BYOC_OPENCL_SIZE(emit, rows->step));
 }
 
-// Puts together what the lanes have in `name`; `join` is an expression of p and q.
+// Combines the lanes' values of `name`; `join` is an expression of p and q.
 static void join_lanes(byoc_opencl_emit_t *emit, const rows_t *rows, const char *name, const char *join) {
   if (rows->lanes == 1) return;
   byoc_opencl_line(emit, "parts[lane] = %s;", name);
@@ -110,7 +110,7 @@ static const reduction_t *reduction_of(const byoc_opencl_source_t *source) {
   return reduction;
 }
 
-// Which dimensions are reduced. False: they are not constant, or nothing is.
+// Finds the reduced dimensions. False if they are not constant, or if there are none.
 static bool read_axes(const byoc_opencl_source_t *source, int32_t rank, bool *is_reduced) {
   const byoc_graph_api_t *graph = source->graph;
   int64_t axes[BYOC_OPENCL_MOST_DIMS];
@@ -149,7 +149,7 @@ static const char *read_reduction(const byoc_opencl_source_t *source, rows_t *ou
     end = i + 1;
   }
   for (int32_t i = first; i < end; ++i)
-    if (!is_reduced[i] && !byoc_opencl_size_is(shape.dims[i], 1)) return "axes that are not side by side";
+    if (!is_reduced[i] && !byoc_opencl_size_is(shape.dims[i], 1)) return "axes that are not adjacent";
   *out_rows = rows_along(source->sizes, &shape, first < end ? first : 0, end);
   return NULL;
 }

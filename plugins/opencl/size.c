@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The host reads texts of up to 4096 bytes, 64 parentheses and 512 nodes.
+// The host reads extents of up to 4096 bytes, 64 parentheses and 512 nodes.
 enum { MOST_EXTENT_BYTES = 3072, MOST_EXTENT_DEPTH = 60, MOST_EXTENT_OPERATIONS = 250 };
 
 typedef enum operation_t { ADD, SUBTRACT, MULTIPLY, DIVIDE, DIVIDE_UP, SMALLER, LARGER } operation_t;
@@ -29,7 +29,7 @@ bool byoc_opencl_size_same(byoc_opencl_size_t left, byoc_opencl_size_t right) {
   return left.is_open ? left.extent != NULL && left.extent == right.extent : left.known == right.known;
 }
 
-// The open size that has this extent.
+// The dynamic size that has this extent.
 static byoc_opencl_size_t open_size(byoc_opencl_sizes_t *sizes, const char *extent) {
   byoc_opencl_size_t size = {.is_open = true};
   for (uint32_t i = 0; i < sizes->count && size.extent == NULL; ++i)
@@ -51,7 +51,7 @@ static byoc_opencl_size_t open_size(byoc_opencl_sizes_t *sizes, const char *exte
   return size;
 }
 
-// An open size that has no extent: the function is declined. The first reason stays.
+// A dynamic size without an extent: the function is declined. The first reason stays.
 static byoc_opencl_size_t without_extent(byoc_opencl_sizes_t *sizes, const char *reason) {
   if (sizes->reason == NULL) sizes->reason = reason;
   return (byoc_opencl_size_t){.is_open = true};
@@ -89,7 +89,7 @@ static int64_t compute(operation_t operation, int64_t left, int64_t right) {
   }
 }
 
-// The text of a size within an extent; a negative number is a difference.
+// A size inside of an extent; a negative number is a difference.
 static const char *text_of(byoc_opencl_size_t size, char number[32]) {
   if (size.is_open) return size.extent;
   (void)snprintf(number, 32, size.known < 0 ? "(0 - %lld)" : "%lld", llabs((long long)size.known));

@@ -15,7 +15,7 @@ typedef struct byoc_opencl_size_t {
   const char *extent; // of an open one; NULL if there is none, as while the function is not known yet
 } byoc_opencl_size_t;
 
-// The extents of a function, each text once. Without a function (only `graph` is set) it needs no deinit.
+// The extents of a function, each once. Without a function (only `graph` is set) it needs no deinit.
 typedef struct byoc_opencl_sizes_t {
   const byoc_graph_api_t *graph;
   const byoc_device_api_t *device;

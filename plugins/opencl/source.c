@@ -129,7 +129,7 @@ static void read_list(const byoc_opencl_source_t *source, const char *name, int3
   for (int32_t i = 0; i < count; ++i) values[i] = list != NULL && given == (uint64_t)count ? list[i] : fallback;
 }
 
-// The pads of auto_pad=SAME_UPPER or SAME_LOWER: the windows are as many as the steps that the input has room for.
+// The pads of auto_pad=SAME_UPPER or SAME_LOWER: there are as many windows as steps in the input.
 static void read_same(byoc_opencl_sizes_t *sizes, byoc_opencl_window_t *w, int32_t i, bool is_lower) {
   int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
   byoc_opencl_size_t steps = byoc_opencl_size_subtract(sizes, w->out[i], byoc_opencl_size(1));
@@ -154,7 +154,7 @@ const char *byoc_opencl_read_window(const byoc_opencl_source_t *source, int32_t 
   const byoc_graph_api_t *graph = source->graph;
   byoc_opencl_window_t *w = out_window;
   int64_t pads[2 * BYOC_OPENCL_MOST_SPATIAL];
-  if (rank < 1 || rank > BYOC_OPENCL_MOST_SPATIAL) return "windows over 1 to 3 dimensions are taken";
+  if (rank < 1 || rank > BYOC_OPENCL_MOST_SPATIAL) return "only windows over 1 to 3 dimensions are supported";
   *w = (byoc_opencl_window_t){.rank = rank};
   const char *automatic = graph->node_text(source->node, "auto_pad");
   bool is_same = automatic != NULL && strncmp(automatic, "SAME", 4) == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.h - reading the graph: shapes, operands, attributes and constants of a node, as the generator wants them.
+// source.h - reading the graph: shapes, operands, attributes and constants of a node.
 #ifndef BYOC_OPENCL_SOURCE_H_
 #define BYOC_OPENCL_SOURCE_H_
 
@@ -62,7 +62,7 @@ typedef struct byoc_opencl_window_t {
                                                         // ceil_mode
   bool has_pads;                                        // some window leaves the input, or may do so
 } byoc_opencl_window_t;
-// `kernel`: of out_window->rank elements. Returns NULL, or why it cannot be taken.
+// `kernel`: of out_window->rank elements. Returns NULL, or why the node is declined.
 const char *byoc_opencl_read_window(const byoc_opencl_source_t *source, int32_t rank, const int64_t *kernel,
                                     byoc_opencl_window_t *out_window);
 

@@ -279,6 +279,14 @@ static void test_dnnl_makes_primitives_for_each_shape(void **state) {
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy --expect t=reference/t.npy");
 }
 
+// The engine reads from its JSON how many shapes a context keeps (plugin.dnnl_open shows that it keeps no more).
+static void test_option_shapes_reaches_the_engine(void **state) {
+  (void)state;
+  build(network, "dnnl -shapes=3", "dnnl 15 operators in 2 regions");
+  byoc_test_shell(0, "grep -aq '\"shapes\":3[,}]' model.so");
+  compare("--dim N=1 --dim H=9 --dim W=12 --dim L=1 --dim G=0", "--expect y=reference/y.npy");
+}
+
 static void test_dnnl_on_pictures_and_products(void **state) {
   (void)state;
   build(pictures, "dnnl", "dnnl 7 operators in 2 regions");
@@ -307,6 +315,7 @@ int main(void) {
                                      cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
                                      cmocka_unit_test(test_attention_of_open_lengths),
                                      cmocka_unit_test(test_dnnl_makes_primitives_for_each_shape),
+                                     cmocka_unit_test(test_option_shapes_reaches_the_engine),
                                      cmocka_unit_test(test_dnnl_on_pictures_and_products)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -55,7 +55,7 @@ static const case_t cases[] = {
     {"library-empty", WITH_LIBRARY("\"library\": {}"),
      "'library' has nothing to call: it needs files, sources or needed"},
     {"library-text", WITH_LIBRARY("\"library\": {\"files\": \"relu.o\"}"), "it is not a list: files"},
-    {"library-number", WITH_LIBRARY("\"library\": {\"files\": [1]}"), "the list has something else than texts: files"},
+    {"library-number", WITH_LIBRARY("\"library\": {\"files\": [1]}"), "a member of the list is not a string: files"},
     {"file-missing", WITH_LIBRARY("\"library\": {\"files\": [\"lib/none.a\"]}"), "/lib/none.a': there is no such file"},
     {"file-writable", WITH_LIBRARY("\"library\": {\"files\": [\"open.o\"]}"), "/open.o' is world-writable"},
     {"file-folder", WITH_LIBRARY("\"library\": {\"files\": [\"folder\"]}"), "/folder': it is a folder"},
@@ -80,7 +80,7 @@ static const case_t cases[] = {
     {"option-help",
      "{" TARGET ", " DESCRIPTION ", " LIBRARY ", \"options\": [{\"name\": \"level\", \"default\": \"1\"}], "
      "\"rules\": [{" RULE "}]}",
-     "the text is missing: help"},
+     "the string is missing: help"},
     {"option-default",
      "{" TARGET ", " DESCRIPTION ", " LIBRARY ", \"options\": [{\"name\": \"mode\", \"default\": \"x\", "
      "\"choices\": \"a|b\", \"help\": \"\"}], \"rules\": [{" RULE "}]}",
@@ -91,7 +91,7 @@ static const case_t cases[] = {
     {"rule-member", WITH_RULE(RULE ", \"step\": []"),
      "rule 'rule-member.relu': unknown member 'step', there are: name pattern"},
     {"rule-pattern", WITH_RULE(NAME ", \"pattern\": \"relu:Relu(%%x\", " STEPS), "expected ')' at column 13"},
-    {"rule-no-pattern", WITH_RULE(NAME ", " STEPS), "rule 'rule-no-pattern.relu': the text 'pattern' is missing"},
+    {"rule-no-pattern", WITH_RULE(NAME ", " STEPS), "rule 'rule-no-pattern.relu': the string 'pattern' is missing"},
     {"rule-root", WITH_RULE(NAME ", \"pattern\": \"Relu(%%x)\", " STEPS),
      "rule 'rule-root.relu': the root of its pattern must be named 'relu'"},
     {"rule-steps", WITH_RULE(NAME ", " PATTERN), "rule 'rule-steps.relu': the list 'steps' is missing"},

@@ -150,7 +150,7 @@ static void bench(const char *shape, const options_t *options) {
     size_t group = count - start < 8 ? count - start : 8;
     kernels_t kernels;
     kernels_begin(&kernels, isa);
-    byoc_cutlass_text_add(&kernels.text, "%s", peak_text);
+    byoc_plugin_string_add(&kernels.text, "%s", peak_text);
     for (size_t i = 0; i < group; ++i) kernels_add(&kernels, &problem, &plans[start + i]);
     kernels_compile(&kernels, "-O2");
     peak_t const *peaks = (peak_t const *)dlsym(kernels.library, "peaks");

@@ -51,17 +51,17 @@ static void run_compiler(const char *source, const char *object, const kernels_t
 }
 
 void kernels_compile(kernels_t *kernels, const char *flags) {
-  byoc_cutlass_text_t *text = &kernels->text;
-  byoc_cutlass_text_add(text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const kernels[] = {");
-  for (size_t i = 0; i < kernels->count; ++i) byoc_cutlass_text_add(text, "kernel_%zu, ", i);
-  byoc_cutlass_text_add(text, "};\n");
-  assert_true(byoc_cutlass_text_ok(text));
+  byoc_plugin_string_t *text = &kernels->text;
+  byoc_plugin_string_add(text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const kernels[] = {");
+  for (size_t i = 0; i < kernels->count; ++i) byoc_plugin_string_add(text, "kernel_%zu, ", i);
+  byoc_plugin_string_add(text, "};\n");
+  assert_true(byoc_plugin_string_ok(text));
   char source[512], object[512], *folder = byoc_test_folder();
   snprintf(source, sizeof(source), "%s/kernels.c", folder);
   snprintf(object, sizeof(object), "%s/kernels.so", folder);
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_file_write(source, text->data, text->length, &diag), &diag);
-  byoc_cutlass_text_deinit(text);
+  byoc_plugin_string_deinit(text);
   run_compiler(source, object, kernels, flags);
   // Opened lazily: nothing of it runs yet.
   kernels->library = dlopen(object, RTLD_LAZY | RTLD_LOCAL);
@@ -74,13 +74,27 @@ void kernels_compile(kernels_t *kernels, const char *flags) {
 
 void kernels_end(kernels_t *kernels) {
   if (kernels->library) dlclose(kernels->library);
-  byoc_cutlass_text_deinit(&kernels->text);
+  byoc_plugin_string_deinit(&kernels->text);
   *kernels = (kernels_t){0};
 }
 
 void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
   (void)self, (void)grain;
   for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
+}
+
+void kernels_call(byoc_packed_function_t function, const DLTensor *tensors, uint32_t input_count, uint32_t output_count,
+                  int32_t threads, void *workspace, uint64_t workspace_bytes) {
+  const byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
+  const byoc_call_t call = {.struct_size = sizeof(call),
+                            .input_count = input_count,
+                            .output_count = output_count,
+                            .tensors = tensors,
+                            .runtime = &runtime,
+                            .workspace = workspace,
+                            .workspace_size_bytes = workspace_bytes};
+  assert_int_equal(function(&call), BYOC_OK);
 }
 
 bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot) {

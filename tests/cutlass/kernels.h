@@ -6,12 +6,14 @@
 #include <stdbool.h>
 
 #include "byoc/call.h"
-#include "problem.h"
+#include "emit/emit.h"
+#include "pack/pack.h"
+#include "plan/plan.h"
 #include "tests/support/support.h"
 
 // Kernels for one instruction set, compiled into one shared object. Whatever fails, fails the test.
 typedef struct kernels_t {
-  byoc_cutlass_text_t text; // may be added to before it is compiled
+  byoc_plugin_string_t text; // may be added to before it is compiled
   byoc_cutlass_isa_t isa;
   uint32_t dot; // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
   size_t count;
@@ -30,6 +32,9 @@ bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot);
 
 // parallel_for of a byoc_runtime_t: shares one after the other, in reverse: none may depend on another.
 void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+// Calls the function with these inputs and, behind them, outputs, as a run on so many threads.
+void kernels_call(byoc_packed_function_t function, const DLTensor *tensors, uint32_t input_count, uint32_t output_count,
+                  int32_t threads, void *workspace, uint64_t workspace_bytes);
 
 // Memory that ends at the end of a page, except for `alignment`; the next page must not be touched. Starts as NaN.
 typedef struct guarded_t {

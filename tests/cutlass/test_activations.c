@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activations of templates/vec_math.h, compared with libm in double precision on each instruction set: their errors
-// are at most what that header says.
+// The activations of templates/vector/vec_math.h, compared with libm in double precision on each instruction set: their
+// errors are at most what that header says.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void test_errors(void **state) {
     if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
     kernels_t kernels;
     kernels_begin(&kernels, isa);
-    byoc_cutlass_text_add(&kernels.text, "%s", text);
+    byoc_plugin_string_add(&kernels.text, "%s", text);
     kernels_compile(&kernels, "-O1");
     activation_t const *activations = (activation_t const *)dlsym(kernels.library, "activations");
     assert_non_null(activations);

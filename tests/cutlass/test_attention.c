@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by templates/attention.h, held against its definition in double precision, on each instruction set: heads
-// side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key, a
-// cache of keys and values that grows. The same code takes sizes that each call brings.
+// Attention by templates/matmul/attention.h, held against its definition in double precision, on each instruction set:
+// heads side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a
+// key, a cache of keys and values that grows. The same code takes sizes that each call brings.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,16 +151,7 @@ static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, 
     tensors[inputs++] = (DLTensor){.data = t->past_v, .ndim = 4, .shape = past_shape};
   }
   for (uint32_t i = 0; i < outputs; ++i) tensors[inputs + i].data = t->results[i] + (i > 0 ? shift : 0);
-  byoc_runtime_t runtime = {
-      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-  byoc_call_t call = {.struct_size = sizeof(call),
-                      .input_count = inputs,
-                      .output_count = outputs,
-                      .tensors = tensors,
-                      .runtime = &runtime,
-                      .workspace = workspace,
-                      .workspace_size_bytes = size};
-  assert_int_equal(function(&call), BYOC_OK);
+  kernels_call(function, tensors, inputs, outputs, threads, workspace, size);
   for (int64_t i = 0; i < t->counts[0]; ++i)
     if (!(fabsf(t->results[0][i] - t->expected[i]) <= 1e-5f + 1e-4f * fabsf(t->expected[i])))
       fail_msg("%s: isa %u rows %d vectors %d block %d, %d threads: element %lld is %g, not %g", name, plan->isa,

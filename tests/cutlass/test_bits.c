@@ -5,10 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "bits.h"
 #include "kernels.h"
+#include "plan/plan_bits.h"
 
-enum { SLOTS = 3, LANES = BYOC_CUTLASS_BITS_TILE };
+// LANES: the columns of a tile of weights, as byoc::PackedMatMul has them.
+enum { SLOTS = 3, LANES = 64 };
 
 typedef struct case_t {
   byoc_cutlass_bits_t bits;
@@ -129,16 +130,7 @@ static void check_rows(const case_t *one, const byoc_cutlass_problem_t *problem,
                         {.data = bias.data},
                         {.data = residual.data},
                         {.data = result.data, .ndim = 3, .shape = shape}};
-  byoc_runtime_t runtime = {
-      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-  byoc_call_t call = {.struct_size = sizeof(call),
-                      .input_count = 6,
-                      .output_count = 1,
-                      .tensors = tensors,
-                      .runtime = &runtime,
-                      .workspace = workspace.data,
-                      .workspace_size_bytes = workspace_size};
-  assert_int_equal(function(&call), BYOC_OK);
+  kernels_call(function, tensors, 6, 1, threads, workspace.data, workspace_size);
   for (int64_t i = 0; i < rows * bits->columns; ++i) {
     double want = 0, size = 0;
     for (int64_t k = 0; k < bits->depth; ++k) {

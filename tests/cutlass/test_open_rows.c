@@ -69,16 +69,7 @@ static void check_rows(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_
                         {.data = bias.data},
                         {.data = residual.data},
                         {.data = result.data, .ndim = 3, .shape = shape}};
-  byoc_runtime_t runtime = {
-      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-  byoc_call_t call = {.struct_size = sizeof(call),
-                      .input_count = 4,
-                      .output_count = 1,
-                      .tensors = tensors,
-                      .runtime = &runtime,
-                      .workspace = workspace.data,
-                      .workspace_size_bytes = workspace_size};
-  assert_int_equal(function(&call), BYOC_OK);
+  kernels_call(function, tensors, 4, 1, threads, workspace.data, workspace_size);
   for (int64_t i = 0; i < rows * one->n; ++i) {
     double want = expected(one, a.data, weights, i / one->n, i % one->n) + bias.data[i % one->n];
     if (one->has_residual) want += residual.data[i];

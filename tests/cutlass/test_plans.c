@@ -144,16 +144,7 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                         {.data = t->bias.data},
                         {.data = t->residual.data},
                         {.data = result.data, .ndim = 4, .shape = (int64_t *)t->result_shape}};
-  byoc_runtime_t runtime = {
-      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-  byoc_call_t call = {.struct_size = sizeof(call),
-                      .input_count = 4,
-                      .output_count = 1,
-                      .tensors = tensors,
-                      .runtime = &runtime,
-                      .workspace = workspace.data,
-                      .workspace_size_bytes = workspace_size};
-  assert_int_equal(function(&call), BYOC_OK);
+  kernels_call(function, tensors, 4, 1, threads, workspace.data, workspace_size);
   for (int64_t i = 0; i < t->result_count; ++i) {
     float got = result.data[result_at(problem, i)];
     if (!(fabsf(got - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))

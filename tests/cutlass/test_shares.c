@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "kernels.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 static byoc_cutlass_problem_t conv(int64_t groups, int64_t in, int64_t out, int64_t size, int64_t kernel,
                                    bool blocked) {

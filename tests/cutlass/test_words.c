@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "kernels.h"
-#include "words.h"
+#include "pack/pack_words.h"
 
 enum { SLOTS = 3, MOST_CASES = 16 };
 
@@ -355,16 +355,8 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
                           {.data = &t.zero},
                           {.data = &t.factor},
                           {.data = result, .ndim = is_conv ? 4 : 2, .shape = shape}};
-    byoc_runtime_t runtime = {
-        .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
-    byoc_call_t call = {.struct_size = sizeof(call),
-                        .input_count = 6,
-                        .output_count = 1,
-                        .tensors = tensors,
-                        .runtime = &runtime,
-                        .workspace = guarded(workspace_bytes + 1, BYOC_BUFFER_ALIGNMENT),
-                        .workspace_size_bytes = workspace_bytes};
-    assert_int_equal(function(&call), BYOC_OK);
+    kernels_call(function, tensors, 6, 1, threads, guarded(workspace_bytes + 1, BYOC_BUFFER_ALIGNMENT),
+                 workspace_bytes);
     check(one, &t, result, how);
   }
   if (bytes != t.bytes) free(bytes);
@@ -377,10 +369,14 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
 // Compiles all cases into one shared object and runs them where this processor can; nothing where the instruction set
 // does not have the dot.
 static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint32_t dot) {
+  static const char *const isas[] = {
+#define BYOC_ISA(NAME, id, ...) #id,
+#include "byoc/isa.def"
+  };
   static const char *const dots[] = {"f32", "i8x4", "i16x2", "bf16x2", "bf16 wide"};
   if (!byoc_cutlass_dot_feature(isa, dot)) return;
   char how[64];
-  snprintf(how, sizeof(how), "%s by %s", dots[dot], byoc_cutlass_isa_name(isa));
+  snprintf(how, sizeof(how), "%s by %s", dots[dot], isas[isa]);
   bool runs = kernels_run_here(isa, dot);
   byoc_cutlass_plan_t plans[MOST_CASES];
   kernels_t kernels;

@@ -12,14 +12,9 @@
 
 #include <stdlib.h>
 
-#include "core/base/file.h"
-#include "core/compose/artifact/compose.h"
-#include "core/compose/artifact/resolve.h"
-#include "core/hostir/pass/pass.h"
 #include "core/hostir/text/program_text.h"
-#include "core/loader/loader.h"
 #include "tests/devices/sim.h"
-#include "tests/support/support.h"
+#include "tests/support/program.h"
 
 enum { PROGRAM_PORTS = 8 };
 
@@ -31,16 +26,7 @@ enum { PROGRAM_PORTS = 8 };
   "  code binary \"sim\" for \"sim_0\" base64 \"\"\n"                                                                  \
   "  code source \"sim\" base64 \"c2NhbGUgYWRkIHJlbHUgbmVnYXRlIGNvdW50IGZhaWwgc3BpbiBtYXRtdWw=\"\n}\n"
 
-typedef struct program_t {
-  byoc_graph_module_t *module;
-  byoc_host_program_t *program;
-  byoc_runtime_t runtime;
-  byoc_resolver_t *resolver;
-  byoc_evaluator_t *evaluator;
-  char *folder;
-  byoc_loaded_artifact_t artifact;
-  byoc_context_t *context;
-} program_t;
+typedef byoc_test_program_t program_t;
 
 static inline void program_parse(program_t *p, const char *text, const char *passes) {
   byoc_diag_t diag = {0};
@@ -56,25 +42,15 @@ static inline void program_parse(program_t *p, const char *text, const char *pas
   driver->driver = &sim_driver;
   byoc_test_ok(byoc_host_pass_run_list(passes, p->program, NULL, &diag), &diag);
   byoc_test_ok(byoc_host_program_verify(p->program, &diag), &diag);
-  p->runtime = byoc_serial_runtime(1);
-  byoc_test_ok(byoc_resolver_create(p->program, NULL, &p->runtime, byoc_allocator_system(), &diag, &p->resolver),
-               &diag);
+  byoc_test_program_resolve(p);
 }
 
 static inline byoc_status_t program_evaluate(program_t *p, byoc_diag_t *diag) {
-  byoc_symbol_resolver_t resolver = byoc_resolver_interface(p->resolver);
-  return byoc_evaluator_create(p->program, &resolver, 1, byoc_allocator_system(), diag, &p->evaluator);
+  return byoc_test_program_evaluate(p, diag);
 }
 
 static inline void program_compile(program_t *p) {
-  byoc_diag_t diag = {0};
-  p->folder = byoc_test_folder();
-  char path[512];
-  snprintf(path, sizeof(path), "%s/model.so", p->folder);
-  const byoc_compose_options_t options = {
-      .output = path, .model_name = "host", .cpu_features = "", .profile = true, .trace = true};
-  byoc_test_ok(byoc_compose_artifact(p->program, &options, byoc_allocator_system(), &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &p->artifact), &diag);
+  byoc_test_program_compile(p, true);
 }
 
 static inline void program_open(program_t *p, const char *text, const char *passes) {
@@ -86,14 +62,7 @@ static inline void program_open(program_t *p, const char *text, const char *pass
 }
 
 static inline void program_close(program_t *p) {
-  if (p->artifact.table != NULL) p->artifact.table->destroy(p->context);
-  byoc_artifact_unload(&p->artifact);
-  byoc_evaluator_destroy(p->evaluator);
-  byoc_resolver_destroy(p->resolver);
-  byoc_host_program_destroy(p->program);
-  byoc_graph_module_destroy(p->module);
-  if (p->folder != NULL) byoc_test_ok(byoc_remove_tree(p->folder, NULL), NULL);
-  free(p->folder);
+  byoc_test_program_close(p);
   sim_counts_t counts;
   sim_count(&counts);
   assert_memory_equal(&counts, &(sim_counts_t){0}, sizeof(counts));

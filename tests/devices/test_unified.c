@@ -122,6 +122,42 @@ static void test_values_written_twice_are_copied(void **state) {
   unsetenv("BYOC_SIM");
 }
 
+// An output that may be written over the input, before or behind another one: the input is read once more after it.
+static void test_an_input_that_is_written_over_is_copied(void **state) {
+  (void)state;
+  static const char *const outputs[] = {"  output %y : f32[4] over %x\n  output %z : f32[4]\n",
+                                        "  output %z : f32[4]\n  output %y : f32[4] over %x\n"};
+  for (int k = 0; k < 2; ++k) {
+    char text[2048];
+    program_t p;
+    (void)snprintf(text, sizeof(text),
+                   "host program \"p\" {\n  device %%d = \"sim\" 0 type 12\n  queue %%q on %%d\n"
+                   "  input %%x : f32[4]\n%s"
+                   "  local %%t : f32[4] on %%d\n  local %%u : f32[4] on %%d\n  local %%v : f32[4] on %%d\n"
+                   "  allocate %%t\n  allocate %%u\n  allocate %%v\n  copy %%x -> %%t on %%q\n"
+                   "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%%t) -> (%%u) with (operand 0, "
+                   "result 0, f32 3.0, i64 4) on %%q\n"
+                   "  copy %%u -> %%y on %%q\n"
+                   "  launch \"kernels\" \"scale\" grid [1, 1, 1] block [4, 1, 1] (%%t) -> (%%v) with (operand 0, "
+                   "result 0, f32 5.0, i64 4) on %%q\n"
+                   "  copy %%v -> %%z on %%q\n  free %%v\n  free %%u\n  free %%t\n}\n",
+                   outputs[k]);
+    remove("sim.log");
+    setenv("BYOC_SIM", "unified,log=sim.log", 1);
+    program_open(&p, text, "plan-memory");
+    const float x[COUNT] = {1, 2, 3, 4};
+    float y[COUNT] = {0}, z[COUNT] = {0};
+    program_run(&p, (const void *const[]){x}, (void *const[]){k == 0 ? y : z, k == 0 ? z : y});
+    for (int i = 0; i < COUNT; ++i) {
+      assert_float_equal(y[i], 3 * x[i], 0);
+      assert_float_equal(z[i], 5 * x[i], 0);
+    }
+    assert_int_equal(count_in_log("import "), 2); // %z, in both executors
+    program_close(&p);
+  }
+  unsetenv("BYOC_SIM");
+}
+
 static void test_an_output_is_not_written_behind_its_copy(void **state) {
   (void)state;
   static const float w[COUNT] = {0};
@@ -312,6 +348,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nothing_is_copied),
       cmocka_unit_test(test_values_written_twice_are_copied),
+      cmocka_unit_test(test_an_input_that_is_written_over_is_copied),
       cmocka_unit_test(test_an_output_is_not_written_behind_its_copy),
       cmocka_unit_test(test_lent_memory_is_not_allocated),
       cmocka_unit_test(test_an_open_output_is_not_written_behind_its_copy),

@@ -74,9 +74,13 @@ while IFS= read -r file; do
   given_for "$file" > "$work/given"
   examples "$file" > "$work/unmarked"
   [[ -s $work/unmarked ]] && { cat "$work/unmarked"; bad=1; }
+  own=()
+  if [[ $file == plugins/*/* ]]; then # a plugin includes its headers from its own folder on
+    own=(-I"$source/plugins" -I"$source/$(cut -d/ -f1,2 <<< "$file")")
+  fi
   for ((n = 1; n <= $(cat "$work/count"); ++n)); do
     ((++compiled))
-    "$@" -std=gnu11 -D_GNU_SOURCE -fsyntax-only -I"$source" -I"$source/include" -Wall -Wextra -Werror -Wno-unused \
+    "$@" -std=gnu11 -D_GNU_SOURCE -fsyntax-only -I"$source" -I"$source/include" "${own[@]}" -Wall -Wextra -Werror -Wno-unused \
       -Wno-unused-parameter -Wno-uninitialized "$work/$n.c" 2> "$work/said" || { cat "$work/said"; bad=1; }
   done
 done < <(cd "$source" && grep -rlE --include='*.h' --include='*.def' '^ *//   ' core include plugins tools tests | sort)

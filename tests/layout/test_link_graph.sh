@@ -51,6 +51,26 @@ source_file plugins/own/hook.c plugins/own/CMakeFiles/own.dir 'int byoc_low(void
 expect 1 "plugins/own/hook -> core/base/low: byoc_low; plugins/own may use nothing of core"
 rm "$tree/plugins/own/hook.c"
 
+printf 'plugins/own/low\nplugins/own/high\n' >"$tree/build/plugin_folders.txt"
+own=plugins/own/CMakeFiles/own.dir
+source_file plugins/own/low/leaf.c $own/low 'int leaf(void) { return 0; }'
+source_file plugins/own/high/tree.c $own/high 'int leaf(void); int tree(void) { return leaf(); }'
+source_file plugins/own/hook.c $own 'int leaf(void); int tree(void); int hook(void) { return leaf() + tree(); }'
+expect 0 "6 objects, 2 rooms of core, 0 circles between files, 0 faults"
+source_file plugins/own/low/root.c $own/low 'int tree(void); int root(void) { return tree(); }'
+expect 1 "plugins/own/low/root -> plugins/own/high/tree: tree; plugins/own/high stands above plugins/own/low"
+echo 'int tree(void);' >"$tree/plugins/own/high/tree.h"
+echo '#include "high/tree.h"' >"$tree/plugins/own/low/root.c"
+expect 1 'plugins/own/low/root -> plugins/own/high/tree: #include "plugins/own/high/tree.h"; plugins/own/high stands above'
+rm -r "$tree/plugins/own/low/root.c"
+
+source_file plugins/common/shared.c plugins/common/CMakeFiles/common.dir 'int shared; '
+source_file plugins/own/hook.c $own 'extern int shared; int hook(void) { return shared; }'
+expect 0 "7 objects"
+source_file plugins/other/hook.c plugins/other/CMakeFiles/other.dir 'int leaf(void); int other(void) { return leaf(); }'
+expect 1 "plugins/other/hook -> plugins/own/low/leaf: leaf; plugins/other may not use plugins/own"
+rm -r "$tree"/plugins/{own,other,common} "$tree/build/plugin_folders.txt"
+
 source_file tools/other/main.c tools/CMakeFiles/other.dir/other 'int byoc_table; '
 source_file tools/byoc/more.c tools/CMakeFiles/byoc.dir/byoc 'extern int byoc_table; int more(void) { return byoc_table; }'
 expect 1 "tools/byoc/more -> tools/other/main: byoc_table; tools/byoc may not use tools/other"

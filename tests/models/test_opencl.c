@@ -200,7 +200,7 @@ static void test_shapes_that_depend_on_data_stay_with_the_host(void **state) {
   byoc_test_shell(0, "byoc explain " OPEN "/empty.byoc --target 'opencl; c' --plan greedy");
   byoc_test_printed("an empty tensor");
   byoc_test_shell(0, "byoc explain " OPEN "/shaped.byoc --target 'opencl; c' --plan greedy");
-  byoc_test_printed("a shape or a place that a run computes");
+  byoc_test_printed("a shape or an index that a run computes");
 }
 
 // Kernels that were compiled for this device while the model was built, once, and those of the source give the same.

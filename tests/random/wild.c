@@ -349,43 +349,64 @@ static void put_inputs(void **inputs, const data_t *data) {
 
 static const char *targets = "c";
 
-static void test_wild_values(void **state) {
-  (void)state;
-  byoc_diag_t diag = {0};
+// The model of all rows, built for the targets, evaluated and loaded.
+typedef struct wild_t {
   pipeline_t pipeline;
   pipeline_buffers_t buffers;
   byoc_loaded_artifact_t artifact;
-  char *folder = byoc_test_folder(), *model = write_model(folder);
-  char *path = byoc_path_join(byoc_allocator_system(), folder, "wild.so");
-  byoc_test_ok(pipeline_open_file(&pipeline, model, targets, &diag), &diag);
-  byoc_test_ok(pipeline_buffers_init(&pipeline, &buffers, &diag), &diag);
-  const byoc_compose_options_t compose = {.output = path, .model_name = "wild"};
-  byoc_test_ok(byoc_build_compose(&pipeline.build, &compose, &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
+  char *folder, *model, *path;
+} wild_t;
+
+static void wild_open(wild_t *w) {
+  byoc_diag_t diag = {0};
+  w->folder = byoc_test_folder();
+  w->model = write_model(w->folder);
+  w->path = byoc_path_join(byoc_allocator_system(), w->folder, "wild.so");
+  byoc_test_ok(pipeline_open_file(&w->pipeline, w->model, targets, &diag), &diag);
+  byoc_test_ok(pipeline_buffers_init(&w->pipeline, &w->buffers, &diag), &diag);
+  const byoc_compose_options_t compose = {.output = w->path, .model_name = "wild"};
+  byoc_test_ok(byoc_build_compose(&w->pipeline.build, &compose, &diag), &diag);
+  byoc_test_ok(byoc_artifact_load(w->path, &diag, &w->artifact), &diag);
+}
+
+static void wild_close(wild_t *w) {
+  byoc_artifact_unload(&w->artifact);
+  pipeline_buffers_deinit(&w->pipeline, &w->buffers);
+  pipeline_close(&w->pipeline);
+  (void)byoc_remove_tree(w->folder, NULL);
+  free(w->path);
+  free(w->model);
+  free(w->folder);
+}
+
+static void wild_run(wild_t *w, byoc_context_t *context) {
+  const void *const *inputs = (const void *const *)w->buffers.inputs;
+  assert_int_equal(w->artifact.table->run(context, inputs, w->buffers.outputs), BYOC_OK);
+}
+
+static void test_wild_values(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  wild_t w;
+  wild_open(&w);
   size_t wrong = 0;
   for (int32_t threads = 1; threads <= 2; ++threads) {
     const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = threads};
     byoc_context_t *context = NULL;
-    assert_int_equal(artifact.table->create(&options, &context), BYOC_OK);
+    assert_int_equal(w.artifact.table->create(&options, &context), BYOC_OK);
     for (int round = 0; round < ROUNDS; ++round) {
       static data_t data;
       draw(&data, round);
-      put_inputs(buffers.inputs, &data);
-      assert_int_equal(artifact.table->run(context, (const void *const *)buffers.inputs, buffers.outputs), BYOC_OK);
-      wrong += compare(&pipeline, buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
+      put_inputs(w.buffers.inputs, &data);
+      wild_run(&w, context);
+      wrong += compare(&w.pipeline, w.buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
       if (round % 16 != 5 || threads > 1) continue;
-      byoc_test_ok(pipeline_run_evaluated(&pipeline, &buffers, &diag), &diag);
-      wrong += compare(&pipeline, buffers.outputs, &data, "evaluated");
+      byoc_test_ok(pipeline_run_evaluated(&w.pipeline, &w.buffers, &diag), &diag);
+      wrong += compare(&w.pipeline, w.buffers.outputs, &data, "evaluated");
     }
-    artifact.table->destroy(context);
+    w.artifact.table->destroy(context);
   }
-  byoc_artifact_unload(&artifact);
-  pipeline_buffers_deinit(&pipeline, &buffers);
-  pipeline_close(&pipeline);
-  (void)byoc_remove_tree(folder, NULL);
-  free(path);
-  free(model);
-  free(folder);
+  wild_close(&w);
   assert_int_equal(wrong, 0);
 }
 
@@ -395,27 +416,18 @@ static void test_flushed(void **state) {
   (void)state;
   enum { ADD = 36 };
   assert_string_equal(rows[ADD].node, "Add@14(%x, %z)");
-  byoc_diag_t diag = {0};
-  pipeline_t pipeline;
-  pipeline_buffers_t buffers;
-  byoc_loaded_artifact_t artifact;
-  char *folder = byoc_test_folder(), *model = write_model(folder);
-  char *path = byoc_path_join(byoc_allocator_system(), folder, "flushed.so");
-  byoc_test_ok(pipeline_open_file(&pipeline, model, targets, &diag), &diag);
-  byoc_test_ok(pipeline_buffers_init(&pipeline, &buffers, &diag), &diag);
-  const byoc_compose_options_t compose = {.output = path, .model_name = "flushed"};
-  byoc_test_ok(byoc_build_compose(&pipeline.build, &compose, &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
-  for (int i = 0; i < COUNT; ++i) ((float *)buffers.inputs[0])[i] = 1e-40f;
+  wild_t w;
+  wild_open(&w);
+  for (int i = 0; i < COUNT; ++i) ((float *)w.buffers.inputs[0])[i] = 1e-40f;
   for (int run = 0; run < 4; ++run) {
     const bool flushes = run % 2 == 1;
     const byoc_context_options_t options = {
         .struct_size = sizeof(options), .thread_count = 1 + run / 2, .flush_subnormals = flushes};
     byoc_context_t *context = NULL;
-    assert_int_equal(artifact.table->create(&options, &context), BYOC_OK);
-    assert_int_equal(artifact.table->run(context, (const void *const *)buffers.inputs, buffers.outputs), BYOC_OK);
-    artifact.table->destroy(context);
-    const float *sum = buffers.outputs[ADD];
+    assert_int_equal(w.artifact.table->create(&options, &context), BYOC_OK);
+    wild_run(&w, context);
+    w.artifact.table->destroy(context);
+    const float *sum = w.buffers.outputs[ADD];
     for (int i = 0; i < COUNT; ++i) assert_true((sum[i] == 0) == flushes);
     volatile float half = 1e-40f;
     half = half * 0.5f;
@@ -423,15 +435,9 @@ static void test_flushed(void **state) {
   }
   const byoc_context_options_t wrong = {.struct_size = sizeof(wrong), .flush_subnormals = 2};
   byoc_context_t *context = NULL;
-  assert_int_equal(artifact.table->create(&wrong, &context), BYOC_INVALID_ARGUMENT);
-  assert_non_null(strstr(artifact.table->last_error(NULL), "flush_subnormals is 2"));
-  byoc_artifact_unload(&artifact);
-  pipeline_buffers_deinit(&pipeline, &buffers);
-  pipeline_close(&pipeline);
-  (void)byoc_remove_tree(folder, NULL);
-  free(path);
-  free(model);
-  free(folder);
+  assert_int_equal(w.artifact.table->create(&wrong, &context), BYOC_INVALID_ARGUMENT);
+  assert_non_null(strstr(w.artifact.table->last_error(NULL), "flush_subnormals is 2"));
+  wild_close(&w);
 }
 
 int main(int argc, char **argv) {

@@ -12,7 +12,7 @@
 #define LIMIT_BYTES ((uint64_t)1920 << 20)
 
 // Large pieces start on a page of the file, so that an engine can map a library that travels here instead of copying
-// it (plugins/json_runtime/engine/image.h).
+// it (plugins/json_runtime/engine/library/image.h).
 #define PAGE_BYTES       4096
 #define PAGE_ALIGN_BYTES ((size_t)64 << 10)
 

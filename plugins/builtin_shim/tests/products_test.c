@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS' products under a pool of the caller's: right, on its workers alone, without an allocation, side by side.
+// Tests OpenBLAS' products under a pool of the caller's: they are right, run on its workers alone, allocate nothing,
+// and several contexts run at once.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -190,7 +191,7 @@ static void vectors_are_right(void **state) {
   free(context.kept);
 }
 
-// Contexts of several threads waited for the library's one lock, and a run asked for memory.
+// Contexts of several threads do not wait for a common lock, and a run allocates nothing.
 static void runs_allocate_nothing_and_start_no_thread(void **state) {
   (void)state;
   context_t context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that are wrong are refused with a reason.
+// Tests that wrong tables are refused with a reason.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void expect_refused(const char *text, const char *part) {
   if (strstr(error, part) == NULL) fail_msg("%s: %s", text, error);
 }
 
-// The search for a member without a name read past the list of names.
+// The search for a member without a name does not read past the list of names.
 static void members_without_a_name_are_refused(void **state) {
   (void)state;
   expect_refused("{\"\":[]}", "unknown member ''");
@@ -34,10 +34,11 @@ static void members_without_a_name_are_refused(void **state) {
 
 static void rules_with_a_packed_function_have_operands_and_no_steps(void **state) {
   (void)state;
-  expect_refused(RULE("\"packed\": 1"), "'packed' is not a text");
+  expect_refused(RULE("\"packed\": 1"), "'packed' is not a string");
   expect_refused(RULE("\"packed\": \"f\""), "the list 'operands' is missing");
   expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\", \"x\"]"), "operand 2 is no name of the pattern");
-  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\"], \"steps\": []"), "'steps' and 'result' mean nothing");
+  expect_refused(RULE("\"packed\": \"f\", \"operands\": [\"a\"], \"steps\": []"),
+                 "'steps' and 'result' have no meaning");
 }
 
 int main(void) {

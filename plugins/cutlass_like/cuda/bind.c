@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a function's launches. CUTLASS convolves NHWC: the picture is turned before, the result after.
-#include "bind.h"
+// Writes a function's launches. CUTLASS convolves NHWC: the image is transposed before, the result after.
+#include "cuda/bind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "../generate.h"
 
 enum { MOST_LAUNCHES = 4, MOST_ARGUMENTS = 24, MOST_CONSTANTS = 4, NUMBER_BYTES = 24, SCRATCH_ALIGNMENT = 256 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses a kernel's tiles and writes the names in front of its template.
-#include "kernels.h"
+#include "cuda/kernels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static const char *refuse_gemm(const byoc_cutlass_gemm_t *gemm) {
 }
 
 static const char *refuse_conv(const byoc_cutlass_conv_t *conv) {
-  if (conv->in_blocked || conv->out_blocked) return "blocks of channels are the processor's";
-  if (conv->groups != 1) return "convolutions in groups are the processor's";
+  if (conv->in_blocked || conv->out_blocked) return "blocks of channels are not supported on the GPU";
+  if (conv->groups != 1) return "convolutions in groups are not supported on the GPU";
   if (conv->batch > 65535) return "more images than a grid has";
   int64_t most = INT32_MAX / 8;
   bool fits = conv->batch * conv->in * conv->in_h * conv->in_w < most &&
@@ -48,13 +48,13 @@ bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out
   const byoc_cutlass_problem_t *problem = &match->problem;
   const byoc_cutlass_epilogue_t *epilogue = &problem->epilogue;
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
-    *out_reason = "attention is the processor's";
+    *out_reason = "attention is not supported on the GPU";
   else if (problem->kind == BYOC_CUTLASS_BITS)
-    *out_reason = "weights of few bits are the processor's";
+    *out_reason = "weights of few bits are not supported on the GPU";
   else if (match->bytes)
-    *out_reason = "products of bytes are the processor's";
+    *out_reason = "products of bytes are not supported on the GPU";
   else if (epilogue->has_residual && epilogue->residual_last && epilogue->activation != BYOC_CUTLASS_ACT_NONE)
-    *out_reason = "a sum behind the activation is the processor's";
+    *out_reason = "a sum behind the activation is not supported on the GPU";
   else
     *out_reason = problem->kind == BYOC_CUTLASS_CONV ? refuse_conv(&problem->conv) : refuse_gemm(&problem->gemm);
   return !*out_reason;
@@ -118,7 +118,7 @@ int32_t byoc_cutlass_cuda_shared_bytes(const byoc_cutlass_kernel_t *kernel) {
   return tiles > sums ? tiles : sums;
 }
 
-// What an activation is called, and what it makes of x. NaN stays NaN, which fmaxf and fminf drop.
+// The name of an activation, and its formula of x. NaN stays NaN, unlike with fmaxf and fminf.
 static const struct {
   const char *name, *text;
 } activations[BYOC_CUTLASS_ACT_COUNT] = {
@@ -141,34 +141,34 @@ static const char *layout_text(bool is_transposed) {
 }
 
 void byoc_cutlass_cuda_kernel(const byoc_cutlass_problem_t *problem, byoc_cutlass_kernel_t *out_kernel,
-                              byoc_cutlass_text_t *out_text) {
+                              byoc_plugin_string_t *out_text) {
   byoc_cutlass_kernel_t *kernel = out_kernel;
-  byoc_cutlass_text_t body = {0};
+  byoc_plugin_string_t body = {0};
   choose(problem, kernel);
-  byoc_cutlass_text_add(&body, "#define TILE_M %d\n#define TILE_N %d\n#define TILE_K %d\n#define STAGES %d\n",
-                        kernel->tile_m, kernel->tile_n, kernel->tile_k, kernel->stages);
-  byoc_cutlass_text_add(&body, "#define WARP_M %d\n#define WARP_N %d\n", kernel->tile_m / 2, kernel->tile_n / 2);
-  byoc_cutlass_text_add(&body, "#define ALIGN_A %d\n#define ALIGN_B %d\n#define ALIGN_C %d\n", kernel->align_a,
-                        kernel->align_b, kernel->align_c);
-  byoc_cutlass_text_add(&body, "#define LAYOUT_A %s\n#define LAYOUT_B %s\n", layout_text(kernel->transpose_a),
-                        layout_text(kernel->transpose_b));
+  byoc_plugin_string_add(&body, "#define TILE_M %d\n#define TILE_N %d\n#define TILE_K %d\n#define STAGES %d\n",
+                         kernel->tile_m, kernel->tile_n, kernel->tile_k, kernel->stages);
+  byoc_plugin_string_add(&body, "#define WARP_M %d\n#define WARP_N %d\n", kernel->tile_m / 2, kernel->tile_n / 2);
+  byoc_plugin_string_add(&body, "#define ALIGN_A %d\n#define ALIGN_B %d\n#define ALIGN_C %d\n", kernel->align_a,
+                         kernel->align_b, kernel->align_c);
+  byoc_plugin_string_add(&body, "#define LAYOUT_A %s\n#define LAYOUT_B %s\n", layout_text(kernel->transpose_a),
+                         layout_text(kernel->transpose_b));
   // Three products of tf32 for each one of f32: as exact as f32, at a third of tf32's speed.
-  byoc_cutlass_text_add(&body, "#define OPERATOR cutlass::arch::OpMultiplyAddFastF32\n");
-  byoc_cutlass_text_add(&body, "#define SHARED_BYTES %d\n", byoc_cutlass_cuda_shared_bytes(kernel));
+  byoc_plugin_string_add(&body, "#define OPERATOR cutlass::arch::OpMultiplyAddFastF32\n");
+  byoc_plugin_string_add(&body, "#define SHARED_BYTES %d\n", byoc_cutlass_cuda_shared_bytes(kernel));
   uint32_t p0, p1; // by their bits: infinity has no literal
   memcpy(&p0, &kernel->p0, sizeof p0);
   memcpy(&p1, &kernel->p1, sizeof p1);
-  byoc_cutlass_text_add(&body, "#define P0 __int_as_float(0x%08x)\n#define P1 __int_as_float(0x%08x)\n", p0, p1);
-  byoc_cutlass_text_add(&body, "#define ACTIVATION %s\n", activations[kernel->activation].text);
+  byoc_plugin_string_add(&body, "#define P0 __int_as_float(0x%08x)\n#define P1 __int_as_float(0x%08x)\n", p0, p1);
+  byoc_plugin_string_add(&body, "#define ACTIVATION %s\n", activations[kernel->activation].text);
   const unsigned char *text =
       kernel->kind == BYOC_CUTLASS_CONV ? byoc_embed_cutlass_cuda_conv : byoc_embed_cutlass_cuda_gemm;
-  byoc_cutlass_text_add_bytes(&body, text, strlen((const char *)text));
-  uint64_t hash = body.data ? byoc_cutlass_hash(BYOC_CUTLASS_HASH, body.data) : 0;
+  byoc_plugin_string_add_bytes(&body, text, strlen((const char *)text));
+  uint64_t hash = body.data ? byoc_plugin_hash_string(body.data) : 0;
   const char *kind = kernel->kind == BYOC_CUTLASS_CONV ? "conv" : "gemm";
   snprintf(kernel->entry, sizeof kernel->entry, "cutlass_%s_%c%c_%s_%016llx", kind, kernel->transpose_a ? 't' : 'n',
            kernel->transpose_b ? 't' : 'n', activations[kernel->activation].name, (unsigned long long)hash);
-  byoc_cutlass_text_add(out_text, "#define ENTRY %s\n", kernel->entry);
-  byoc_cutlass_text_add_bytes(out_text, body.data, body.length);
-  if (!byoc_cutlass_text_ok(&body)) out_text->failed = true;
-  byoc_cutlass_text_deinit(&body);
+  byoc_plugin_string_add(out_text, "#define ENTRY %s\n", kernel->entry);
+  byoc_plugin_string_add_bytes(out_text, body.data, body.length);
+  if (!byoc_plugin_string_ok(&body)) out_text->failed = true;
+  byoc_plugin_string_deinit(&body);
 }

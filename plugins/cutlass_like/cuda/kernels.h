@@ -3,9 +3,10 @@
 #ifndef BYOC_CUTLASS_CUDA_KERNELS_H_
 #define BYOC_CUTLASS_CUDA_KERNELS_H_
 
-#include "../match.h"
+#include "common/plugin_string.h"
+#include "patterns/match.h"
 
-// What the text of a kernel is made for: shapes are not among it, so that one kernel serves many of them.
+// The parameters of a kernel's source. Shapes are not among them, so that one kernel serves many shapes.
 typedef struct byoc_cutlass_kernel_t {
   uint32_t kind; // BYOC_CUTLASS_CONV or BYOC_CUTLASS_GEMM
   bool transpose_a, transpose_b;
@@ -16,12 +17,12 @@ typedef struct byoc_cutlass_kernel_t {
   char entry[64]; // "cutlass_gemm_nt_relu_" and a hash of the text: n(ot) or t(ransposed) for A and for B
 } byoc_cutlass_kernel_t;
 
-// Whether the templates compute what was matched; otherwise *out_reason says why not.
+// True if the templates compute the match; otherwise *out_reason says why not.
 bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out_reason);
 
-// The kernel of a problem that is taken, and its text, NUL-terminated.
+// The kernel of a problem that byoc_cutlass_cuda_takes accepts, and its source, NUL-terminated.
 void byoc_cutlass_cuda_kernel(const byoc_cutlass_problem_t *problem, byoc_cutlass_kernel_t *out_kernel,
-                              byoc_cutlass_text_t *out_text);
+                              byoc_plugin_string_t *out_text);
 
 // Shared memory and threads of a work-group.
 int32_t byoc_cutlass_cuda_shared_bytes(const byoc_cutlass_kernel_t *kernel);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds NVRTC and the headers, and compiles with them.
-#include "toolkit.h"
+#include "cuda/toolkit.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../text.h"
+#include "common/plugin_string.h"
 
 // ---- finding ----
 
@@ -35,7 +35,7 @@ static int32_t refuse(const byoc_host_t *host, byoc_codegen_t *codegen, int32_t 
   if (package)
     snprintf(message, sizeof message, format, "the folder '", folder, "' does not hold ", package);
   else
-    snprintf(message, sizeof message, format, "-cuda_path does not say where they are", "", "", "");
+    snprintf(message, sizeof message, format, "-cuda_path is not given", "", "", "");
   return host->codegen->error(codegen, status, message);
 }
 
@@ -64,7 +64,7 @@ int32_t byoc_cutlass_toolkit_find(const byoc_host_t *host, byoc_codegen_t *codeg
 
 typedef struct nvrtc_program_t nvrtc_program_t;
 
-// What NVRTC's header declares.
+// Declarations of NVRTC's header.
 typedef struct nvrtc_t {
   int (*nvrtcCreateProgram)(nvrtc_program_t **program, const char *text, const char *name, int header_count,
                             const char *const *headers, const char *const *names);
@@ -155,10 +155,12 @@ static int32_t read_binary(const byoc_host_t *host, byoc_codegen_t *codegen, con
   size_t cubin_bytes = 0, ptx_bytes = 0;
   bool ok = size >= HEAD_BYTES && sscanf(data, "%d %zu %zu", &failed, &cubin_bytes, &ptx_bytes) == 3 &&
             cubin_bytes <= size && ptx_bytes == size - HEAD_BYTES - cubin_bytes;
-  if (!ok) return host->codegen->error(codegen, BYOC_TOOL, "cutlass: NVRTC's child handed over half a kernel");
+  if (!ok)
+    return host->codegen->error(codegen, BYOC_TOOL,
+                                "cutlass: the child process that runs NVRTC returned an incomplete kernel");
   if (failed) {
     char message[1024];
-    snprintf(message, sizeof message, "cutlass: NVRTC does not compile a kernel: %.*s", (int)ptx_bytes,
+    snprintf(message, sizeof message, "cutlass: NVRTC cannot compile a kernel: %.*s", (int)ptx_bytes,
              data + HEAD_BYTES + cubin_bytes);
     return host->codegen->error(codegen, BYOC_TOOL, message);
   }
@@ -175,7 +177,7 @@ int32_t byoc_cutlass_toolkit_compile(const byoc_host_t *host, const byoc_device_
   const void *data = NULL;
   uint64_t size = 0;
   snprintf(key, sizeof key, "cuda %s %llu %016llx", architecture, (unsigned long long)toolkit->library_bytes,
-           (unsigned long long)byoc_cutlass_hash(BYOC_CUTLASS_HASH, text));
+           (unsigned long long)byoc_plugin_hash_string(text));
   if (host->codegen->cache_get(codegen, key, &data, &size) == BYOC_OK)
     return read_binary(host, codegen, data, size, out_binary);
   work_t work = {toolkit, architecture, text};

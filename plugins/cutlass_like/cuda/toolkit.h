@@ -4,7 +4,7 @@
 //   pip install --target=DIR nvidia-cutlass nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12 nvidia-cuda-cccl-cu12
 //               nvidia-cuda-nvcc-cu12
 //
-// NVRTC is opened in a child process: it takes hundreds of megabytes and installs what it likes.
+// A child process opens NVRTC, because it takes hundreds of megabytes and may install signal handlers.
 #ifndef BYOC_CUTLASS_CUDA_TOOLKIT_H_
 #define BYOC_CUTLASS_CUDA_TOOLKIT_H_
 
@@ -18,11 +18,12 @@ typedef struct byoc_cutlass_toolkit_t {
   uint64_t library_bytes;                               // tells one version from another
 } byoc_cutlass_toolkit_t;
 
-// Finds everything below `folder`; BYOC_INVALID_ARGUMENT or BYOC_NOT_FOUND, told, if something is missing.
+// Finds everything below `folder`. If something is missing, reports it and returns BYOC_INVALID_ARGUMENT or
+// BYOC_NOT_FOUND.
 int32_t byoc_cutlass_toolkit_find(const byoc_host_t *host, byoc_codegen_t *codegen, const char *folder,
                                   byoc_cutlass_toolkit_t *out_toolkit);
 
-// A text compiled for an architecture ("sm_80"): the binary, and the PTX, which ends with a NUL that is not counted.
+// A source compiled for an architecture ("sm_80"): the binary, and the PTX, which ends with a NUL that is not counted.
 typedef struct byoc_cutlass_binary_t {
   const void *cubin, *ptx; // live until the hook returns
   uint64_t cubin_bytes, ptx_bytes;

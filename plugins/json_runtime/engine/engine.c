@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "byoc/engine.h"
-#include "error.h"
-#include "instance.h"
+#include "engine/instance/instance.h"
+#include "engine/library/error.h"
 
 // Not all of Debian's libjansson.a is compiled for shared objects: it refers to `stdin` as if that were part of the
 // file that it is linked into. A hidden definition lets it link; the engine never asks jansson to read stdin.

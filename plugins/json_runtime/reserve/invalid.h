@@ -2,7 +2,7 @@
 // invalid.h - the calling thread's flag of invalid operations, and whether it treats subnormal numbers as zeros.
 //
 // An instruction that compares, or takes the larger of two numbers, raises it if one is NaN; so does one that makes a
-// NaN. Nothing else that oneDNN computes with does, so that no NaN was lost in code that leaves the flag as it is.
+// NaN. No other instruction that oneDNN uses does, so code that leaves the flag as it is has lost no NaN.
 #ifndef BYOC_DNNL_RESERVE_INVALID_H_
 #define BYOC_DNNL_RESERVE_INVALID_H_
 
@@ -45,7 +45,7 @@ static inline void byoc_dnnl_flush_set(uint64_t flush) {
   mode = (mode & ~((uint64_t)1 << 24)) | flush;
   __asm__ volatile("msr fpcr, %0" ::"r"(mode));
 }
-#else // whatever runs may have lost one
+#else // any code may have lost one
 static inline int byoc_dnnl_invalid_get(void) {
   return 1;
 }

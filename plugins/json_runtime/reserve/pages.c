@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-// More than one call of oneDNN was seen to need. The system gives pages to it only where they are written.
+// More than any call of oneDNN needed in tests. The system gives pages to it only when they are written.
 #define RESERVE_BYTES ((size_t)32 << 20)
 // In front of each block stands one unit with its size; all sizes are multiples of it.
 #define UNIT ((size_t)64)

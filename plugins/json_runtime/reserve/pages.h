@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of memory from pages that were mapped beforehand. Callable from any thread.
+// pages.h - blocks of memory from pages that were mapped beforehand. Callable from any thread.
 #ifndef BYOC_DNNL_RESERVE_PAGES_H_
 #define BYOC_DNNL_RESERVE_PAGES_H_
 
@@ -11,7 +11,7 @@ int byoc_dnnl_pages_map(void);
 void *byoc_dnnl_pages_take(size_t size_bytes, size_t alignment);
 void byoc_dnnl_pages_give_back(void *memory);
 int byoc_dnnl_pages_hold(const void *memory);
-// How much the block had room for.
+// The capacity of the block.
 size_t byoc_dnnl_pages_size(const void *memory);
 uint64_t byoc_dnnl_pages_count_taken(void);
 

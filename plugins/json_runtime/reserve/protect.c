@@ -140,8 +140,8 @@ static void adopt_thread_variables(void *handle, const struct dl_phdr_info *info
 
 // ---- redirection ----
 
-// What is done with the places of a table that hold redirected functions, one step after the other. Meanwhile other
-// threads call them: nothing comes from the reserve before all that takes it back is redirected.
+// The steps by which the entries of a table are redirected. Other threads call the functions meanwhile: malloc is
+// redirected to the reserve only after free, so that every block of the reserve is freed into the reserve.
 typedef enum step_t { UNLOCK, GIVE_BACK, MOVE, TAKE, LOCK } step_t;
 
 typedef void (*function_t)(void);
@@ -168,7 +168,7 @@ static const redirected_t redirected[] = {
     {"GOMP_parallel", (function_t)byoc_dnnl_parallel_watched, TAKE},
 };
 
-// What stands in the place of a loop calls the loop of the library that oneDNN stands on.
+// The replacement of a loop calls the loop of the library that oneDNN uses.
 static void find_parallel(void *handle) {
   void *symbol = dlsym(handle, "GOMP_parallel");
   if (symbol == NULL || byoc_dnnl_parallel_is_watched()) return;
@@ -200,7 +200,7 @@ typedef struct tables_t {
   size_t sizes_bytes[2];
 } tables_t;
 
-// The loader has made addresses of most of these offsets; on some machines it has not.
+// On most machines the loader has replaced these offsets by addresses.
 static const void *table_at(const struct link_map *map, uintptr_t value) {
   return (const void *)(value < map->l_addr ? value + map->l_addr : value);
 }
@@ -236,7 +236,7 @@ static int visit_all(const struct link_map *map, const struct dl_phdr_info *info
   return 1;
 }
 
-// All or nothing: what malloc took from the reserve, a free that is not redirected would give to the system.
+// All or nothing: a free that is not redirected would give memory of the reserve to the system.
 static int redirect(void *handle, const struct link_map *map, const struct dl_phdr_info *info, int32_t is_new) {
   if (!visit_all(map, info, UNLOCK)) {
     const int error = errno;
@@ -263,7 +263,7 @@ static int match(struct dl_phdr_info *info, size_t size_bytes, void *argument) {
   return search->is_found = 1;
 }
 
-// ---- what is seen outside ----
+// ---- exported functions ----
 
 static atomic_int sees_loops; // those of oneDNN
 

@@ -343,8 +343,8 @@ static void test_operators(void **state) {
   }
 }
 
-// NaN in, NaN out, and only there: in every operator, as a post-op or alone, wherever the NaN is among the lanes of a
-// vector. Then numbers again.
+// A NaN in an operand gives NaN in those results that depend on it, and in no other: in every operator, as a post-op or
+// alone, in each lane of a vector. A run without NaN follows.
 static void check_nan(const char *text, int32_t thread_count) {
   fixture_t fixture;
   fixture_init(&fixture, text, 1);
@@ -485,13 +485,13 @@ static void test_packed_constants(void **state) {
   check_packed(PACKED("2304,16,768,256", "16"), 16);
 }
 
-// In blocks that no convolution asks for here: they are repacked.
+// The blocks are of a layout that no convolution wants here, so they are repacked.
 static void test_constants_packed_for_another_processor(void **state) {
   (void)state;
   check_packed(PACKED("288,2,96,32", "2"), 2);
 }
 
-// Each cut and each changed byte of a description is refused with a sentence or still runs; nothing crashes.
+// Each cut and each changed byte of a description is refused with a message or still runs; nothing crashes.
 static void test_damaged_json(void **state) {
   (void)state;
   char *json = json_of(cases[10]);
@@ -529,7 +529,7 @@ static void test_damaged_json(void **state) {
 }
 
 #if CAN_FAIL_ALLOCATIONS
-// oneDNN makes objects in each run. Where there is no memory for them, it gets it from the reserve.
+// oneDNN makes objects in each run. If there is no memory for them, the reserve provides it.
 static void test_runs_without_memory(void **state) {
   (void)state;
   long all = 0;
@@ -558,7 +558,7 @@ static void test_runs_without_memory(void **state) {
   assert_in_range(all, 100, 100000); // otherwise no allocation was made to fail
 }
 
-// Wherever memory runs out while an instance is made, that is an error, and the next instance is right.
+// If memory runs out at any allocation of create, create reports it, and the next instance is right.
 static void test_creates_without_memory(void **state) {
   (void)state;
   enum { STEP = 7 }; // allocations between two tries

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions with open sizes: each shape gives what plain loops give, and a context keeps those used last.
+// Tests functions with dynamic sizes: each shape gives the results of plain loops, and a context keeps the shapes used
+// last.
 #define _GNU_SOURCE // RTLD_NOLOAD
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <cmocka.h>
 
 #include "byoc/engine.h"
-#include "engine/instance.h"
+#include "engine/instance/instance.h"
 #include "reference.h"
 #include "reserve/reserve.h"
 
@@ -22,8 +23,8 @@ extern const byoc_engine_t byoc_engine_dnnl;
 
 #define ELEMENTS_AT_MOST 16384
 
-// The linker puts these two in front of the originals (CMakeLists.txt). The first forbids memory files, as
-// vm.memfd_noexec=2 does, where the test is run so; the second lets allocations of at least so many bytes fail.
+// The linker replaces the originals by these two (CMakeLists.txt). The first can forbid memory files, as
+// vm.memfd_noexec=2 does; the second lets allocations from a number of bytes on fail.
 static int forbids_memory_files;
 int __real_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags);

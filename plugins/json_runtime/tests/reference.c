@@ -104,7 +104,7 @@ static float binary(const char *name, float a, float b) {
   return 0;
 }
 
-// The taps of a window along spatial axis d: the weights', the attribute's, or all of the picture.
+// The taps of a window along spatial axis d: the weights', the attribute's, or all of the image.
 static int64_t taps_along(const json_t *node, const tensor_t *x, const tensor_t *w, int32_t first, int32_t d) {
   if (w != NULL) return w->dims[first + d];
   return attribute_int(node, "global", 0) != 0 ? x->dims[2 + d] : attribute_at(node, "kernel", d, 1);

@@ -12,7 +12,7 @@
 #define ROWS_256(row, n)  ROWS_64(row, n##0) ROWS_64(row, n##1) ROWS_64(row, n##2) ROWS_64(row, n##3)
 #define ROWS_1024(row, n) ROWS_256(row, n##0) ROWS_256(row, n##1) ROWS_256(row, n##2) ROWS_256(row, n##3)
 
-// Nobody has these; each takes a place of the table.
+// No library defines these functions; each fills an entry of the table.
 #define DECLARE(n) void reserve_probe_absent_##n(void) __attribute__((weak));
 ROWS_1024(DECLARE, 1)
 ROWS_1024(DECLARE, 2)

@@ -93,7 +93,7 @@ static void test_read_only_pages_are_whole(void **state) {
 
 enum { MOST_PAGES = 64, MOST_FUNCTIONS = 16 };
 
-// What mprotect did last with each page; the linker puts this one in front of the original (CMakeLists.txt).
+// The last call of mprotect for each page; the linker replaces the original by this function (CMakeLists.txt).
 static struct {
   void *address;
   int protection;
@@ -136,7 +136,7 @@ static void *find(void *library, const char *name) {
   return symbol;
 }
 
-// Whichever change of a page is refused: no function is redirected then, and no page stays writable.
+// If any change of a page is refused, no function is redirected, and no page stays writable.
 static void test_redirects_all_or_nothing(void **state) {
   (void)state;
   void *probe = dlopen(BYOC_DNNL_RESERVE_PROBE, RTLD_NOW | RTLD_LOCAL);

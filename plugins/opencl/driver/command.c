@@ -7,7 +7,7 @@
 
 enum { WAITS_ON_STACK = 16 };
 
-// A command on its way into a queue: what it waits for, as OpenCL takes it, and its event.
+// A command on its way into a queue: the events that it waits for, in OpenCL's form, and its own event.
 typedef struct command_t {
   cl_event fixed[WAITS_ON_STACK];
   cl_event *waits; // `fixed`, or allocated; NULL: none
@@ -40,7 +40,7 @@ static int32_t begin(const byoc_device_t *device, const byoc_device_queue_t *que
   return BYOC_OK;
 }
 
-// Ends what begin began, with OpenCL's answer. A command that signals is started at once: OpenCL wants that before
+// Ends a command with OpenCL's status. A command that signals is started at once: OpenCL wants that before
 // another queue or the host waits for it.
 static int32_t end(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_order_t *order,
                    command_t *command, cl_int code, const char *what) {
@@ -95,7 +95,7 @@ int32_t byoc_opencl_copy(byoc_device_t *device, byoc_device_queue_t *queue, cons
                          const byoc_device_bytes_t *destination, uint64_t size_bytes,
                          const byoc_device_order_t *order) {
   if (source->buffer == NULL && destination->buffer == NULL)
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "neither side of a copy is on the device");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "neither side of a copy is on the device");
   if (size_bytes == 0) return byoc_opencl_barrier(device, queue, order); // OpenCL 1.2 refuses empty copies
   command_t command;
   int32_t status = begin(device, queue, order, &command);
@@ -145,7 +145,7 @@ static int32_t set_argument(byoc_device_t *device, cl_kernel kernel, cl_uint ind
 static int32_t set_arguments(byoc_device_t *device, const byoc_device_launch_t *launch) {
   const byoc_device_entry_t *entry = launch->entry;
   if (launch->argument_count != entry->argument_count) {
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s takes %u arguments, and %u are given",
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "kernel %s has %u arguments, and %u are given",
                             entry->name, entry->argument_count, launch->argument_count);
   }
   for (uint32_t i = 0; i < launch->argument_count; ++i) {

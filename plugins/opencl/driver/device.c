@@ -34,7 +34,7 @@ static int32_t find_device(const byoc_runtime_t *runtime, const byoc_opencl_api_
   devices_t devices = {.count = 0};
   cl_int code = cl->clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
   if (code == NO_PLATFORM || (code == CL_SUCCESS && platform_count == 0)) {
-    return byoc_opencl_fail(runtime, BYOC_NOT_FOUND,
+    return byoc_plugin_fail(runtime, BYOC_NOT_FOUND,
                             "OpenCL has no platform; install a driver for the device, such as the Debian package "
                             "pocl-opencl-icd, which runs kernels on the processor");
   }
@@ -43,9 +43,9 @@ static int32_t find_device(const byoc_runtime_t *runtime, const byoc_opencl_api_
   list_devices(cl, platforms, platform_count, CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR, &devices);
   list_devices(cl, platforms, platform_count, CL_DEVICE_TYPE_CPU, &devices);
   if (devices.count == 0)
-    return byoc_opencl_fail(runtime, BYOC_NOT_FOUND, "OpenCL has no device: its driver sees none on this machine");
+    return byoc_plugin_fail(runtime, BYOC_NOT_FOUND, "OpenCL has no device: its driver sees none on this machine");
   if (ordinal < 0 || (cl_uint)ordinal >= devices.count) {
-    return byoc_opencl_fail(runtime, BYOC_NOT_FOUND, "OpenCL has no device %d: it has %u, which are numbered from 0",
+    return byoc_plugin_fail(runtime, BYOC_NOT_FOUND, "OpenCL has no device %d: it has %u, which are numbered from 0",
                             ordinal, devices.count);
   }
   *out_id = devices.ids[ordinal];
@@ -110,7 +110,7 @@ static int32_t make_context(byoc_device_t *device, int32_t ordinal) {
   return byoc_opencl_check_code(device->runtime, code, "make a context");
 }
 
-// The context of a queue of the caller's: buffers of another one could not be used in it.
+// The context of a queue of the caller's: a queue cannot use buffers of another context.
 static int32_t adopt_context(byoc_device_t *device, cl_command_queue queue) {
   const byoc_opencl_api_t *cl = &device->cl;
   cl_int code = cl->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device->id), &device->id, NULL);
@@ -123,7 +123,7 @@ static int32_t adopt_context(byoc_device_t *device, cl_command_queue queue) {
 int32_t byoc_opencl_open(const byoc_device_init_t *init, byoc_device_t **out_device) {
   *out_device = NULL;
   byoc_device_t *device = calloc(1, sizeof(*device));
-  if (device == NULL) return byoc_opencl_fail(init->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
+  if (device == NULL) return byoc_plugin_fail(init->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
   device->runtime = init->runtime;
   device->has_times = (init->flags & BYOC_DEVICE_TIMES) != 0;
   int32_t status = byoc_opencl_library_open(init->runtime, &device->cl);
@@ -135,7 +135,7 @@ int32_t byoc_opencl_open(const byoc_device_init_t *init, byoc_device_t **out_dev
   fill_info(device);
   if (BYOC_DEVICE_ALIGNMENT % device->info.alignment != 0) {
     status =
-        byoc_opencl_fail(init->runtime, BYOC_UNSUPPORTED,
+        byoc_plugin_fail(init->runtime, BYOC_UNSUPPORTED,
                          "the device %s wants offsets that are multiples of %u bytes, programs have multiples of %d",
                          device->name, device->info.alignment, BYOC_DEVICE_ALIGNMENT);
     (void)device->cl.clReleaseContext(device->context);

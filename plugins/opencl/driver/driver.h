@@ -3,12 +3,12 @@
 //   driver.c   the table
 //   library.c  libOpenCL.so.1, found when a device is opened
 //   device.c   open, close, describe
-//   memory.c   buffers, and the sub-buffers that stand for places in them
+//   memory.c   buffers, and sub-buffers for addresses inside them
 //   queue.c    queues
 //   event.c    events
 //   command.c  fill, copy, launch, barrier
 //   module.c   programs and kernels
-//   error.c    statuses and sentences
+//   error.c    statuses and messages
 #ifndef BYOC_OPENCL_DRIVER_H_
 #define BYOC_OPENCL_DRIVER_H_
 
@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "byoc/device.h"
+#include "common/archive.h"
 
 #define BYOC_OPENCL_FORMAT_BINARY "opencl-binary"
 #define BYOC_OPENCL_FORMAT_SOURCE "opencl-c"
@@ -49,8 +50,8 @@ struct byoc_device_t {
   byoc_device_info_t info;
 };
 
-// A kernel takes a cl_mem and no offset, so a place inside a buffer is a sub-buffer. They are made when they are first
-// used, and kept, so that later runs make none.
+// A kernel has an argument cl_mem and no offset, so an address inside a buffer is a sub-buffer. Sub-buffers are made
+// when they are first used and kept, so that later runs make none.
 typedef struct byoc_opencl_part_t {
   uint64_t offset_bytes;
   cl_mem memory;
@@ -65,7 +66,7 @@ struct byoc_device_buffer_t {
 
 struct byoc_device_queue_t {
   cl_command_queue queue; // one reference is held, of the caller's too
-  cl_event last;          // the last command; NULL: none since the queue was made or queue_wait told a failure
+  cl_event last;          // the last command; NULL: none since the queue was made or queue_wait reported a failure
   byoc_device_queue_t *next;
 };
 
@@ -87,9 +88,7 @@ struct byoc_device_module_t {
   byoc_device_entry_t *entries;
 };
 
-// error.c: reports a sentence to the runtime, and returns `status`.
-int32_t byoc_opencl_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+// error.c: reports "out of memory".
 int32_t byoc_opencl_out_of_memory(const byoc_device_t *device);
 // BYOC_OK for CL_SUCCESS. Otherwise reports "OpenCL cannot <what>: CL_<NAME>" and returns the status that fits.
 int32_t byoc_opencl_check_code(const byoc_runtime_t *runtime, cl_int code, const char *what);
@@ -132,11 +131,9 @@ int32_t byoc_opencl_event_times(byoc_device_t *device, byoc_device_event_t *even
 const char *byoc_opencl_event_error(byoc_device_t *device, byoc_device_event_t *event);
 // Lets `event` stand for `command`, whose reference it takes over.
 void byoc_opencl_event_set(const byoc_device_t *device, byoc_device_event_t *event, cl_event command);
-// What the event stands for now, with a reference for the caller; NULL: nothing.
+// The command that the event stands for now, with a reference for the caller; NULL: none.
 cl_event byoc_opencl_event_get(const byoc_device_t *device, byoc_device_event_t *event);
-// CL_COMPLETE, or what is above it as long as the command has not ended, or the negative code of its failure.
-cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event command);
-// Blocks until the command has ended; the status as above.
+// Blocks until the command has ended: CL_COMPLETE, or the negative code of its failure.
 cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command);
 
 // command.c

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences for failures, and the statuses that OpenCL's codes stand for.
+// Messages for failures, and the statuses that OpenCL's codes stand for.
 #include "driver.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 // Codes that a correct program can meet, or that a mistake in the driver would bring up.
 #define CODES(X)                                                                                                       \
@@ -67,22 +64,12 @@ int32_t byoc_opencl_status_of(cl_int code) {
   }
 }
 
-int32_t byoc_opencl_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof(message), format, arguments);
-  va_end(arguments);
-  runtime->set_error(runtime->self, message);
-  return status;
-}
-
 int32_t byoc_opencl_out_of_memory(const byoc_device_t *device) {
-  return byoc_opencl_fail(device->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
+  return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
 int32_t byoc_opencl_check_code(const byoc_runtime_t *runtime, cl_int code, const char *what) {
   if (code == CL_SUCCESS) return BYOC_OK;
-  return byoc_opencl_fail(runtime, byoc_opencl_status_of(code), "OpenCL cannot %s: %s (%d)", what,
+  return byoc_plugin_fail(runtime, byoc_opencl_status_of(code), "OpenCL cannot %s: %s (%d)", what,
                           byoc_opencl_code_name(code), code);
 }

@@ -41,7 +41,8 @@ cl_event byoc_opencl_event_get(const byoc_device_t *device, byoc_device_event_t 
   return command;
 }
 
-cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event command) {
+// CL_COMPLETE; a larger value as long as the command has not ended; or the negative code of its failure.
+static cl_int execution_status(const byoc_device_t *device, cl_event command) {
   cl_int state = CL_COMPLETE;
   cl_int code = device->cl.clGetEventInfo(command, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL);
   return code == CL_SUCCESS ? state : code;
@@ -49,11 +50,11 @@ cl_int byoc_opencl_execution_status(const byoc_device_t *device, cl_event comman
 
 cl_int byoc_opencl_await(const byoc_device_t *device, cl_event command) {
   cl_int code = device->cl.clWaitForEvents(1, &command);
-  cl_int state = byoc_opencl_execution_status(device, command);
+  cl_int state = execution_status(device, command);
   return code != CL_SUCCESS && state >= 0 ? code : state; // the wait itself may fail
 }
 
-// The status of a command that ended in `state`; remembers the sentence if it failed.
+// The status of a command that ended in `state`; records the message if it failed.
 static int32_t settle(byoc_device_event_t *event, cl_event command, cl_int state) {
   if (state >= 0) return BYOC_OK;
   (void)pthread_mutex_lock(&event->mutex);
@@ -69,7 +70,7 @@ int32_t byoc_opencl_event_query(byoc_device_t *device, byoc_device_event_t *even
   *out_is_complete = 1;
   cl_event command = byoc_opencl_event_get(device, event);
   if (command == NULL) return BYOC_OK;
-  cl_int state = byoc_opencl_execution_status(device, command);
+  cl_int state = execution_status(device, command);
   *out_is_complete = state <= CL_COMPLETE;
   int32_t status = settle(event, command, state);
   (void)device->cl.clReleaseEvent(command);
@@ -86,14 +87,14 @@ int32_t byoc_opencl_event_wait(byoc_device_t *device, byoc_device_event_t *event
 
 static int32_t read_times(const byoc_device_t *device, cl_event command, uint64_t *out_begin_ns, uint64_t *out_end_ns) {
   cl_ulong begin = 0, end = 0;
-  if (command == NULL || byoc_opencl_execution_status(device, command) > CL_COMPLETE) {
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+  if (command == NULL || execution_status(device, command) > CL_COMPLETE) {
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                             "the times of a command are known only when it has ended");
   }
   cl_int code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_START, sizeof(begin), &begin, NULL);
   if (code == CL_SUCCESS)
     code = device->cl.clGetEventProfilingInfo(command, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL);
-  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "tell the times of a command");
+  if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "read the times of a command");
   *out_begin_ns = begin;
   *out_end_ns = end;
   return BYOC_OK;
@@ -103,8 +104,8 @@ int32_t byoc_opencl_event_times(byoc_device_t *device, byoc_device_event_t *even
                                 uint64_t *out_end_ns) {
   *out_begin_ns = *out_end_ns = 0;
   if (!device->has_times) {
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED,
-                            "the device was opened without BYOC_DEVICE_TIMES and takes no times");
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED,
+                            "the device was opened without BYOC_DEVICE_TIMES and measures no times");
   }
   cl_event command = byoc_opencl_event_get(device, event);
   int32_t status = read_times(device, command, out_begin_ns, out_end_ns);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers, and the sub-buffers that stand for places in them.
+// Buffers, and sub-buffers for addresses inside them.
 #include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// The most that code of OpenCL C assumes of a pointer without saying so: the alignment of a float4.
+// The largest alignment that code of OpenCL C assumes of a pointer: that of a float4.
 enum { IMPORT_ALIGNMENT = 16 };
 
 static int32_t create(byoc_device_t *device, cl_mem_flags flags, void *host, uint64_t size_bytes,
@@ -17,7 +17,7 @@ static int32_t create(byoc_device_t *device, cl_mem_flags flags, void *host, uin
   buffer->memory = device->cl.clCreateBuffer(device->context, flags, size_bytes, host, &code);
   if (code != CL_SUCCESS) {
     free(buffer);
-    return byoc_opencl_fail(device->runtime, byoc_opencl_status_of(code), "OpenCL cannot allocate %llu bytes: %s",
+    return byoc_plugin_fail(device->runtime, byoc_opencl_status_of(code), "OpenCL cannot allocate %llu bytes: %s",
                             (unsigned long long)size_bytes, byoc_opencl_code_name(code));
   }
   *out_buffer = buffer;
@@ -28,10 +28,10 @@ int32_t byoc_opencl_allocate(byoc_device_t *device, const byoc_device_allocation
                              byoc_device_buffer_t **out_buffer) {
   *out_buffer = NULL;
   if (allocation->scope >= BYOC_OPENCL_SCOPE_COUNT)
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "OpenCL has no memory scope %u", allocation->scope);
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "OpenCL has no memory scope %u", allocation->scope);
   const byoc_device_scope_t *scope = &device->scopes[allocation->scope];
   if (scope->allocation_size > 0 && allocation->size_bytes > scope->allocation_size) {
-    return byoc_opencl_fail(device->runtime, BYOC_OUT_OF_MEMORY,
+    return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY,
                             "OpenCL cannot allocate %llu bytes: an allocation of scope %s has at most %llu",
                             (unsigned long long)allocation->size_bytes, scope->name,
                             (unsigned long long)scope->allocation_size);
@@ -43,11 +43,11 @@ int32_t byoc_opencl_allocate(byoc_device_t *device, const byoc_device_allocation
 int32_t byoc_opencl_import(byoc_device_t *device, void *host, uint64_t size_bytes, byoc_device_buffer_t **out_buffer) {
   *out_buffer = NULL;
   if (!device->info.is_unified) {
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED, "the device %s does not use the host's memory",
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "the device %s does not use the host's memory",
                             device->name);
   }
   if ((uintptr_t)host % IMPORT_ALIGNMENT != 0) {
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED,
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED,
                             "OpenCL uses memory of the host only if its address is a multiple of %d", IMPORT_ALIGNMENT);
   }
   return create(device, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, host, size_bytes, out_buffer);
@@ -92,7 +92,7 @@ int32_t byoc_opencl_part(byoc_device_t *device, byoc_device_buffer_t *buffer, ui
   size_t at = find_part(buffer, offset_bytes);
   if (at == buffer->part_count || buffer->parts[at].offset_bytes != offset_bytes) {
     if (offset_bytes >= buffer->size_bytes || offset_bytes % device->info.alignment != 0) {
-      return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+      return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                               "an argument begins at byte %llu of %llu; it has to be inside, and a multiple of %u",
                               (unsigned long long)offset_bytes, (unsigned long long)buffer->size_bytes,
                               device->info.alignment);

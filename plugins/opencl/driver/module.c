@@ -27,7 +27,7 @@ static int32_t report_build(const byoc_device_t *device, cl_program program, cl_
   int32_t status = byoc_opencl_status_of(code);
   if (status != BYOC_OUT_OF_MEMORY) status = BYOC_INVALID_DATA;
   status =
-      byoc_opencl_fail(device->runtime, status, "OpenCL cannot compile the kernels: %s%s%s",
+      byoc_plugin_fail(device->runtime, status, "OpenCL cannot compile the kernels: %s%s%s",
                        byoc_opencl_code_name(code), log != NULL && log[0] != '\0' ? ": " : "", log != NULL ? log : "");
   free(log);
   return status;
@@ -38,7 +38,7 @@ int32_t byoc_opencl_module_load(byoc_device_t *device, const byoc_device_code_t 
   *out_module = NULL;
   bool is_binary = strcmp(code->format, BYOC_OPENCL_FORMAT_BINARY) == 0;
   if (!is_binary && strcmp(code->format, BYOC_OPENCL_FORMAT_SOURCE) != 0) {
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED, "the OpenCL driver does not load code of format %s",
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "the OpenCL driver does not load code of format %s",
                             code->format);
   }
   byoc_device_module_t *module = calloc(1, sizeof(*module));
@@ -50,7 +50,7 @@ int32_t byoc_opencl_module_load(byoc_device_t *device, const byoc_device_code_t 
   result = device->cl.clBuildProgram(module->program, 1, &device->id, code->options, NULL, NULL);
   // A binary that does not build is one for another device or version.
   if (result != CL_SUCCESS && is_binary)
-    status = byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED, "the binary is not for the device %s", device->name);
+    status = byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "the binary is not for the device %s", device->name);
   else if (result != CL_SUCCESS)
     status = report_build(device, module->program, result);
   if (status != BYOC_OK) goto cleanup;
@@ -88,7 +88,7 @@ int32_t byoc_opencl_module_entry(byoc_device_t *device, byoc_device_module_t *mo
   entry->kernel = device->cl.clCreateKernel(module->program, name, &code);
   if (code == CL_INVALID_KERNEL_NAME) {
     free(entry);
-    return byoc_opencl_fail(device->runtime, BYOC_NOT_FOUND, "the program has no kernel %s", name);
+    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND, "the program has no kernel %s", name);
   }
   if (code == CL_SUCCESS) {
     code = device->cl.clGetKernelInfo(entry->kernel, CL_KERNEL_NUM_ARGS, sizeof(entry->argument_count),

@@ -8,17 +8,17 @@
 static int32_t check_native(const byoc_device_t *device, cl_command_queue queue) {
   cl_context context = NULL;
   cl_command_queue_properties properties = 0;
-  if (queue == NULL) return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "the caller's queue is NULL");
+  if (queue == NULL) return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "the caller's queue is NULL");
   cl_int code = device->cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, NULL);
   if (code == CL_SUCCESS)
     code = device->cl.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, NULL);
   if (code != CL_SUCCESS) return byoc_opencl_check_code(device->runtime, code, "read the caller's queue");
   if (context != device->context) {
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
                             "the caller's queue belongs to another OpenCL context than the device");
   }
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
-    return byoc_opencl_fail(device->runtime, BYOC_INVALID_ARGUMENT, "the caller's queue runs commands out of order");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "the caller's queue runs commands out of order");
   return BYOC_OK;
 }
 
@@ -36,7 +36,7 @@ static int32_t obtain(byoc_device_t *device, uint32_t kind, void *native, cl_com
     *out_queue = native;
     return byoc_opencl_check_code(device->runtime, device->cl.clRetainCommandQueue(native), "use the caller's queue");
   default:
-    return byoc_opencl_fail(device->runtime, BYOC_UNSUPPORTED, "OpenCL has no queue that is used by default");
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "OpenCL has no queue that is used by default");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL driver on whatever OpenCL device there is: what byoc-plugin-check cannot see, because it needs kernels in
-// OpenCL C or OpenCL's own handles.
+// The OpenCL driver on the OpenCL device of this machine. These checks need kernels in OpenCL C or OpenCL's own
+// handles, which byoc-plugin-check does not have.
 #define _DEFAULT_SOURCE // setenv
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void every_kind_of_argument(void **state) {
   assert_non_null(strstr(message, "multiple of"));
   launch.argument_count = 6;
   assert_int_equal(driver->launch(fixture->device, fixture->queue, &launch, NULL), BYOC_INVALID_ARGUMENT);
-  assert_string_equal(message, "kernel scale takes 7 arguments, and 6 are given");
+  assert_string_equal(message, "kernel scale has 7 arguments, and 6 are given");
   driver->release(fixture->device, x);
   driver->release(fixture->device, y);
 }

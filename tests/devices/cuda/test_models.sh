@@ -26,8 +26,19 @@ for model in "$@"; do
   LD_LIBRARY_PATH=$stub "$byoc" run "$work/$name.so" --random --seed 5 "${expected[@]}"
   grep -q "^cuLaunchKernel cutlass_" "$BYOC_CUDA_STUB_LOG" || { echo "$model: nothing ran on the device"; exit 1; }
   echo "$name: $(grep -c ^cuLaunchKernel "$BYOC_CUDA_STUB_LOG") launches"
+  grep -q "^cuModuleLoadDataEx cubin" "$BYOC_CUDA_STUB_LOG" || { echo "$model: no binary was loaded"; exit 1; }
   LD_LIBRARY_PATH=$stub "$byoc" run "$model" --target "$target" --plan greedy --random --seed 5 "${expected[@]}" --evaluate
   # Without a GPU a context says so in a sentence.
   BYOC_CUDA_STUB_DEVICES=0 LD_LIBRARY_PATH=$stub "$byoc" run "$work/$name.so" --random >"$work/absent" 2>&1 && exit 1
   grep -q "the device 'cuda' cannot start: CUDA's driver sees no GPU" "$work/absent" || { cat "$work/absent"; exit 1; }
 done
+# The stub is a GPU of sm_80: it cannot run binaries of sm_90, so the driver translates the PTX.
+"$byoc" build "$model" --target "cutlass -device=cuda -arch=sm_90 -cuda_path=$cuda_path; c" --plan greedy \
+  -o "$work/newer.so" >/dev/null
+: >"$BYOC_CUDA_STUB_LOG"
+LD_LIBRARY_PATH=$stub "$byoc" run "$work/newer.so" --random --seed 5 "${expected[@]}"
+grep -q "^cuModuleLoadDataEx ptx" "$BYOC_CUDA_STUB_LOG" || { echo "PTX was not loaded"; exit 1; }
+if grep -q "^cuModuleLoadDataEx cubin" "$BYOC_CUDA_STUB_LOG"; then
+  echo "a binary of sm_90 was loaded on a device of sm_80"
+  exit 1
+fi

@@ -8,6 +8,7 @@
 #include "core/collage/collage_internal.h"
 #include "core/collage/cost_key.h"
 #include "core/ir/module_text.h"
+#include "core/op/declared.h"
 
 // `body` is the function of one node, with its constants in front.
 static byoc_graph_module_t *parse(const char *constants, const char *parameters, const char *node, const char *type) {
@@ -127,6 +128,34 @@ static void test_c5_b32_surroundings_count(void **state) {
   byoc_arena_deinit(&arena);
 }
 
+// An operator that a plugin declares may compute something else once the plugin's file is another one.
+static void test_c5_b32_the_file_of_an_operator_counts(void **state) {
+  (void)state;
+  static const char *const files[] = {"acme 1", "acme 2", "acme 1"};
+  static const byoc_op_declaration_t declaration = {.domain = "com.acme",
+                                                    .name = "Twice",
+                                                    .since_version = 1,
+                                                    .signature = "(x: f32[S...]) -> (y: f32[S...])",
+                                                    .element = "y = x + x"};
+  static const case_t c = {"", "%x : f32[4]", "com.acme::Twice@1(%x)", "f32[4]", false};
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_cost_key_t keys[3];
+  for (size_t i = 0; i < 3; ++i) {
+    byoc_diag_t diag = {0};
+    const byoc_op_t *rows[1];
+    byoc_op_extension_t acme = {
+        .name = "acme", .version = "1", .path = "/acme.so", .content = files[i], .rows = rows, .row_count = 1};
+    byoc_test_ok(byoc_op_declare(&declaration, &acme, &arena, &diag, &rows[0]), &diag);
+    byoc_test_ok(byoc_op_extend(&acme, &diag), &diag);
+    make(&c, &inputs_of_all, &arena, &keys[i]);
+    byoc_op_retract(&acme);
+  }
+  assert_string_not_equal(keys[0].id, keys[1].id);
+  assert_string_equal(keys[0].id, keys[2].id);
+  byoc_arena_deinit(&arena);
+}
+
 static byoc_status_t body(void *argument, byoc_allocator_t allocator) {
   byoc_arena_t arena;
   byoc_arena_init(&arena, allocator);
@@ -190,6 +219,7 @@ int main(void) {
       cmocka_unit_test(test_c5_b32_types_shapes_and_attributes_count),
       cmocka_unit_test(test_c5_b32_small_constants_count),
       cmocka_unit_test(test_c5_b32_surroundings_count),
+      cmocka_unit_test(test_c5_b32_the_file_of_an_operator_counts),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_collage_keys),
   };

@@ -3,15 +3,7 @@
 #include "core/collage/partition.h"
 #include "core/ir/module_text.h"
 #include "core/ir/verify_module.h"
-#include "core/plugin/region.h"
-#include "tests/support/support.h"
-
-typedef struct made_targets_t {
-  byoc_backend_t backends[2];
-  byoc_target_kind_t kinds[3];
-  byoc_target_t targets[3];
-  byoc_target_list_t list;
-} made_targets_t;
+#include "tests/unit/collage/made_targets.h"
 
 static const char *const group[] = {"Exp", "Add"};
 static const byoc_rule_t first[] = {{.name = "first.all", .operators = {.items = group, .count = 2}}};
@@ -19,27 +11,6 @@ static const byoc_rule_t second[] = {
     {.name = "second.dominated", .pattern = "Add(...) <~ {Neg|Mul}(...) <~ Exp(%a)", .flags = BYOC_RULE_MERGE},
     {.name = "second.scale", .pattern = "Neg(Mul(%a, @b))", .flags = BYOC_RULE_MERGE},
     {.name = "second.mul", .pattern = "Mul(%a, %b)", .flags = BYOC_RULE_MERGE}};
-
-// Targets "first" and "second", then "c".
-static void make_targets(made_targets_t *made) {
-  static const char *const names[] = {"first", "second", "c"};
-  *made = (made_targets_t){0};
-  byoc_arena_init(&made->list.arena, byoc_allocator_system());
-  for (uint32_t i = 0; i < 3; ++i) {
-    made->backends[i % 2] = (byoc_backend_t){.target = names[i % 2],
-                                             .rules = i % 2 == 0 ? first : second,
-                                             .rule_count = i % 2 == 0 ? 1 : 3,
-                                             .rule_stride = sizeof(byoc_rule_t)};
-    made->kinds[i] = (byoc_target_kind_t){.name = names[i], .backend = i < 2 ? &made->backends[i] : NULL};
-    made->targets[i] = (byoc_target_t){.kind = &made->kinds[i], .text = names[i], .index = i};
-    assert_true(byoc_vector_push(&made->list.targets, byoc_allocator_system(), &made->targets[i]));
-  }
-}
-
-static void release_targets(made_targets_t *made) {
-  byoc_vector_deinit(&made->list.targets, byoc_allocator_system());
-  byoc_arena_deinit(&made->list.arena);
-}
 
 static void make_text(byoc_test_random_t *random, int count, byoc_string_t *text) {
   static const char *const unary[] = {"Exp@13", "Neg@13", "Relu@14"};
@@ -79,7 +50,7 @@ static size_t run(byoc_graph_module_t *module, const made_targets_t *made, size_
 static void test_random_graphs(void **state) {
   (void)state;
   made_targets_t made;
-  make_targets(&made);
+  make_targets(&made, first, 1, second, 3);
   byoc_test_random_t random = {.state = 23};
   size_t regions = 0, dominated = 0;
   for (int round = 0; round < 300; ++round) {
@@ -128,7 +99,7 @@ static byoc_status_t run_all(void *argument, byoc_allocator_t allocator) {
 static void test_memory(void **state) {
   (void)state;
   made_targets_t made;
-  make_targets(&made);
+  make_targets(&made, first, 1, second, 3);
   byoc_test_random_t random = {.state = 5};
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());

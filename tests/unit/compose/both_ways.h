@@ -5,38 +5,19 @@
 
 #include <stdlib.h>
 
-#include "core/base/file.h"
 #include "core/base/hash.h"
-#include "core/compose/artifact/compose.h"
-#include "core/compose/artifact/resolve.h"
 #include "core/hostir/lower/lower_program.h"
-#include "core/hostir/pass/pass.h"
 #include "core/hostir/text/program_text.h"
 #include "core/hostir/verify/in_place.h"
 #include "core/ir/module_text.h"
 #include "core/kernel/lower_module.h"
-#include "core/loader/loader.h"
 #include "core/op/op.h"
 #include "core/pass/pass.h"
-#include "tests/support/support.h"
+#include "tests/support/program.h"
 
 enum { MAX_RESULTS = 8 };
 
-typedef struct model_t {
-  byoc_graph_module_t *module;
-  byoc_host_program_t *program;
-  byoc_resolver_t *resolver;
-  byoc_evaluator_t *evaluator;
-  char *folder;
-  byoc_loaded_artifact_t artifact;
-  byoc_context_t *context;
-} model_t;
-
-static inline const byoc_runtime_t *serial(void) {
-  static byoc_runtime_t runtime;
-  runtime = byoc_serial_runtime(1);
-  return &runtime;
-}
+typedef byoc_test_program_t model_t;
 
 static inline byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *m) {
   *m = (model_t){0};
@@ -48,27 +29,23 @@ static inline byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *
 }
 
 // `pairs`: outputs that may be written over inputs.
-static inline void open_evaluated(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
+static inline void open_planned(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
   byoc_diag_t diag = {0};
   byoc_test_ok(lower(text, &diag, m), &diag);
   byoc_test_ok(byoc_host_write_over(m->program, pairs, pair_count, &diag), &diag);
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
-  byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
-  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
-  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
+}
+
+static inline void open_evaluated(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
+  byoc_diag_t diag = {0};
+  open_planned(text, pairs, pair_count, m);
+  byoc_test_program_resolve(m);
+  byoc_test_ok(byoc_test_program_evaluate(m, &diag), &diag);
 }
 
 static inline void open_with_pairs(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
-  byoc_diag_t diag = {0};
-  open_evaluated(text, pairs, pair_count, m);
-  m->folder = byoc_test_folder();
-  char path[512];
-  snprintf(path, sizeof(path), "%s/model.so", m->folder);
-  const byoc_compose_options_t options = {
-      .output = path, .model_name = "dynamic", .cpu_features = "", .profile = true, .trace = true};
-  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
-  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+  open_planned(text, pairs, pair_count, m);
+  byoc_test_program_prepare(m, true);
 }
 
 static inline void open_model(const char *text, model_t *m) {
@@ -76,14 +53,7 @@ static inline void open_model(const char *text, model_t *m) {
 }
 
 static inline void close_model(model_t *m) {
-  if (m->artifact.table != NULL) m->artifact.table->destroy(m->context);
-  byoc_artifact_unload(&m->artifact);
-  byoc_evaluator_destroy(m->evaluator);
-  byoc_resolver_destroy(m->resolver);
-  byoc_host_program_destroy(m->program);
-  byoc_graph_module_destroy(m->module);
-  if (m->folder != NULL) byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
-  free(m->folder);
+  byoc_test_program_close(m);
 }
 
 static inline void same(const byoc_argument_t *a, const byoc_argument_t *b) {

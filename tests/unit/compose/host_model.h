@@ -9,28 +9,12 @@
 #ifndef BYOC_TESTS_UNIT_COMPOSE_HOST_MODEL_H_
 #define BYOC_TESTS_UNIT_COMPOSE_HOST_MODEL_H_
 
-#include <stdlib.h>
-
-#include "core/base/file.h"
-#include "core/compose/artifact/compose.h"
-#include "core/compose/artifact/resolve.h"
-#include "core/hostir/pass/pass.h"
 #include "core/hostir/text/program_text.h"
-#include "core/loader/loader.h"
-#include "tests/support/support.h"
+#include "tests/support/program.h"
 
 enum { HOST_MODEL_RESULTS = 8 };
 
-typedef struct host_model_t {
-  byoc_graph_module_t *module;
-  byoc_host_program_t *program;
-  byoc_runtime_t runtime;
-  byoc_resolver_t *resolver;
-  byoc_evaluator_t *evaluator;
-  char *folder;
-  byoc_loaded_artifact_t artifact;
-  byoc_context_t *context;
-} host_model_t;
+typedef byoc_test_program_t host_model_t;
 
 static void host_model_parse(host_model_t *m, const char *text) {
   byoc_diag_t diag = {0};
@@ -44,18 +28,7 @@ static void host_model_prepare(host_model_t *m) {
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_host_program_verify(m->program, &diag), &diag);
   byoc_test_ok(byoc_host_text_check(m->program, &diag), &diag);
-  m->runtime = byoc_serial_runtime(1);
-  byoc_test_ok(byoc_resolver_create(m->program, NULL, &m->runtime, byoc_allocator_system(), &diag, &m->resolver),
-               &diag);
-  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
-  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
-  m->folder = byoc_test_folder();
-  char path[512];
-  snprintf(path, sizeof(path), "%s/model.so", m->folder);
-  const byoc_compose_options_t options = {.output = path, .model_name = "host", .cpu_features = "", .profile = true};
-  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
-  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+  byoc_test_program_prepare(m, false);
 }
 
 static void host_model_open(host_model_t *m, const char *text, const char *passes) {
@@ -66,14 +39,7 @@ static void host_model_open(host_model_t *m, const char *text, const char *passe
 }
 
 static void host_model_close(host_model_t *m) {
-  if (m->artifact.table != NULL) m->artifact.table->destroy(m->context);
-  byoc_artifact_unload(&m->artifact);
-  byoc_evaluator_destroy(m->evaluator);
-  byoc_resolver_destroy(m->resolver);
-  byoc_host_program_destroy(m->program);
-  byoc_graph_module_destroy(m->module);
-  if (m->folder != NULL) byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
-  free(m->folder);
+  byoc_test_program_close(m);
 }
 
 // For programs whose results are tensors.

@@ -2,47 +2,23 @@
 // Control flow of static programs, from graphs and from texts: compiled and evaluated, they agree.
 #include <stdlib.h>
 
-#include "core/compose/artifact/compose.h"
-#include "core/compose/artifact/resolve.h"
 #include "core/hostir/lower/lower_program.h"
-#include "core/hostir/pass/pass.h"
 #include "core/hostir/text/program_text.h"
 #include "core/hostir/verify/in_place.h"
 #include "core/ir/module_text.h"
 #include "core/kernel/lower_module.h"
-#include "core/loader/loader.h"
 #include "core/op/op.h"
-#include "tests/support/support.h"
+#include "tests/support/program.h"
 
 enum { MOST_PORTS = 8, MOST_ELEMENTS = 64 };
 
-typedef struct model_t {
-  byoc_graph_module_t *module;
-  byoc_host_program_t *program;
-  byoc_resolver_t *resolver;
-  byoc_evaluator_t *evaluator;
-  char *folder;
-  byoc_loaded_artifact_t artifact;
-  byoc_context_t *context;
-} model_t;
-
-static byoc_runtime_t serial;
+typedef byoc_test_program_t model_t;
 
 static void finish(model_t *m) {
   byoc_diag_t diag = {0};
-  serial = byoc_serial_runtime(1);
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
   byoc_test_ok(byoc_host_text_check(m->program, &diag), &diag);
-  byoc_test_ok(byoc_resolver_create(m->program, NULL, &serial, byoc_allocator_system(), &diag, &m->resolver), &diag);
-  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
-  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
-  m->folder = byoc_test_folder();
-  char path[512];
-  snprintf(path, sizeof(path), "%s/model.so", m->folder);
-  const byoc_compose_options_t options = {.output = path, .model_name = "control", .cpu_features = "", .profile = true};
-  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
-  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
-  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+  byoc_test_program_prepare(m, false);
 }
 
 static void open_graph(const char *text, model_t *m) {
@@ -64,14 +40,7 @@ static void open_text(const char *text, model_t *m) {
 }
 
 static void close_model(model_t *m) {
-  m->artifact.table->destroy(m->context);
-  byoc_artifact_unload(&m->artifact);
-  byoc_evaluator_destroy(m->evaluator);
-  byoc_resolver_destroy(m->resolver);
-  byoc_host_program_destroy(m->program);
-  byoc_graph_module_destroy(m->module);
-  byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
-  free(m->folder);
+  byoc_test_program_close(m);
 }
 
 // The results of one run.

@@ -182,6 +182,28 @@ static void test_h3_extremes_begin_at_infinity(void **state) {
   }
 }
 
+// More steps than one function of C may have: copies back and forth, which no pass takes out here.
+static void many_steps_are_cut_into_functions(void **state) {
+  (void)state;
+  enum { COPIES = 600 };
+  host_model_t m;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "host program \"many\" {\n  input %x : f32[4]\n  output %y : f32[4]\n"
+                            "  local %a : f32[4]\n  local %b : f32[4]\n  copy %x -> %a\n");
+  for (int i = 0; i < COPIES; ++i) byoc_string_append(&text, i % 2 == 0 ? "  copy %a -> %b\n" : "  copy %b -> %a\n");
+  byoc_string_append(&text, "  copy %a -> %y\n}\n");
+  host_model_open(&m, text.data, "place-lifetimes,plan-memory");
+  byoc_string_deinit(&text);
+  const float x[4] = {1, -2, 3, -4};
+  const int64_t four = 4;
+  const byoc_argument_t input = host_model_tensor(BYOC_DTYPE_F32, 1, &four, x);
+  byoc_argument_t result;
+  host_model_run(&m, &input, &result);
+  assert_memory_equal(result.data, x, sizeof(x));
+  host_model_close(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h3_one_fusion_matches_the_reference),
@@ -189,6 +211,7 @@ int main(void) {
       cmocka_unit_test(test_h3_three_fusions_match_the_reference),
       cmocka_unit_test(test_h3_extremes_begin_at_infinity),
       cmocka_unit_test(test_h5_a_second_run_takes_other_buffers),
+      cmocka_unit_test(many_steps_are_cut_into_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,11 @@
 // Operands that say axes, sizes, pads or counts: given as data, shapes found at run time, they mean what constants do.
 #include <stdlib.h>
 
-#include "core/compose/artifact/resolve.h"
 #include "core/hostir/lower/lower_program.h"
-#include "core/hostir/pass/pass.h"
 #include "core/ir/module_text.h"
 #include "core/kernel/lower_module.h"
 #include "core/op/op.h"
-#include "tests/support/support.h"
+#include "tests/support/program.h"
 
 enum { MAX_INPUTS = 4, MAX_NUMBERS = 8, MAX_ELEMENTS = 256 };
 
@@ -18,18 +16,7 @@ typedef struct operands_case_t {
   const char *node, *x, *lists, *result;
 } operands_case_t;
 
-typedef struct model_t {
-  byoc_graph_module_t *module;
-  byoc_host_program_t *program;
-  byoc_resolver_t *resolver;
-  byoc_evaluator_t *evaluator;
-} model_t;
-
-static const byoc_runtime_t *serial(void) {
-  static byoc_runtime_t runtime;
-  runtime = byoc_serial_runtime(1);
-  return &runtime;
-}
+typedef byoc_test_program_t model_t;
 
 static void open_model(const char *text, model_t *m) {
   byoc_diag_t diag = {0};
@@ -38,16 +25,8 @@ static void open_model(const char *text, model_t *m) {
   byoc_test_ok(byoc_kernel_lower_module(m->module, NULL, &diag), &diag);
   byoc_test_ok(byoc_host_lower(m->module, byoc_allocator_system(), &diag, &m->program), &diag);
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
-  byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
-  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
-  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
-}
-
-static void close_model(model_t *m) {
-  byoc_evaluator_destroy(m->evaluator);
-  byoc_resolver_destroy(m->resolver);
-  byoc_host_program_destroy(m->program);
-  byoc_graph_module_destroy(m->module);
+  byoc_test_program_resolve(m);
+  byoc_test_ok(byoc_test_program_evaluate(m, &diag), &diag);
 }
 
 // Sizes of a type's text such as "f32[3,4]"; returns how many.
@@ -141,8 +120,8 @@ static void check(const operands_case_t *c, const char *type_of_data) {
     if (((const float *)a.data)[i] == ((const float *)b.data)[i]) continue;
     fail_msg("%s with %s: element %d differs", c->node, c->lists, (int)i);
   }
-  close_model(&expected);
-  close_model(&actual);
+  byoc_test_program_close(&expected);
+  byoc_test_program_close(&actual);
   byoc_string_deinit(&fixed);
   byoc_string_deinit(&data);
 }
@@ -201,7 +180,7 @@ static void test_negative_sizes_are_errors(void **state) {
              nodes[i][0]);
     snprintf(expected, sizeof(expected), "checking shapes: %s of the result is -1, but must be at least 0",
              nodes[i][1]);
-    model_t m;
+    model_t m = {0};
     open_model(text, &m);
     const float data[3] = {1, 2, 3};
     const int64_t dims[] = {1, 1, 3};
@@ -209,7 +188,7 @@ static void test_negative_sizes_are_errors(void **state) {
     byoc_argument_t y = {0};
     byoc_diag_t diag = {0};
     byoc_test_error(byoc_evaluator_run_arguments(m.evaluator, &x, &y, &diag), BYOC_INVALID_ARGUMENT, &diag, expected);
-    close_model(&m);
+    byoc_test_program_close(&m);
   }
 }
 

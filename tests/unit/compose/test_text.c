@@ -44,6 +44,52 @@ static void test_c_text(void **state) {
   demo_deinit(&demo);
 }
 
+static const byoc_target_kind_t *native_kind(const void *self, const char *name) {
+  (void)self;
+  return strcmp(name, "c") == 0 ? byoc_target_kind_native() : NULL;
+}
+
+// The size of the metadata that the printed C names, for a native target with this compiler.
+static long metadata_size_with(const char *compiler) {
+  static const char field[] = ".metadata_size_bytes = ";
+  const byoc_target_registry_t kinds = {.lookup = native_kind};
+  char target[512];
+  (void)snprintf(target, sizeof(target), "c -cc=%s", compiler);
+  const char *word = target;
+  byoc_diag_t diag = {0};
+  byoc_target_list_t targets;
+  byoc_string_t text;
+  demo_t demo = {0};
+  demo_init(&demo);
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_ok(byoc_target_list_parse(&word, 1, &kinds, byoc_allocator_system(), &diag, &targets), &diag);
+  const byoc_compose_options_t options = {.model_name = "demo", .targets = &targets};
+  byoc_test_ok(byoc_compose_emit_c(demo.program, &options, &text, &diag), &diag);
+  const char *at = strstr(text.data, field);
+  assert_non_null(at);
+  const long size = strtol(at + strlen(field), NULL, 10);
+  byoc_string_deinit(&text);
+  byoc_target_list_deinit(&targets);
+  demo_deinit(&demo);
+  return size;
+}
+
+// The version of the compiler stands in the metadata if there is one, and the C is printed in any case.
+static void test_c_is_printed_without_a_compiler(void **state) {
+  (void)state;
+  static const char script[] = "#!/bin/sh\nexec cc \"$@\"\n";
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder();
+  char *here = byoc_path_join(byoc_allocator_system(), folder, "here");
+  char *gone = byoc_path_join(byoc_allocator_system(), folder, "gone");
+  byoc_test_ok(byoc_file_write_atomic(here, script, sizeof(script) - 1, 0755, &diag), &diag);
+  assert_true(metadata_size_with(here) > metadata_size_with(gone) + (long)strlen("compiler"));
+  byoc_test_ok(byoc_remove_tree(folder, &diag), &diag);
+  free(gone);
+  free(here);
+  free(folder);
+}
+
 static void test_conflicting_signatures(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -245,8 +291,11 @@ static void test_metadata(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c_text),   cmocka_unit_test(test_conflicting_signatures),
-      cmocka_unit_test(test_header),   cmocka_unit_test(test_header_names),
+      cmocka_unit_test(test_c_text),
+      cmocka_unit_test(test_c_is_printed_without_a_compiler),
+      cmocka_unit_test(test_conflicting_signatures),
+      cmocka_unit_test(test_header),
+      cmocka_unit_test(test_header_names),
       cmocka_unit_test(test_metadata),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

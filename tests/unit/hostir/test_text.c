@@ -41,7 +41,7 @@ static const char whole[] =
     "  engine run_0(%v) -> (%t) by \"engine\" \"json_0\" of @\"12\"\n"
     "  c_call status sgemm(%w, %t) -> (%v) with (i32 101, i64 -7, f32 0.5, f64 -inf, operand 1 + 4 step 8, result 0 + "
     "-4, null, runtime) times 3 start operand 1\n"
-    "  c_call void nothing() -> () with ()\n"
+    "  c_call void nothing() -> () with () flops 8192\n"
     "  copy %v -> %t\n"
     "  container SequenceAt(%x, none) -> (%seq) axis -1 flag 1 \"At\"\n"
     "  branch (%c) -> (%made) \"If\"\n"

@@ -7,14 +7,20 @@
 #include "core/ops/byoc/symbolic.h"
 #include "tests/support/support.h"
 
+// The body of main, with types and with what its nodes require early; *out_module is the caller's.
+static byoc_block_t *require_early(const char *text, byoc_graph_module_t **out_module) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, out_module), &diag);
+  byoc_test_ok(byoc_infer_module(*out_module, &diag), &diag);
+  byoc_block_t *body = byoc_graph_module_main(*out_module)->body;
+  byoc_test_ok(byoc_require_early(body, &diag), &diag);
+  return body;
+}
+
 // All relations that main requires, one per line: the node in front of which it stands, who asks, the kind, both sides.
 static void expect_required(const char *text, const char *expected) {
-  byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
-  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
-  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
-  byoc_block_t *body = byoc_graph_module_main(module)->body;
-  byoc_test_ok(byoc_require_early(body, &diag), &diag);
+  byoc_block_t *body = require_early(text, &module);
   byoc_string_t found;
   byoc_string_init(&found, byoc_allocator_system());
   BYOC_FOR_EACH_NODE(node, body) {
@@ -95,14 +101,51 @@ static void requirements_in_bodies_are_asked(void **state) {
                   "part, Sum: 0 N M\n");
 }
 
-// The operators that main computes in front of a call, in order.
-static void expect_written(const char *text, const char *expected) {
+static byoc_node_t *find_node(byoc_block_t *block, const char *op) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    if (strcmp(node->op, op) == 0) return node;
+  }
+  fail_msg("there is no %s", op);
+  return NULL;
+}
+
+// What a pass learns of the operands after a requirement was kept counts for it, whichever operand it is.
+static void kept_requirements_follow_their_operands(void **state) {
+  (void)state;
+  static const char text[] = "module {\n"
+                             "  func @main(%v : f32[2,4], %w : f32[4,3], %c : bool[4]) -> (%y : ?) {\n"
+                             "    %p = Compress@11(%v, %c) {axis = 1} : ?\n"
+                             "    %q = Compress@11(%w, %c) {axis = 0} : ?\n"
+                             "    %y = MatMul@13(%p, %q) : ?\n"
+                             "    return %y\n  }\n}\n";
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
   byoc_test_ok(byoc_infer_module(module, &diag), &diag);
   byoc_block_t *body = byoc_graph_module_main(module)->body;
-  byoc_test_ok(byoc_require_early(body, &diag), &diag);
+  byoc_node_t *product = find_node(body, "MatMul");
+  byoc_relations_t relations = {.allocator = byoc_allocator_system()};
+  byoc_test_ok(byoc_infer_relations(product, &diag, &relations), &diag);
+  byoc_test_ok(byoc_require_kept(product, product, &relations, &diag), &diag);
+  byoc_relations_deinit(&relations);
+  const int64_t dims[2][2] = {{2, 5}, {7, 3}};
+  for (uint32_t i = 0; i < 2; ++i) {
+    product->operands[i]->type = byoc_type_tensor_static(&module->arena, BYOC_DTYPE_F32, 2, dims[i]);
+  }
+  byoc_test_ok(byoc_requirement_settle(find_node(body, "Require"), &diag), &diag);
+  const byoc_node_t *settled = find_node(body, "Require");
+  assert_int_equal(settled->operand_count, 0);
+  assert_int_equal(settled->result_count, 1);
+  const byoc_relation_t relation = byoc_required(settled, 0);
+  assert_int_equal(relation.left.constant, 7);
+  assert_int_equal(relation.right.constant, 5);
+  byoc_graph_module_destroy(module);
+}
+
+// The operators that main computes in front of a call, in order.
+static void expect_written(const char *text, const char *expected) {
+  byoc_graph_module_t *module = NULL;
+  byoc_block_t *body = require_early(text, &module);
   byoc_string_t found;
   byoc_string_init(&found, byoc_allocator_system());
   BYOC_FOR_EACH_NODE(node, body) {
@@ -167,6 +210,7 @@ int main(void) {
       cmocka_unit_test(rows_and_columns_are_told_apart),
       cmocka_unit_test(bodies_of_extern_functions_are_asked),
       cmocka_unit_test(requirements_in_bodies_are_asked),
+      cmocka_unit_test(kept_requirements_follow_their_operands),
       cmocka_unit_test(indices_in_bodies_are_checked),
       cmocka_unit_test(damaged_requirements_are_refused),
   };

@@ -258,6 +258,28 @@ static void test_known_choices_nest(void **state) {
   byoc_string_deinit(&element);
 }
 
+// What an operator costs follows from the functions that its definition calls, not from names that begin like theirs.
+static void test_called_functions_say_the_work(void **state) {
+  (void)state;
+  static const struct {
+    const char *element;
+    byoc_op_work_t work;
+  } cases[] = {{"y = x + x", BYOC_WORK_USUAL},
+               {"let expo = x * 2.0 let tanhx = expo y = tanhx - expo", BYOC_WORK_USUAL},
+               {"y = (x + 1.0) * 2.0", BYOC_WORK_USUAL},
+               {"y = exp(x)", BYOC_WORK_TRANSCENDENTAL},
+               {"let logs = x y = 2.0 * (tanh(logs))", BYOC_WORK_TRANSCENDENTAL}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const byoc_op_declaration_t declaration = {
+        .name = "Work", .signature = "(x: f32[S...]) -> (y: f32[S...])", .element = cases[i].element};
+    samples_t samples;
+    byoc_diag_t diag = {0};
+    byoc_test_ok(declare(&samples, &declaration, 1, &diag), &diag);
+    assert_int_equal(samples.rows[0]->work, cases[i].work);
+    drop(&samples);
+  }
+}
+
 // ---- inference ----
 
 static void test_types_are_inferred(void **state) {
@@ -455,6 +477,7 @@ static void test_clashes_with_operators_of_byoc_say_what_to_do(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_declared_operators_are_in_the_table),
+      cmocka_unit_test(test_called_functions_say_the_work),
       cmocka_unit_test(test_elements_are_computed),
       cmocka_unit_test(test_declared_elements_are_fused),
       cmocka_unit_test(test_broadcasting_and_types),

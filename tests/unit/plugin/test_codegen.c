@@ -19,23 +19,11 @@
 #include "core/plugin/library.h"
 #include "core/plugin/region.h"
 #include "core/plugin/registry.h"
-
-static byoc_plugin_registry_t *registry;
-static byoc_target_registry_t kinds;
+#include "tests/unit/plugin/plugin_support.h"
 
 static int group_setup(void **state) {
   (void)state;
-  const byoc_plugin_options_t options = {.environment = BYOC_TEST_BUILD_DIR "/tests/plugins/good"};
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
-  kinds = byoc_plugin_registry_targets(registry);
-  return 0;
-}
-
-static int group_teardown(void **state) {
-  (void)state;
-  byoc_plugin_registry_destroy(registry);
-  return 0;
+  return open_registry(BYOC_TEST_BUILD_DIR "/tests/plugins/good");
 }
 
 // ---- one run ----
@@ -804,5 +792,5 @@ int main(void) {
       cmocka_unit_test(test_modules_outlive_the_registry),
       cmocka_unit_test(test_out_of_memory),
   };
-  return cmocka_run_group_tests(tests, group_setup, group_teardown);
+  return cmocka_run_group_tests(tests, group_setup, close_registry);
 }

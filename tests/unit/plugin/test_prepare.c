@@ -123,6 +123,15 @@ static int32_t run_no_pass(void *self, byoc_codegen_t *codegen) {
   return byoc_host_edit_api()->run_passes(codegen, "fold-constant");
 }
 
+// A node whose types do not fit is made all the same; why is told if the hook gives up without a word of its own.
+static int32_t multiply_lists(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  byoc_function_t *function = byoc_host_codegen_api()->function_at(codegen, 0);
+  byoc_value_t *operands[] = {function->body->results.data[0], function->body->results.data[0]};
+  assert_non_null(byoc_host_edit_api()->create_node(codegen, function, NULL, "", "Gemm", operands, 2, 1));
+  return BYOC_INVALID_DATA;
+}
+
 static void test_b12_wrong_preparations_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -135,6 +144,7 @@ static void test_b12_wrong_preparations_are_refused(void **state) {
       {refuse, BYOC_UNSUPPORTED, "its prepare hook: not on this machine"},
       {run_wrong_pass, BYOC_INVALID_ARGUMENT, "pass mark-compiler-functions-extern works on whole modules"},
       {run_no_pass, BYOC_INVALID_ARGUMENT, "did you mean 'fold-constants'?"},
+      {multiply_lists, BYOC_INVALID_DATA, "Gemm"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     run_t run;

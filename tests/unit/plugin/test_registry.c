@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -649,6 +650,20 @@ static void test_unload_waits(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void test_a_process_that_cannot_start_says_why(void **state) {
+  (void)state;
+  struct rlimit few, former;
+  byoc_diag_t diag = {0};
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
+  few = former;
+  few.rlim_cur = 3; // a pipe needs two more
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const byoc_status_t status = byoc_plugin_try(GOOD "demo_negate.so", &(byoc_plugin_note_t){0}, 1000, &diag);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
+  byoc_test_error(status, BYOC_IO, &diag,
+                  "cannot start a process to try it in: cannot make a pipe: Too many open files");
+}
+
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
@@ -663,6 +678,7 @@ int main(void) {
       TEST(test_a21_two_plugins_for_one_target_are_an_error),
       TEST(test_a21_the_user_chooses),
       TEST(test_a21_c_is_the_hosts_own),
+      TEST(test_a_process_that_cannot_start_says_why),
       TEST(test_refusal_of_a_target),
       TEST(test_struct_sizes),
       TEST(test_host_tables),

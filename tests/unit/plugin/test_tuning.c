@@ -4,6 +4,7 @@
 #include "tests/support/support.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -12,23 +13,11 @@
 #include "core/ir/module_text.h"
 #include "core/plugin/codegen.h"
 #include "core/plugin/registry.h"
-
-static byoc_plugin_registry_t *registry;
-static byoc_target_registry_t kinds;
+#include "tests/unit/plugin/plugin_support.h"
 
 static int group_setup(void **state) {
   (void)state;
-  const byoc_plugin_options_t options = {.environment = BYOC_TEST_PLUGIN_DIR};
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
-  kinds = byoc_plugin_registry_targets(registry);
-  return 0;
-}
-
-static int group_teardown(void **state) {
-  (void)state;
-  byoc_plugin_registry_destroy(registry);
-  return 0;
+  return open_registry(BYOC_TEST_PLUGIN_DIR);
 }
 
 // ---- services ----
@@ -39,6 +28,7 @@ typedef struct fake_clock_t {
   int fastest; // candidate that takes 50 ns; the others take 100
   int broken;  // candidate that cannot be measured; NOBODY, EVERYBODY
   int measured;
+  int delay_ms; // of each measurement
   char *cache;
   char tensors[64]; // bytes of each of the last request's: inputs > outputs
 } fake_clock_t;
@@ -66,6 +56,8 @@ static byoc_status_t measure(void *self, const byoc_measure_request_t *request, 
   (void)allocator;
   fake_clock_t *clock = self;
   int candidate = clock->measured++;
+  const struct timespec delay = {.tv_nsec = clock->delay_ms * 1000000L};
+  nanosleep(&delay, NULL);
   const char *tensors = (const char *)request->tensors;
   size_t length = 0;
   for (uint32_t i = 0; i < request->input_count + request->output_count; ++i, tensors += request->tensor_stride) {
@@ -221,6 +213,7 @@ static void test_b32_the_cache_key_is_complete(void **state) {
       {"cutlass -O=0 -mcpu=portable -tune_trials=6", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=5", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -max_threads=2", "40", 32, "MatMul@13(%x, @w)"},
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -tune_seconds=1000", "40", 32, "MatMul@13(%x, @w)"},
       {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -cc=gcc", "40", 32, "MatMul@13(%x, @w)"},
   };
   fake_clock_t clock = make_clock(0, NOBODY);
@@ -279,6 +272,21 @@ static void test_constant_operands(void **state) {
   }
 }
 
+// A shape may use a sixteenth of the seconds that are left, but the first candidates are measured in any case. Once the
+// seconds are used up, nothing is measured.
+static void test_seconds_end_the_measuring(void **state) {
+  (void)state;
+  enum { AT_ONCE = 4 }; // candidates that are compiled together
+  const char *target = "cutlass -O=0 -mcpu=avx2 -tune_trials=6 -tune_seconds=1";
+  fake_clock_t clock = make_clock(0, NOBODY);
+  clock.delay_ms = 100;
+  assert_int_equal(generate_matmul(&clock, target, "40", 32, "MatMul@13(%x, @w)"), AT_ONCE);
+  assert_in_range(generate_matmul(&clock, target, "41", 32, "MatMul@13(%x, @w)"), 0, AT_ONCE);
+  assert_in_range(generate_matmul(&clock, target, "42", 32, "MatMul@13(%x, @w)"), 0, AT_ONCE);
+  assert_int_equal(generate_matmul(&clock, target, "43", 32, "MatMul@13(%x, @w)"), 0);
+  end(&clock);
+}
+
 // However long the compiler's name is, another shape gets another entry.
 static void test_long_compiler(void **state) {
   (void)state;
@@ -295,11 +303,12 @@ static void test_long_compiler(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_seconds_end_the_measuring), // first: the seconds are those of all builds of the process
       cmocka_unit_test(test_b32_broken_and_slow_candidates_are_skipped),
       cmocka_unit_test(test_b32_the_cache_key_is_complete),
       cmocka_unit_test(test_b32_dynamic_shapes_get_a_default),
       cmocka_unit_test(test_constant_operands),
       cmocka_unit_test(test_long_compiler),
   };
-  return cmocka_run_group_tests(tests, group_setup, group_teardown);
+  return cmocka_run_group_tests(tests, group_setup, close_registry);
 }

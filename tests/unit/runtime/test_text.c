@@ -285,9 +285,15 @@ static void prints_numbers(void **state) {
   static const struct {
     double x;
     const char *f64, *f32;
-  } cases[] = {{0.1, "0.1", "0.1"},      {12, "12.0", "12.0"},     {-0.5, "-0.5", "-0.5"},
-               {1e-5, "1e-05", "1e-05"}, {1e20, "1e+20", "1e+20"}, {1234.5, "1234.5", "1234.5"},
-               {0.001, "0.001", "0.001"}};
+  } cases[] = {{0.1, "0.1", "0.1"},
+               {12, "12.0", "12.0"},
+               {-0.5, "-0.5", "-0.5"},
+               {1e-5, "1e-05", "1e-05"},
+               {1e20, "1e+20", "1e+20"},
+               {1234.5, "1234.5", "1234.5"},
+               {0.001, "0.001", "0.001"}, // and two that need all of their 17 or 9 digits
+               {0.1 + 0.2, "0.30000000000000004", "0.3"},
+               {100.2002944946289, "100.2002944946289", "100.200294"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     float single = (float)cases[i].x;
     DLTensor f64 = vector(&cases[i].x, &one), f32 = vector(&single, &one);

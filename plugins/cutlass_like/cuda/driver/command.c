@@ -84,7 +84,7 @@ static CUresult copy(const byoc_cuda_api_t *cu, const byoc_device_bytes_t *from,
 int32_t byoc_cuda_copy(byoc_device_t *device, byoc_device_queue_t *queue, const byoc_device_bytes_t *source,
                        const byoc_device_bytes_t *destination, uint64_t size_bytes, const byoc_device_order_t *order) {
   if (source->buffer == NULL && destination->buffer == NULL)
-    return byoc_cuda_fail(device->runtime, BYOC_INVALID_ARGUMENT, "a copy has at least one side on the device");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "a copy has at least one side on the device");
   int32_t status = byoc_cuda_enter(device);
   if (status != BYOC_OK) return status;
   CUresult code = begin(device, queue, order);
@@ -130,11 +130,11 @@ static const char *read_parameter(const byoc_device_argument_t *argument, parame
     value->f64 = argument->real;
     break;
   case BYOC_DEVICE_ARGUMENT_LOCAL:
-    if (out->shared_bytes != 0) return "a CUDA kernel has one argument of its work-group's memory at most";
+    if (out->shared_bytes != 0) return "a CUDA kernel has at most one argument of work-group memory";
     out->shared_bytes = (uint32_t)argument->integer;
     return NULL;
   default:
-    return "an argument of a launch is of no kind that there is";
+    return "an argument of a launch has an unknown kind";
   }
   out->places[out->count++] = value;
   return NULL;
@@ -144,7 +144,7 @@ static int32_t read_parameters(byoc_device_t *device, const byoc_device_launch_t
   const char *wrong = launch->argument_count > MAX_PARAMETERS ? "a launch has more arguments than 128" : NULL;
   for (uint32_t i = 0; wrong == NULL && i < launch->argument_count; ++i)
     wrong = read_parameter(&launch->arguments[i], out);
-  return wrong == NULL ? BYOC_OK : byoc_cuda_fail(device->runtime, BYOC_INVALID_ARGUMENT, "%s", wrong);
+  return wrong == NULL ? BYOC_OK : byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT, "%s", wrong);
 }
 
 static CUresult launch_kernel(byoc_device_t *device, const byoc_device_queue_t *queue,

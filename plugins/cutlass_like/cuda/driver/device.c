@@ -20,13 +20,13 @@ static int32_t find_device(byoc_device_t *device, int32_t ordinal) {
   CUresult code = device->cu.cuInit(0);
   if (code == CUDA_SUCCESS) code = device->cu.cuDeviceGetCount(&count);
   if (code == CUDA_ERROR_NO_DEVICE || (code == CUDA_SUCCESS && count == 0)) {
-    return byoc_cuda_fail(device->runtime, BYOC_NOT_FOUND,
-                          "CUDA's driver sees no GPU: check that there is one and that nvidia-smi lists it");
+    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND,
+                            "CUDA's driver sees no GPU: check that there is one and that nvidia-smi lists it");
   }
   if (code != CUDA_SUCCESS) return byoc_cuda_check(device, code, "start; check that nvidia-smi works");
   if (ordinal < 0 || ordinal >= count) {
-    return byoc_cuda_fail(device->runtime, BYOC_NOT_FOUND, "CUDA has GPUs 0 to %d, none of number %d", count - 1,
-                          (int)ordinal);
+    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND, "CUDA has GPUs 0 to %d, there is no GPU %d", count - 1,
+                            (int)ordinal);
   }
   return byoc_cuda_check(device, device->cu.cuDeviceGet(&device->id, ordinal), "find the GPU");
 }
@@ -64,7 +64,7 @@ static int32_t describe_device(byoc_device_t *device) {
   return BYOC_OK;
 }
 
-// What time stamps are counted from.
+// The event from which time stamps are counted.
 static int32_t start_clock(byoc_device_t *device) {
   int32_t status = byoc_cuda_enter(device);
   if (status != BYOC_OK) return status;
@@ -72,7 +72,7 @@ static int32_t start_clock(byoc_device_t *device) {
   if (code == CUDA_SUCCESS) code = device->cu.cuEventRecord(device->origin, NULL);
   if (code == CUDA_SUCCESS) code = device->cu.cuEventSynchronize(device->origin);
   byoc_cuda_leave(device);
-  return byoc_cuda_check(device, code, "take the time");
+  return byoc_cuda_check(device, code, "record a time stamp");
 }
 
 int32_t byoc_cuda_open(const byoc_device_init_t *init, byoc_device_t **out_device) {
@@ -81,7 +81,7 @@ int32_t byoc_cuda_open(const byoc_device_init_t *init, byoc_device_t **out_devic
   int32_t status = byoc_cuda_library_open(init->runtime, &cu);
   if (status != BYOC_OK) return status;
   byoc_device_t *device = calloc(1, sizeof(*device));
-  if (device == NULL) return byoc_cuda_fail(init->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
+  if (device == NULL) return byoc_plugin_fail(init->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
   device->runtime = init->runtime;
   device->cu = cu;
   device->has_times = (init->flags & BYOC_DEVICE_TIMES) != 0;

@@ -8,7 +8,7 @@
 //   event.c    events
 //   command.c  fill, copy, launch, barrier
 //   module.c   cubin and PTX, and their kernels
-//   error.c    statuses and sentences
+//   error.c    statuses and messages
 //
 // Each slot makes the device's primary context current for as long as it runs, so that a caller's other uses of CUDA on
 // the same thread are left alone. A kernel that fails takes the context with it: from then on every slot fails.
@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "byoc/device.h"
+#include "common/archive.h"
 #include "cuda_api.h"
 
 #define BYOC_CUDA_FORMAT_CUBIN "cubin"
@@ -63,7 +64,7 @@ struct byoc_device_event_t {
 struct byoc_device_entry_t {
   byoc_device_entry_t *next;
   CUfunction function;
-  uint32_t shared_bytes; // that the function may use at most, as far as it was told
+  uint32_t shared_bytes; // at most, of the function; 0 until it was set
 };
 
 struct byoc_device_module_t {
@@ -71,14 +72,12 @@ struct byoc_device_module_t {
   byoc_device_entry_t *entries;
 };
 
-// error.c: reports a sentence to the runtime, and returns `status`.
-int32_t byoc_cuda_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+// error.c: reports "out of memory".
 int32_t byoc_cuda_out_of_memory(const byoc_device_t *device);
 // BYOC_OK for CUDA_SUCCESS. Otherwise reports "CUDA cannot <what>: CUDA_ERROR_<NAME> (<text>)".
 int32_t byoc_cuda_check(const byoc_device_t *device, CUresult code, const char *what);
 int32_t byoc_cuda_status_of(CUresult code);
-// The sentence without the report.
+// The message without the report.
 void byoc_cuda_describe_code(const byoc_device_t *device, CUresult code, const char *what, char *buffer, size_t size);
 
 // library.c: BYOC_NOT_FOUND without the library, BYOC_VERSION if it lacks a function. The library is never closed: it

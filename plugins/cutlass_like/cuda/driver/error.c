@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences for failures, and the statuses that CUDA's codes stand for.
+// Messages for failures, and the statuses that CUDA's codes stand for.
 #include "driver.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 int32_t byoc_cuda_status_of(CUresult code) {
@@ -31,18 +30,8 @@ int32_t byoc_cuda_status_of(CUresult code) {
   }
 }
 
-int32_t byoc_cuda_fail(const byoc_runtime_t *runtime, int32_t status, const char *format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof(message), format, arguments);
-  va_end(arguments);
-  runtime->set_error(runtime->self, message);
-  return status;
-}
-
 int32_t byoc_cuda_out_of_memory(const byoc_device_t *device) {
-  return byoc_cuda_fail(device->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
+  return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
 void byoc_cuda_describe_code(const byoc_device_t *device, CUresult code, const char *what, char *buffer, size_t size) {
@@ -57,5 +46,5 @@ int32_t byoc_cuda_check(const byoc_device_t *device, CUresult code, const char *
   if (code == CUDA_SUCCESS) return BYOC_OK;
   char message[256];
   byoc_cuda_describe_code(device, code, what, message, sizeof(message));
-  return byoc_cuda_fail(device->runtime, byoc_cuda_status_of(code), "%s", message);
+  return byoc_plugin_fail(device->runtime, byoc_cuda_status_of(code), "%s", message);
 }

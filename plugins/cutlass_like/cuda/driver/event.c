@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: CUDA's, which are recorded behind a command, and before it where its time is wanted.
+// Events: those of CUDA. They are recorded after a command, and before it if times are measured.
 #include "driver.h"
 
 #include <stdlib.h>
@@ -40,12 +40,12 @@ void byoc_cuda_event_destroy(byoc_device_t *device, byoc_device_event_t *event) 
   }
 }
 
-// The status of the command; keeps the sentence if it failed.
+// The status of the command; records the message if it failed.
 static int32_t settle(byoc_device_t *device, byoc_device_event_t *event, CUresult code) {
   (void)pthread_mutex_lock(&event->lock);
   if (code == CUDA_SUCCESS)
     event->error[0] = '\0';
-  else if (event->error[0] == '\0') // a second thread may have told it
+  else if (event->error[0] == '\0') // a second thread may have recorded it
     byoc_cuda_describe_code(device, code, "run a command", event->error, sizeof(event->error));
   (void)pthread_mutex_unlock(&event->lock);
   return byoc_cuda_status_of(code);

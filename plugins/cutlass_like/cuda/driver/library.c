@@ -2,30 +2,20 @@
 // Finds libcuda.so.1 and fills the table of its functions.
 #include "driver.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
 #define LIBRARY "libcuda.so.1"
-
-// ISO C has no conversion from an object pointer to a function pointer; POSIX guarantees that the bytes are the same.
-static bool resolve(void *library, const char *name, void *out_function) {
-  void *symbol = dlsym(library, name);
-  if (symbol != NULL) memcpy(out_function, &symbol, sizeof(symbol));
-  return symbol != NULL;
-}
 
 int32_t byoc_cuda_library_open(const byoc_runtime_t *runtime, byoc_cuda_api_t *out_api) {
   memset(out_api, 0, sizeof(*out_api));
   void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); // it is never closed
   if (library == NULL) {
-    return byoc_cuda_fail(runtime, BYOC_NOT_FOUND,
-                          "%s; install NVIDIA's driver, such as the Debian package nvidia-driver", dlerror());
+    return byoc_plugin_fail(runtime, BYOC_NOT_FOUND,
+                            "%s; install NVIDIA's driver, such as the Debian package nvidia-driver", dlerror());
   }
   const char *missing = NULL;
 #define BYOC_CUDA_FUNCTION(name, symbol, parameters)                                                                   \
-  if (missing == NULL && !resolve(library, #symbol, &out_api->name)) missing = #symbol;
+  if (missing == NULL && !byoc_plugin_resolve(library, #symbol, &out_api->name)) missing = #symbol;
 #include "api_functions.def"
 #undef BYOC_CUDA_FUNCTION
   if (missing == NULL) return BYOC_OK;
-  return byoc_cuda_fail(runtime, BYOC_VERSION, LIBRARY " lacks %s: install a driver of CUDA 11 or newer", missing);
+  return byoc_plugin_fail(runtime, BYOC_VERSION, LIBRARY " lacks %s: install a driver of CUDA 11 or newer", missing);
 }

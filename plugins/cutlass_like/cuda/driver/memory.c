@@ -13,12 +13,13 @@ int32_t byoc_cuda_allocate(byoc_device_t *device, const byoc_device_allocation_t
                            byoc_device_buffer_t **out_buffer) {
   *out_buffer = NULL;
   if (allocation->scope != 0 || allocation->size_bytes == 0) {
-    return byoc_cuda_fail(device->runtime, BYOC_INVALID_ARGUMENT, "CUDA allocates at least one byte of scope 'global'");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+                            "CUDA allocates at least one byte of scope 'global'");
   }
   if (allocation->size_bytes > device->info.memory_size) {
-    return byoc_cuda_fail(device->runtime, BYOC_OUT_OF_MEMORY, "%s has %llu bytes of memory, and %llu are asked for",
-                          device->name, (unsigned long long)device->info.memory_size,
-                          (unsigned long long)allocation->size_bytes);
+    return byoc_plugin_fail(device->runtime, BYOC_OUT_OF_MEMORY, "%s has %llu bytes of memory, and %llu are requested",
+                            device->name, (unsigned long long)device->info.memory_size,
+                            (unsigned long long)allocation->size_bytes);
   }
   byoc_device_buffer_t *buffer = NULL;
   int32_t status = byoc_cuda_enter(device);
@@ -40,7 +41,7 @@ int32_t byoc_cuda_allocate(byoc_device_t *device, const byoc_device_allocation_t
 int32_t byoc_cuda_import(byoc_device_t *device, void *host, uint64_t size_bytes, byoc_device_buffer_t **out_buffer) {
   *out_buffer = NULL;
   if (!device->info.is_unified) {
-    return byoc_cuda_fail(device->runtime, BYOC_UNSUPPORTED, "%s has memory of its own", device->name);
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "%s has memory of its own", device->name);
   }
   byoc_device_buffer_t *buffer = NULL;
   int32_t status = byoc_cuda_enter(device);

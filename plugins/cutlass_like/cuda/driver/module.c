@@ -14,7 +14,7 @@ static int32_t load(byoc_device_t *device, const byoc_device_code_t *code, CUmod
   if (result == CUDA_SUCCESS) return BYOC_OK;
   log[sizeof(log) - 1] = '\0';
   if (log[0] == '\0') return byoc_cuda_check(device, result, "load a module");
-  return byoc_cuda_fail(device->runtime, byoc_cuda_status_of(result), "CUDA cannot load a module: %s", log);
+  return byoc_plugin_fail(device->runtime, byoc_cuda_status_of(result), "CUDA cannot load a module: %s", log);
 }
 
 // The library reads no size, so that what is cut short must be found out here: an ELF file ends behind its tables.
@@ -34,10 +34,11 @@ int32_t byoc_cuda_module_load(byoc_device_t *device, const byoc_device_code_t *c
   *out_module = NULL;
   bool is_cubin = strcmp(code->format, BYOC_CUDA_FORMAT_CUBIN) == 0;
   if (!is_cubin && strcmp(code->format, BYOC_CUDA_FORMAT_PTX) != 0) {
-    return byoc_cuda_fail(device->runtime, BYOC_UNSUPPORTED, "CUDA takes cubin and PTX, not '%s'", code->format);
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "the CUDA driver loads cubin and PTX, not '%s'",
+                            code->format);
   }
   if (is_cubin && !is_cubin_whole(code))
-    return byoc_cuda_fail(device->runtime, BYOC_INVALID_DATA, "a cubin is damaged: it is cut short, or not ELF");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_DATA, "a cubin is damaged: it is cut short, or not ELF");
   int32_t status = byoc_cuda_enter(device);
   if (status != BYOC_OK) return status;
   byoc_device_module_t *module = calloc(1, sizeof(*module));
@@ -75,7 +76,7 @@ int32_t byoc_cuda_module_entry(byoc_device_t *device, byoc_device_module_t *modu
   CUresult code = device->cu.cuModuleGetFunction(&function, module->module, name);
   byoc_cuda_leave(device);
   if (code == CUDA_ERROR_NOT_FOUND)
-    return byoc_cuda_fail(device->runtime, BYOC_NOT_FOUND, "a module has no kernel '%s'", name);
+    return byoc_plugin_fail(device->runtime, BYOC_NOT_FOUND, "a module has no kernel '%s'", name);
   if (code != CUDA_SUCCESS) return byoc_cuda_check(device, code, "find a kernel");
   byoc_device_entry_t *entry = calloc(1, sizeof(*entry));
   if (entry == NULL) return byoc_cuda_out_of_memory(device);

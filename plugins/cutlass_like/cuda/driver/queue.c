@@ -7,7 +7,7 @@
 int32_t byoc_cuda_queue_create(byoc_device_t *device, uint32_t kind, void *native, byoc_device_queue_t **out_queue) {
   *out_queue = NULL;
   if (kind > BYOC_QUEUE_NATIVE)
-    return byoc_cuda_fail(device->runtime, BYOC_UNSUPPORTED, "CUDA has no queues of kind %u", (unsigned)kind);
+    return byoc_plugin_fail(device->runtime, BYOC_UNSUPPORTED, "CUDA has no queues of kind %u", (unsigned)kind);
   byoc_device_queue_t *queue = calloc(1, sizeof(*queue));
   if (queue == NULL) return byoc_cuda_out_of_memory(device);
   queue->kind = kind;
@@ -41,8 +41,8 @@ void byoc_cuda_queue_destroy(byoc_device_t *device, byoc_device_queue_t *queue) 
 
 int32_t byoc_cuda_queue_rebind(byoc_device_t *device, byoc_device_queue_t *queue, void *native) {
   if (queue->kind != BYOC_QUEUE_NATIVE) {
-    return byoc_cuda_fail(device->runtime, BYOC_INVALID_ARGUMENT,
-                          "only a stream of the caller can become another one of the caller");
+    return byoc_plugin_fail(device->runtime, BYOC_INVALID_ARGUMENT,
+                            "only a stream of the caller can become another one of the caller");
   }
   queue->stream = native;
   return BYOC_OK;
