@@ -151,8 +151,8 @@ static int compare_pairs(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-// `last` (of an open candidate that waits) leads to the item, or is the item's own. So it leads to the item's nodes,
-// and to all nodes behind those that the item feeds.
+// Adds the pairs of `last`, the last node of an open candidate that waits. It leads to the item, or the candidate is
+// the item. So it leads to the item's nodes, and to all nodes behind those that the item feeds.
 static bool add_pairs(searcher_t *s, uint32_t last) {
   for (uint32_t k = 0; k < s->item->count; ++k) {
     uint64_t pair = (uint64_t)last << 32 | s->item->nodes[k];

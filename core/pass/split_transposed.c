@@ -16,10 +16,11 @@
 // At most this many spatial axes: the rearrangement has a rank of two for each, and two.
 enum { MOST_AXES = 3 };
 
-// One spatial axis. The result has (in - 1) * stride + reach elements, less those of the pads. With a reach of `taps`
-// times the stride (zeros are added) it is made of in + taps - 1 blocks of `stride` elements, and phase i of block q is
+// One spatial axis. The result has (in - 1) * stride + reach elements, less those of the pads. Zeros are added to the
+// weights until the reach is `taps` * stride. Then the result is in + taps - 1 blocks of `stride` elements, and element
+// i (the phase) of block q is
 //   sum over a of x[q - a] * w[a * stride + i]
-// where w has zeros between its taps if it is dilated. Without a stride, the convolution is dilated instead.
+// A dilated w has zeros between its elements. If the stride is 1, the convolution is dilated instead.
 typedef struct {
   int64_t kernel, stride, dilation;
   int64_t taps, step;            // of the convolution, its step being the dilation

@@ -360,8 +360,8 @@ static void mark_files(byoc_scopes_t *s) {
   }
 }
 
-// Repeats until nothing changes: a file with one changed name is a copy for its module, so all names that it defines
-// get changed, too. A name is changed three times at most.
+// Repeats until nothing changes. A file with one changed name differs from its copies in other modules, so the other
+// names that it defines are changed too. A name is changed three times at most.
 static byoc_status_t decide(byoc_scopes_t *s) {
   BYOC_RETURN_IF_ERROR(name_listed(s));
   for (uint32_t i = 0; i < s->names.count; i++) BYOC_RETURN_IF_ERROR(choose_keeper(s, i));

@@ -107,7 +107,8 @@ static bool is_known(const finder_t *f, const equal_t *equal) {
   return false;
 }
 
-// A barrier keeps the order of commands that wait for a dropped one and of those that it waits for.
+// If the copy waits or signals, a barrier with its waits and its signal replaces it. So the other commands keep their
+// order.
 static bool drop_copy(finder_t *f, byoc_host_instruction_t *copy) {
   if (copy->waits.count > 0 || copy->signal.event != NULL) {
     byoc_host_instruction_t *barrier = byoc_host_instruction_create(f->program, copy, BYOC_HOST_BARRIER);

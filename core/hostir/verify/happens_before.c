@@ -261,8 +261,8 @@ static byoc_status_t walk_turns(byoc_host_order_t *o, const byoc_host_count_t *c
   return BYOC_OK;
 }
 
-// Until no iteration brings anything new. Iterations whose numbers are equal modulo the period name the same elements
-// of sets, so that states are kept for each of these.
+// Walks the body until no iteration adds to the state. Iterations whose numbers are equal modulo the period refer to
+// the same elements of sets, so one state is kept for each remainder.
 static byoc_status_t walk_any_turns(byoc_host_order_t *o, const byoc_host_count_t *count,
                                     const byoc_host_region_t *body) {
   int64_t start = 0, step = 0;
