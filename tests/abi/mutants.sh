@@ -3,6 +3,7 @@
 # Each change of mutants.txt is refused by check.sh, as if today's headers were those of a released minor: once as it is,
 # and once by what stays if somebody changes the manifest along with the header (the golden constants, and the manifest
 # and probe library of the released minor). usage: mutants.sh WORK
+# One change of five is tried, or each if BYOC_TEST_LONG=1.
 set -uo pipefail
 sources=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$sources/../.." && pwd)
@@ -21,10 +22,12 @@ frozen=(constants kept)
 layouts=0 by_abidiff=0 has_abidiff=0
 command -v abidiff >/dev/null && has_abidiff=1 && guards+=(abidiff) && frozen+=(abidiff)
 
-count=0 failed=0
+count=0 tried=0 failed=0
 while IFS=$'\t' read -r header name program; do
   [[ $header == \#* || -z $header ]] && continue
   count=$((count + 1))
+  [[ ${BYOC_TEST_LONG-} == 1 || $((count % 5)) -eq 1 ]] || continue
+  tried=$((tried + 1))
   rm -rf "$work/mutant"
   mkdir -p "$work/mutant/build"
   cp -r "$root/include/byoc" "$work/mutant/"
@@ -62,7 +65,7 @@ check_mutant() { "$sources/check.sh" "$work/mutant" "$work/released" "$sources/c
 sed -i "s|^#define BYOC_ABI_MINOR .*|#define BYOC_ABI_MINOR $((minor + 1))|" "$work/mutant/byoc/plugin.h"
 check_mutant || { echo "the next minor refuses a field"; failed=1; }
 
-echo "$count mutants; the released manifest catches $layouts of them, abidiff $by_abidiff"
+echo "$tried of $count mutants; the released manifest catches $layouts of them, abidiff $by_abidiff"
 [[ $count -ge 30 ]] || { echo "fewer than 30 mutants"; failed=1; }
-[[ $has_abidiff -eq 0 || $by_abidiff -ge 25 ]] || { echo "abidiff catches too few"; failed=1; }
+[[ $has_abidiff -eq 0 || $((by_abidiff * 2)) -ge $tried ]] || { echo "abidiff catches too few"; failed=1; }
 exit "$failed"

@@ -76,7 +76,7 @@ static void expect_serves(const char *file, const char *target) {
 static void test_a6_kept_plugins_run(void **state) {
   (void)state;
 #ifndef __x86_64__
-  skip(); // the kept binaries are for x86-64
+  byoc_test_skip("the kept binaries are for x86-64");
 #endif
   int minor = 1;
   for (; minor <= BYOC_ABI_MINOR; ++minor) {

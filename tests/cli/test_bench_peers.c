@@ -9,8 +9,8 @@
 #define BENCH_PEERS                                                                                                    \
   "python3 " BYOC_TEST_SOURCE_DIR "/tools/bench-peers --programs " BYOC_TEST_PROGRAM_DIR " --peers '' --output out "
 
-static bool has_numpy(void) {
-  return byoc_test_try_shell("python3 -c 'import numpy'") == 0;
+static void need_numpy(void) {
+  if (byoc_test_try_shell("python3 -c 'import numpy'") != 0) byoc_test_skip("python3 has no numpy");
 }
 
 static json_t *read_rows(json_t **out_root) {
@@ -22,7 +22,7 @@ static json_t *read_rows(json_t **out_root) {
 
 static void test_race(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
   byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c' "
                                  "--byoc 'blas=--target cblas;c' --byoc 'wrong=--target nobody'");
@@ -57,7 +57,7 @@ static void test_race(void **state) {
 // One thread and two take turns in one race: a machine that gets slower in between changes no speed-up.
 static void test_threads(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && rm -rf out");
   byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 2,1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
   byoc_test_printed("mlp, 1, 2 threads\n");
@@ -77,7 +77,7 @@ static void test_threads(void **state) {
 // Two rounds beside a busy program, which is gone afterwards; both rounds count.
 static void test_neighbours(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && rm -rf out");
   byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --neighbours 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
   byoc_test_printed("mlp, 1 thread, 1 neighbour\n");
@@ -92,7 +92,7 @@ static void test_neighbours(void **state) {
 // Helpers that have begun end when others cannot begin.
 static void test_no_helper_stays(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(0, "python3 -B - <<'END'\n"
                      "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
                      "from bench_peers import machine, rounds\n"
@@ -115,7 +115,7 @@ static void test_no_helper_stays(void **state) {
 // A round in whose turn the machine was slow does not count; if that leaves too few, all do.
 static void test_rounds_that_count(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(0, "python3 -B -c 'import sys; sys.path.insert(0, \"" BYOC_TEST_SOURCE_DIR "/tools\"); "
                      "from bench_peers.machine import quiet_rounds as q; "
                      "print(q([100, 99, 80, 95, 91]), q([100, 50, 50, 50, 50]), q([70, 70, 70]))'");
@@ -126,7 +126,7 @@ static void test_rounds_that_count(void **state) {
 // rounds of one race.
 static void test_tables(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(
       0, "python3 -B - <<'END'\n"
          "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
@@ -149,7 +149,7 @@ static void test_tables(void **state) {
 
 static void test_refusals(void **state) {
   (void)state;
-  if (!has_numpy()) skip();
+  need_numpy();
   byoc_test_shell(1, BENCH_PEERS "--models nothing");
   byoc_test_printed("there is no model 'nothing'");
   byoc_test_printed("left out: byoc xnnpack: no plugin has the target 'xnnpack'"); // one of the usual ways

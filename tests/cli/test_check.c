@@ -82,8 +82,8 @@ static void test_a_second_build_checks_nothing(void **state) {
   byoc_test_shell(0, "%s", build);
   byoc_test_printed("checked regions of cutlass: 0 right, 0 wrong, ");
   byoc_test_printed("checked kernels: 0 right, 0 wrong, ");
-  byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/checks byoc build vision.onnx -o vision.so -v --check-budget 0 2>&1 | "
-                     "grep '^checked'");
+  byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/checks byoc build vision.onnx -o vision.so -v --check-budget 0");
+  byoc_test_no_line("^checked");
   byoc_test_shell(2, "byoc build vision.onnx -o vision.so --check-budget soon");
   byoc_test_printed("--check-budget takes a number of seconds from 0 to 86400, not 'soon'");
   byoc_test_shell(2, "BYOC_CHECK_BUDGET=soon byoc build vision.onnx -o vision.so");

@@ -241,7 +241,7 @@ static void test_inspect(void **state) {
   json_decref(model);
   byoc_test_shell(0, "byoc build tiny.onnx -o tiny.so && byoc inspect tiny.so");
   byoc_test_printed("output out/y:0 : f32[2,3]");
-  byoc_test_shell(1, "byoc inspect tiny.so | grep -q '{'"); // for people: no JSON
+  byoc_test_no_line("[{]"); // for people: no JSON
   byoc_test_shell(0, "byoc inspect tiny.so --json");
   json_t *artifact = parse_output();
   assert_string_equal(json_string_value(json_object_get(artifact, "kind")), "artifact");
@@ -367,7 +367,8 @@ static void test_elided_constants(void **state) {
   byoc_test_shell(1, "byoc opt short.byoc");
   byoc_test_printed("was left out when it was printed; byoc opt --constants prints it");
   byoc_test_shell(0, "byoc opt lenet.onnx --constants | grep base64 | head -c 300");
-  byoc_test_shell(0, "! byoc opt lenet.onnx --passes=simplify --print-after=all | grep base64");
+  byoc_test_shell(0, "byoc opt lenet.onnx --passes=simplify --print-after=all");
+  byoc_test_no_line("base64");
 }
 
 // A reader that has seen enough is no error. 141 is a shell's word for SIGPIPE.

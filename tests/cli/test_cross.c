@@ -25,8 +25,7 @@ static int enter(void **state) {
 static void need(const char *programs) {
   if (byoc_test_try_shell("for program in %s; do command -v $program > /dev/null || exit 1; done", programs) == 0)
     return;
-  print_message("skipped: one of these is not installed: %s\n", programs);
-  skip();
+  byoc_test_skip("one of these is not installed: %s", programs);
 }
 
 // The numbers of one line each must be those of the host, but for sums that were taken in another order.
@@ -68,8 +67,7 @@ static void test_a_program_in_cpp_gets_the_same_numbers(void **state) {
 static void test_a_program_in_python_gets_the_same_numbers(void **state) {
   (void)state;
   if (byoc_test_try_shell("python3 -c 'import numpy'") != 0) {
-    print_message("skipped: python3 has no numpy here\n");
-    skip();
+    byoc_test_skip("python3 has no numpy");
   }
   byoc_test_shell(0, "byoc build vision.onnx --name model -o host.so && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=" SOURCE
                      "/python python3 " SOURCE "/tests/cli/user_machine.py host.so > other.txt");
@@ -187,8 +185,7 @@ static void test_shared_objects_run_on_aarch64(void **state) {
 static void test_artifacts_need_an_old_libc_only(void **state) {
   (void)state;
   if (byoc_test_try_shell("objdump -T $(cc -print-file-name=libc.so.6) | grep GLIBC_2.34") != 0) {
-    print_message("skipped: the C library is not a glibc from 2.34 on\n");
-    skip();
+    byoc_test_skip("the C library is not a glibc from 2.34 on");
   }
   byoc_test_shell(0, "byoc build vision.onnx -t 'cutlass; cblas; c -fuse=0' -o old.so && objdump -T old.so | grep -o "
                      "'GLIBC_2\\.[0-9]*' | sort -Vu | tee versions.txt && ! grep -E '2\\.(3[0-9]|2[89])' versions.txt");
@@ -265,10 +262,10 @@ int main(void) {
       cmocka_unit_test(test_a_program_in_cpp_gets_the_same_numbers),
       cmocka_unit_test(test_a_program_in_python_gets_the_same_numbers),
       cmocka_unit_test(test_a_program_in_rust_gets_the_same_numbers),
-      cmocka_unit_test(test_static_programs_run_on_aarch64),
-      cmocka_unit_test(test_aarch64_has_products_of_bytes_and_bf16),
+      byoc_test_long_only(test_static_programs_run_on_aarch64),
+      byoc_test_long_only(test_aarch64_has_products_of_bytes_and_bf16),
       cmocka_unit_test(test_static_programs_run_on_riscv64),
-      cmocka_unit_test(test_static_programs_run_on_arm),
+      byoc_test_long_only(test_static_programs_run_on_arm),
       cmocka_unit_test(test_shared_objects_run_on_arm),
       cmocka_unit_test(test_triples_with_pointers_of_another_size_are_refused),
       cmocka_unit_test(test_artifacts_for_musl_run),

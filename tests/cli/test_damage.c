@@ -74,7 +74,10 @@ static void test_damaged_artifacts_are_refused(void **state) {
     byoc_test_shell(1, "byoc %s", commands[i]);
     byoc_test_printed("'t.so' has 1 more bytes than byoc wrote: copy it again, or build it again");
   }
-  if (byoc_test_try_shell("command -v strip") != 0) return;
+  if (byoc_test_try_shell("command -v strip") != 0) {
+    byoc_test_leave_out("strip is not installed");
+    return;
+  }
   byoc_test_shell(0, "cp tiny.so t.so && strip t.so");
   byoc_test_shell(1, "byoc inspect t.so");
   byoc_test_printed("a tool such as strip or objcopy changed it; build it again");
@@ -98,7 +101,9 @@ static void test_inspect_runs_nothing(void **state) {
   byoc_test_shell(0, "cc -shared -fPIC stranger.c -o stranger.so");
   byoc_test_shell(1, "byoc inspect stranger.so");
   byoc_test_printed("'stranger.so' does not end with the seal of an artifact: an older byoc built it");
-  byoc_test_shell(1, "byoc inspect stranger.so --json && byoc run stranger.so --random");
+  byoc_test_shell(1, "byoc inspect stranger.so --json");
+  byoc_test_shell(1, "byoc run stranger.so --random");
+  byoc_test_printed("'stranger.so' does not end with the seal of an artifact");
   // A stranger can write a seal, too.
   byoc_test_ok(byoc_compose_seal("stranger.so", &diag), &diag);
   byoc_test_shell(1, "byoc inspect stranger.so");

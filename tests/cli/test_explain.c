@@ -314,8 +314,7 @@ static void test_c10_page_is_one_file(void **state) {
 static void test_c10_a_browser_shows_all_nodes(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v chromium") != 0) {
-    print_message("skipped: there is no chromium\n");
-    skip();
+    byoc_test_skip("there is no chromium");
   }
   write_vision("vision.onnx");
   write_text("odd.byoc", "    %0 = Exp@13 \"</script><script>alert(1)</script><!--\" (%x) : f32[4]\n"
@@ -359,8 +358,7 @@ static void test_c10_the_page_answers_clicks_and_keys(void **state) {
       "document.title = 'seen ' + seen.join(' ');\n"
       "</script>\n";
   if (byoc_test_try_shell("command -v chromium") != 0) {
-    print_message("skipped: there is no chromium\n");
-    skip();
+    byoc_test_skip("there is no chromium");
   }
   byoc_diag_t diag = {0};
   write_vision("vision.onnx");
@@ -376,8 +374,7 @@ static void test_c10_the_page_answers_clicks_and_keys(void **state) {
 static void test_page_begins_at_the_top(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v chromium") != 0) {
-    print_message("skipped: there is no chromium\n");
-    skip();
+    byoc_test_skip("there is no chromium");
   }
   byoc_test_shell(
       0, "(printf 'module {opset_import. = 17} {\\n  func @main(%%%%x : f32[4], %%%%v0 : f32[4]) -> (%%%%y : f32[4]) {"

@@ -18,10 +18,11 @@ static void is_hardened(const char *path) {
   byoc_test_printed("DYN (");
   byoc_test_printed("GNU_RELRO");
   byoc_test_printed("GNU_STACK");
-  byoc_test_shell(1, "readelf -lW '%s' | grep -E 'RWE|W E'", path);
+  byoc_test_no_line("RWE|W E");
   byoc_test_shell(0, "readelf -dW '%s' | grep FLAGS_1", path);
   byoc_test_printed("NOW");
-  byoc_test_shell(1, "readelf -dW '%s' | grep TEXTREL", path);
+  byoc_test_shell(0, "readelf -dW '%s'", path);
+  byoc_test_no_line("TEXTREL");
   byoc_test_shell(0, "readelf -nW '%s'", path);
   byoc_test_printed("NT_GNU_BUILD_ID");
 }
@@ -68,7 +69,8 @@ static void test_artifacts(void **state) {
       byoc_test_shell(0, "CC=%s byoc build vision.onnx --target '%s'", compilers[i], targets[t]);
       is_hardened("vision.so");
       checks_its_buffers("vision.so");
-      byoc_test_shell(1, "readelf -nW vision.so | grep 'Build ID: 00000000'");
+      byoc_test_shell(0, "readelf -nW vision.so");
+      byoc_test_no_line("Build ID: 00000000");
       // Kernels check no canary: the symbols of the artifact's own kernels are still in the file.
       if (t == 0 && byoc_test_try_shell("command -v objdump") == 0) {
         byoc_test_shell(0,

@@ -41,8 +41,7 @@ static int enter(void **state) {
 
 static void need_x86_64(void) {
   if (byoc_machine_host() == BYOC_MACHINE_X86_64) return;
-  print_message("skipped: the levels are those of x86-64\n");
-  skip();
+  byoc_test_skip("the levels are those of x86-64");
 }
 
 static bool runs_here(const char *level) {
@@ -104,8 +103,7 @@ static void test_levels_are_picked_at_load(void **state) {
   byoc_test_shell(2, "BYOC_LEVEL=x86-64 byoc run m.so --random");
   byoc_test_printed("BYOC_LEVEL is 'x86-64'; the model 'm' has code for x86-64-v4, x86-64-v3, x86-64-v2");
   if (byoc_test_try_shell("command -v qemu-x86_64") != 0) {
-    print_message("skipped: there is no qemu-x86_64\n");
-    skip();
+    byoc_test_skip("there is no qemu-x86_64");
   }
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(i == 2, "qemu-x86_64 -cpu %s ./level ./m.so", cases[i].processor);
@@ -154,8 +152,7 @@ static void test_a_static_library_has_levels(void **state) {
 static void test_levels_of_another_machine_are_picked_at_load(void **state) {
   (void)state;
   if (byoc_test_try_shell("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64") != 0) {
-    print_message("skipped: aarch64-linux-gnu-gcc or qemu-aarch64 is not installed\n");
-    skip();
+    byoc_test_skip("aarch64-linux-gnu-gcc or qemu-aarch64 is not installed");
   }
   byoc_test_shell(0, "byoc build m.byoc --triple aarch64-linux-gnu -t 'cutlass -mcpu=armv8-a,neoverse-n1' -o m.so && "
                      "aarch64-linux-gnu-gcc " CC_FLAGS " " SOURCE "/tests/cli/user_level.c -ldl -o other");

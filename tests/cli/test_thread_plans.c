@@ -70,7 +70,7 @@ static void test_a_context_takes_the_plan_for_its_threads(void **state) {
 // Costs are measured, and whole plans race, with each number of threads.
 static void test_costs_are_measured_for_each_number_of_threads(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o model.onnx");
+  byoc_test_shell(0, "byoc-modelgen %s -o model.onnx", byoc_test_is_long() ? "mobilenet_v2" : "lenet");
   byoc_test_shell(0,
                   "rm -rf cache && BYOC_CACHE_DIR=$PWD/cache byoc build model.onnx -o model.so -t 'cutlass; cblas; c' "
                   "--plan collage --threads 1,2 --cost-budget 6 -v");
@@ -93,7 +93,8 @@ static void test_equal_plans_are_stored_once(void **state) {
   for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); ++i) {
     byoc_test_shell(0, "byoc build lenet.onnx -o one.so %s --threads 2", ways[i]);
     byoc_test_shell(0, "byoc build lenet.onnx -o several.so %s --threads 1,2,4", ways[i]);
-    byoc_test_shell(1, "byoc inspect several.so | grep 'plans for'");
+    byoc_test_shell(0, "byoc inspect several.so");
+    byoc_test_no_line("plans for");
     byoc_test_shell(0, "byoc build lenet.onnx --emit host %s --threads 2 -o one.host", ways[i]);
     byoc_test_shell(0, "byoc build lenet.onnx --emit host %s --threads 1,2,4 -o several.host", ways[i]);
     byoc_test_shell(0, "cmp one.host several.host");

@@ -286,8 +286,8 @@ int main(void) {
       cmocka_unit_test(test_a_static_program_finds_weights_beside_itself),
       cmocka_unit_test(test_a_build_does_not_hold_the_weights),
       cmocka_unit_test(test_packing_holds_one_copy_of_a_weight),
-      cmocka_unit_test(test_a_backend_does_not_hold_the_weights),
-      cmocka_unit_test(test_a_build_does_not_hold_a_model_of_one_file),
+      byoc_test_long_only(test_a_backend_does_not_hold_the_weights),
+      byoc_test_long_only(test_a_build_does_not_hold_a_model_of_one_file),
       cmocka_unit_test(test_builds_at_once_share_a_file),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);

@@ -209,13 +209,11 @@ static void test_kinds_of_files(void **state) {
 static void test_read_only_folder(void **state) {
   (void)state;
   if (geteuid() == 0 && byoc_test_try_shell("setpriv --version") != 0) {
-    print_message("skipped: root may write everywhere, and setpriv is missing\n");
-    skip();
+    byoc_test_skip("root may write everywhere, and setpriv is missing");
   }
   const char *as = geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups" : "";
   if (byoc_test_try_shell("%s byoc --version", as) != 0) {
-    print_message("skipped: other users do not reach the folder in which byoc was built\n");
-    skip();
+    byoc_test_skip("other users do not reach the folder in which byoc was built");
   }
   byoc_test_shell(0, "mkdir -p locked && echo old > locked/t.so && chmod 555 locked && chmod 755 . && mkdir -p -m 777 "
                      "other");
@@ -256,12 +254,10 @@ static void test_full_file_system(void **state) {
       "mkdir -p disk && mount -t tmpfs -o size=24k tmpfs disk && (BYOC_CACHE_DIR=$PWD/cold byoc build vision.onnx -o "
       "disk/v.so; echo code $?; ls disk | wc -l; umount disk)";
   if (geteuid() != 0 || byoc_test_try_shell("unshare -m true") != 0) {
-    print_message("skipped: mounting a file system takes root and a mount namespace\n");
-    skip();
+    byoc_test_skip("mounting a file system takes root and a mount namespace");
   }
   if (byoc_test_try_shell("unshare -m sh -c '%s'", script) != 0 || strstr(byoc_test_output(), "code") == NULL) {
-    print_message("skipped: a tmpfs cannot be mounted here: %s\n", byoc_test_output());
-    skip();
+    byoc_test_skip("a tmpfs cannot be mounted here: %s", byoc_test_output());
   }
   byoc_test_printed("No space left on device");
   byoc_test_printed("code 1\n0\n");

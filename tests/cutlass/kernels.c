@@ -106,6 +106,14 @@ bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot) {
   return feature && ((needed | more) & ~byoc_cpu_detect()) == 0;
 }
 
+bool kernels_try_here(byoc_cutlass_isa_t isa) {
+  if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) return false;
+  for (byoc_cutlass_isa_t better = isa + 1; better < BYOC_CUTLASS_ISA_COUNT; ++better) {
+    if (!byoc_test_is_long() && kernels_run_here(better, BYOC_CUTLASS_DOT_F32)) return false;
+  }
+  return true;
+}
+
 guarded_t guarded_create(size_t size_bytes, size_t alignment) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), taken = (size_bytes + alignment - 1) / alignment * alignment;
   size_t whole = (taken + page - 1) / page * page;

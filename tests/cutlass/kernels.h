@@ -29,6 +29,9 @@ void kernels_end(kernels_t *kernels);
 
 // True if this processor has the instruction set and the dot.
 bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot);
+// Whether a test runs kernels of floats of this instruction set: any that this processor has, or in a short test its
+// best.
+bool kernels_try_here(byoc_cutlass_isa_t isa);
 
 // parallel_for of a byoc_runtime_t: shares one after the other, in reverse: none may depend on another.
 void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);

@@ -187,7 +187,7 @@ static void check(const char *name, byoc_cutlass_attention_t attention) {
   make_tensors(&attention, attention.past > 0, &t);
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     byoc_cutlass_plan_t plans[MOST_PLANS];
-    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
+    if (!kernels_try_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(&problem, isa, SLOTS, true, plans, MOST_PLANS);
     const size_t chosen[] = {0, find_smallest(plans, count)};
     assert_int_equal(plans[chosen[1]].vectors, 1);
@@ -216,7 +216,7 @@ static void check_open(const char *name, byoc_cutlass_attention_t heads, const i
   problem.attention.keys = BYOC_CUTLASS_OPEN_KEYS + heads.past;
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     byoc_cutlass_plan_t plan;
-    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
+    if (!kernels_try_here(isa)) continue;
     byoc_cutlass_plan_default(&problem, isa, SLOTS, true, &plan);
     kernels_t kernels;
     kernels_begin(&kernels, isa);

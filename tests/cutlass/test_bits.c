@@ -181,7 +181,8 @@ static void check_set(byoc_cutlass_isa_t isa, uint32_t dot) {
 static void test_products_by_few_bits(void **state) {
   (void)state;
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
-    if (kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) check_set(isa, BYOC_CUTLASS_DOT_F32);
+    if (!kernels_try_here(isa)) continue;
+    check_set(isa, BYOC_CUTLASS_DOT_F32);
     if (kernels_run_here(isa, BYOC_CUTLASS_DOT_I8X4)) check_set(isa, BYOC_CUTLASS_DOT_I8X4);
   }
 }

@@ -119,8 +119,7 @@ static void test_reports_of_sanitizers_are_shown(void **state) {
       "--plugin $PLUGIN -t 'mistaken; c' $PLAN -o out.so",
   };
   if (byoc_test_try_shell("[ -f $(gcc -print-file-name=libasan.so) ]") != 0) {
-    print_message("skipped: gcc has no address sanitizer here\n");
-    skip();
+    byoc_test_skip("gcc has no address sanitizer here");
   }
   for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
     const row_t row = {"accept:sanitizer", .command = commands[i]};

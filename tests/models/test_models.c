@@ -30,15 +30,13 @@ static void check_both_ways(const char *model, const char *targets, const char *
   if (evaluate) byoc_test_shell(0, "byoc run '%s' --evaluate --target '%s' %s", model, targets, values);
 }
 
-static bool shared_is_missing(void) {
-  if (byoc_is_directory(SHARED)) return false;
-  print_message("skipped: there is no folder ../shared/models\n");
-  return true;
+static void need_shared(void) {
+  if (!byoc_is_directory(SHARED)) byoc_test_skip("there is no folder ../shared/models");
 }
 
 static void test_mnist(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
     check_both_ways(SHARED "/mnist/mnist.onnx", target_lists[i],
                     "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
@@ -49,7 +47,7 @@ static void test_mnist(void **state) {
 
 static void test_ultraface(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
     check_both_ways(SHARED "/ultraface/ultraface_rfb_320.onnx", target_lists[i],
                     "--input input=" SHARED "/ultraface/input.npy --expect scores=" SHARED
@@ -74,12 +72,14 @@ static void expect_reference(char *values, size_t size) {
 static void test_generated(void **state) {
   (void)state;
   const bool is_bert = strcmp(model_name, "bert_base") == 0, is_large = strcmp(model_name, "resnet50") == 0;
-  byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3 %s", model_name,
-                  is_bert ? "--layers 2 --sequence 16" : "");
+  const char *size = !is_bert ? "" : byoc_test_is_long() ? "--layers 2 --sequence 16" : "--layers 1 --sequence 8";
+  byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3 %s", model_name, size);
   byoc_test_shell(0, "byoc run model.onnx --target c --random --seed 9 --output-dir reference > log");
   char values[1024] = "--random --seed 9 --rtol 1e-3 --atol 1e-4";
   expect_reference(values, sizeof(values));
-  for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
+  // The short test of a large model: all backends together.
+  const bool takes_all = byoc_test_is_long() || (!is_large && !is_bert && strcmp(model_name, "mobilenet_v2") != 0);
+  for (size_t i = takes_all ? 0 : TARGET_LIST_COUNT - 1; i < TARGET_LIST_COUNT; ++i) {
     const bool interprets_all = i == 0;
     check_both_ways("model.onnx", target_lists[i], values, !(interprets_all && is_large));
   }
@@ -128,18 +128,19 @@ static void check_precision(const char *model, const char *values, double bf16, 
 
 static void test_precision(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx --layers 2 --seed 3");
+  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx --layers %d --seed 3", byoc_test_is_long() ? 2 : 1);
   byoc_test_shell(0, "byoc run gpt2.onnx --target c --random --seed 9 --output-dir reference > log");
   check_precision("gpt2.onnx", "--random --seed 9 --expect logits=reference/logits.npy", 0.0125, 0.075); // of 2.5
 }
 
 static void test_precision_of_shared(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   check_precision(SHARED "/mnist/mnist.onnx",
                   "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
                   "/mnist/expected_Plus214_Output_0.npy",
                   26, 264); // of 5274
+  if (!byoc_test_is_long()) return;
   check_precision(SHARED "/ultraface/ultraface_rfb_320.onnx",
                   "--input input=" SHARED "/ultraface/input.npy --expect scores=" SHARED
                   "/ultraface/expected_scores.npy",
@@ -166,18 +167,21 @@ static void check_memory(const char *model, bool joins) {
 
 static void test_memory(void **state) {
   (void)state;
+  const int layers = byoc_test_is_long() ? 2 : 1;
+  byoc_test_shell(0, "byoc-modelgen gpt2_step --layers %d -o gpt2.onnx", layers);
+  check_memory("gpt2.onnx", false);
+  if (!byoc_test_is_long()) return;
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers %d -o bert.onnx", layers);
+  check_memory("bert.onnx", false);
   byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o mobilenet.onnx");
   check_memory("mobilenet.onnx", false);
-  byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 -o bert.onnx");
-  check_memory("bert.onnx", false);
-  byoc_test_shell(0, "byoc-modelgen gpt2_step --layers 2 -o gpt2.onnx");
-  check_memory("gpt2.onnx", false);
 }
 
 static void test_memory_of_shared(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
+  need_shared();
   check_memory(SHARED "/light/light_squeezenet.onnx", true);
+  if (!byoc_test_is_long()) return;
   check_memory(SHARED "/light/light_inception_v1.onnx", true);
   check_memory(SHARED "/light/light_resnet50.onnx", true);
   check_memory(SHARED "/light/light_bvlc_alexnet.onnx", true);
@@ -190,7 +194,7 @@ static void test_cache(void **state) {
   static const char *const lists[] = {"c", "cutlass; c"};
   byoc_test_shell(0, "byoc-modelgen gpt2_cached -o gpt2.onnx --layers 1 --sequence 16 --seed 3");
   byoc_test_shell(0, "byoc build gpt2.onnx -o reference.so --target c --plan greedy");
-  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+  for (size_t i = 0; i < (byoc_test_is_long() ? sizeof(lists) / sizeof(lists[0]) : 1); ++i) {
     byoc_test_shell(0, "byoc build gpt2.onnx -o in_place.so --target '%s' --plan greedy --alias 'present_*=past_*'",
                     lists[i]);
     byoc_test_shell(0, "byoc inspect in_place.so");
@@ -222,14 +226,14 @@ static void test_results_are_the_same_on_any_number_of_threads(void **state) {
     const char *model, *sizes;
   } cases[] = {
       {"lenet", ""},
+      {"lstm", "--dim time=13 --dim batch=5"}, // the short test ends here
       {"resnet50", ""},
       {"shufflenet_v2", ""},
       {"bert_base --layers 2 --sequence 19", ""},
       {"gpt2_bytes --layers 1 --sequence 33", ""},
       {"detector", "--dim height=57 --dim width=131"},
-      {"lstm", "--dim time=13 --dim batch=5"},
   };
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+  for (size_t i = 0; i < (byoc_test_is_long() ? sizeof(cases) / sizeof(cases[0]) : 2); ++i) {
     byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3", cases[i].model);
     check_threads("model.onnx", cases[i].sizes);
   }
@@ -237,9 +241,9 @@ static void test_results_are_the_same_on_any_number_of_threads(void **state) {
 
 static void test_shared_models_are_the_same_on_any_number_of_threads(void **state) {
   (void)state;
-  if (shared_is_missing()) skip();
-  check_threads(SHARED "/ultraface/ultraface_rfb_320.onnx", "");
+  need_shared();
   check_threads(SHARED "/mnist/mnist.onnx", "");
+  if (byoc_test_is_long()) check_threads(SHARED "/ultraface/ultraface_rfb_320.onnx", "");
 }
 
 static const struct {

@@ -2,6 +2,7 @@
 // Runs commands and keeps what they print.
 #include "tests/support/command.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,14 +35,17 @@ int byoc_test_leave_folder(void **state) {
   return status == BYOC_OK ? 0 : -1;
 }
 
+// Of a command that hangs; others take longer than one thinks where the machine is busy.
+enum { SHELL_TIMEOUT_S = 800 };
+
 static int run_line(void) {
   const char *const argv[] = {"sh", "-c", last_line, NULL};
-  const byoc_process_options_t options = {.timeout_ms = 240000};
+  const byoc_process_options_t options = {.timeout_ms = SHELL_TIMEOUT_S * 1000};
   byoc_process_result_t result = {0};
   byoc_diag_t diag = {0};
   byoc_string_clear(&output);
   byoc_test_ok(byoc_process_run(argv, &options, &output, &diag, &result), &diag);
-  if (result.timed_out) fail_msg("after 240 s still running: %s", last_line);
+  if (result.timed_out) fail_msg("after %d s still running: %s", SHELL_TIMEOUT_S, last_line);
   return result.signal != 0 ? 128 + result.signal : result.exit_code;
 }
 
@@ -73,5 +77,17 @@ const char *byoc_test_output(void) {
 void byoc_test_printed_at(const char *file, int line, const char *part) {
   if (strstr(output.data, part) != NULL) return;
   print_error("%s\nprinted\n%s\nwithout: %s\n", last_line, output.data, part);
+  _fail(file, line);
+}
+
+void byoc_test_no_line_at(const char *file, int line, const char *expression) {
+  regex_t compiled;
+  regmatch_t match;
+  if (regcomp(&compiled, expression, REG_EXTENDED | REG_NEWLINE) != 0) fail_msg("no expression: %s", expression);
+  const bool found = regexec(&compiled, output.data, 1, &match, 0) == 0;
+  regfree(&compiled);
+  if (!found) return;
+  print_error("%s\nprinted\n%s\nwith: %.*s\n", last_line, output.data, (int)(match.rm_eo - match.rm_so),
+              output.data + match.rm_so);
   _fail(file, line);
 }

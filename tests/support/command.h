@@ -23,5 +23,9 @@ const char *byoc_test_output(void);
 // Fails unless `part` stands in the last output.
 #define byoc_test_printed(part) byoc_test_printed_at(__FILE__, __LINE__, (part))
 void byoc_test_printed_at(const char *file, int line, const char *part);
+// Fails if a line of the last output matches the extended regular expression. `! program | grep` and an expected code
+// of 1 from `program | grep` would pass where the program itself fails (tests/harness/test_pipes.sh finds them).
+#define byoc_test_no_line(expression) byoc_test_no_line_at(__FILE__, __LINE__, (expression))
+void byoc_test_no_line_at(const char *file, int line, const char *expression);
 
 #endif // BYOC_TESTS_SUPPORT_COMMAND_H_

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "core/ir/structural.h"
 #include "core/ir/module_text.h"
+#include "core/ir/structural.h"
 
 bool byoc_test_modules_equal(const byoc_graph_module_t *a, const byoc_graph_module_t *b) {
   bool equal = a->functions.count == b->functions.count;

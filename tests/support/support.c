@@ -2,16 +2,7 @@
 // Helpers shared by the tests.
 #include "tests/support/support.h"
 
-#include <stdlib.h>
-
 #include "core/base/file.h"
-
-// BYOC_TEST_FILTER=NAME runs the tests of a program whose names match (with * and ?), so that ctest can show them
-// alone.
-__attribute__((constructor)) static void read_test_filter(void) {
-  const char *filter = getenv("BYOC_TEST_FILTER");
-  if (filter != NULL) cmocka_set_test_filter(filter);
-}
 
 void byoc_test_ok_at(byoc_status_t status, const byoc_diag_t *diag, const char *file, int line) {
   if (status == BYOC_OK) return;

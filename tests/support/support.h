@@ -13,6 +13,7 @@
 
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
+#include "tests/support/group.h"
 
 // Fails the test with the diagnostic's words unless `status` is BYOC_OK.
 #define byoc_test_ok(status, diag) byoc_test_ok_at((status), (diag), __FILE__, __LINE__)

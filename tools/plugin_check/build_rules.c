@@ -213,37 +213,76 @@ void check_builds_unload(check_t *check) {
 
 // ---- memory that runs out ----
 
+typedef struct shortage_t {
+  check_t *check;
+  const check_case_file_t *file;
+  check_model_t model;
+  byoc_plugin_registry_t *registry;
+  byoc_failing_allocator_t counter;
+  check_ports_t expected; // results, whichever request failed
+} shortage_t;
+
+// Goes along the pipeline as far as `extent` says while request n for memory fails.
+static byoc_status_t open_short_pipeline(shortage_t *shortage, int64_t n, byoc_build_extent_t extent,
+                                         check_pipeline_t *pipeline, byoc_diag_t *diag) {
+  check_t *check = shortage->check;
+  check_doing(check, "generating code for %s while request %lld for memory fails", shortage->file->name, (long long)n);
+  shortage->counter.count = 0;
+  shortage->counter.fail_at = n;
+  const byoc_status_t status =
+      check_pipeline_open(pipeline, shortage->registry, &shortage->model, check->targets.items[0], extent,
+                          byoc_failing_allocator(&shortage->counter), diag);
+  shortage->counter.fail_at = -1;
+  return status;
+}
+
+// A build that does without request n computes the same as any other.
+static void check_survivor(shortage_t *shortage, int64_t n) {
+  byoc_diag_t diag = {0};
+  check_pipeline_t pipeline;
+  char way[80];
+  if (open_short_pipeline(shortage, n, BYOC_BUILD_ALL, &pipeline, &diag) == BYOC_OK) {
+    const check_ports_t inputs = check_inputs(shortage->check, &pipeline),
+                        outputs = check_outputs(shortage->check, &pipeline);
+    snprintf(way, sizeof(way), "in a build that did without request %lld for memory", (long long)n);
+    check_doing(shortage->check, "evaluating what it made %s", way);
+    check_ok(shortage->check, check_pipeline_evaluate(&pipeline, inputs.data, outputs.data, &diag), &diag, way);
+    check_compare(shortage->check, shortage->file, &outputs, &shortage->expected, way);
+  }
+  check_pipeline_close(&pipeline);
+}
+
 // The n-th request of plugin and host fails: out of memory or a right result, and nothing is left. A few hundred
 // values of n, densest at the start.
 void check_builds_allocations(check_t *check) {
   const check_cases_t cases = check_taken_cases(check, check->targets.items[0]);
   const check_case_file_t *file = choose_file(&cases, "adversity.cases");
-  const check_model_t model = check_case_file_model(check, file);
-  byoc_failing_allocator_t counter = {.base = byoc_allocator_system(), .fail_at = -1};
-  const byoc_allocator_t allocator = byoc_failing_allocator(&counter);
+  shortage_t shortage = {.check = check,
+                         .file = file,
+                         .model = check_case_file_model(check, file),
+                         .counter = {.base = byoc_allocator_system(), .fail_at = -1},
+                         .expected = check_expected(check, file)};
   // A plugin may keep its host in a static variable, so that only one registry may have it.
   byoc_plugin_registry_destroy(check->registry);
-  byoc_plugin_registry_t *registry = check_load(check, allocator);
+  shortage.registry = check_load(check, byoc_failing_allocator(&shortage.counter));
   int64_t total = 0;
   for (int64_t n = -1; n <= total; n += n < 40 ? 1 : 1 + total / 160) {
     byoc_diag_t diag = {0};
     check_pipeline_t pipeline;
-    check_doing(check, "generating code for %s while request %lld for memory fails", file->name, (long long)n);
-    counter.count = 0;
-    counter.fail_at = n;
-    byoc_status_t status = check_pipeline_open(&pipeline, registry, &model, check->targets.items[0],
-                                               BYOC_BUILD_GENERATED, allocator, &diag);
-    counter.fail_at = -1;
+    const byoc_status_t status = open_short_pipeline(&shortage, n, BYOC_BUILD_GENERATED, &pipeline, &diag);
+    const int64_t count = shortage.counter.count;
     check_pipeline_close(&pipeline);
     if (n < 0) {
       check_ok(check, status, &diag, "with all the memory that it wants");
-      total = counter.count;
+      total = count;
     }
     if (status != BYOC_OK && status != BYOC_OUT_OF_MEMORY) {
       check_fail_diag(check, &diag, "request %lld of %lld failing gives '%s'", (long long)n, (long long)total,
                       byoc_status_name(status));
     }
+    if (status == BYOC_OK && n >= 0 && count > n) check_survivor(&shortage, n);
   }
-  byoc_plugin_registry_destroy(registry);
-  if (counter.live_count != 0) check_fail(check, "%lld blocks are left after unloading", (long long)counter.live_count);
+  byoc_plugin_registry_destroy(shortage.registry);
+  const int64_t left = shortage.counter.live_count;
+  if (left != 0) check_fail(check, "%lld blocks are left after unloading", (long long)left);
 }

@@ -49,8 +49,7 @@ static void begin(fixture_t *f) {
   byoc_string_deinit(&output);
   if (is_there) byoc_test_ok(byoc_elf_open(f->libc.data, f->libc.size_bytes, "libc", &diag, &f->library), &diag);
   if (is_there && byoc_elf_has_older_version(&f->library, "pthread_create")) return;
-  print_message("skipped: this C library has libpthread apart\n");
-  skip();
+  byoc_test_skip("this C library has libpthread apart");
 }
 
 static void end(fixture_t *f) {

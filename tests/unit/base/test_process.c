@@ -123,11 +123,17 @@ static void kills_on_timeout(void **state) {
     byoc_process_options_t options = {.timeout_ms = 200};
     int64_t start = byoc_now_ns();
     run_t r = run_shell(scripts[i], &options);
+    // On a busy machine, the shell may not come to print in time.
+    for (; i == 0 && r.output.size == 0 && options.timeout_ms < 20000; start = byoc_now_ns()) {
+      byoc_string_deinit(&r.output);
+      options.timeout_ms *= 4;
+      r = run_shell(scripts[i], &options);
+    }
     int64_t took_ms = (byoc_now_ns() - start) / 1000000;
     byoc_test_ok(r.status, &r.diag);
     assert_true(r.result.timed_out);
     assert_int_equal(r.result.signal, SIGKILL);
-    assert_in_range(took_ms, 190, 10000);
+    assert_in_range(took_ms, 190, 50000); // of 60 s
     if (i == 0) assert_string_equal(r.output.data, "started\n");
     byoc_string_deinit(&r.output);
   }
@@ -144,10 +150,11 @@ static void endless_output_meets_the_limit(void **state) {
 static void grandchild_may_keep_the_pipe(void **state) {
   (void)state;
   int64_t start = byoc_now_ns();
-  run_t r = run_shell("echo done; sleep 3 & exit 0", NULL);
+  run_t r = run_shell("sleep 60 & echo $!; exit 0", NULL);
   byoc_test_ok(r.status, &r.diag);
-  assert_string_equal(r.output.data, "done\n");
-  assert_true((byoc_now_ns() - start) / 1000000 < 2500);
+  const pid_t grandchild = (pid_t)atoi(r.output.data);
+  assert_true(grandchild > 1 && kill(grandchild, SIGKILL) == 0);
+  assert_true((byoc_now_ns() - start) / 1000000 < 50000);
   byoc_string_deinit(&r.output);
 }
 

@@ -231,7 +231,7 @@ static void test_features_are_listed_once(void **state) {
 // A program says what the backends' code needs, because it may be finished for another processor later.
 static void test_features_of_the_program(void **state) {
   (void)state;
-  if (byoc_machine_host() != BYOC_MACHINE_X86_64) skip();
+  if (byoc_machine_host() != BYOC_MACHINE_X86_64) byoc_test_skip("the features are those of x86-64");
   fixture_t fixture;
   byoc_diag_t diag = {0};
   open_build(&fixture, "cutlass -mcpu=avx2; c -mcpu=x86-64-v3", (byoc_build_watcher_t){0});

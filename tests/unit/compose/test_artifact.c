@@ -164,7 +164,7 @@ static void test_contexts_run_at_once(void **state) {
   for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
   for (int i = 0; i < 3; i++) assert_int_equal(runners[i].wrong, 0);
   // A joined thread may take a moment to leave /proc.
-  for (int i = 0; i < 100 && thread_count() != before; i++) usleep(1000);
+  for (int i = 0; i < 20000 && thread_count() != before; i++) usleep(1000);
   assert_int_equal(thread_count(), before);
   byoc_artifact_unload(&artifact);
 }
@@ -180,7 +180,7 @@ static void test_contexts_have_their_threads(void **state) {
     assert_runs(artifact.table, context);
     assert_int_equal(thread_count(), before + (size_t)threads - 1); // the caller's thread is one of them
     artifact.table->destroy(context);
-    for (int i = 0; i < 100 && thread_count() != before; i++) usleep(1000);
+    for (int i = 0; i < 20000 && thread_count() != before; i++) usleep(1000);
   }
   byoc_artifact_unload(&artifact);
 }

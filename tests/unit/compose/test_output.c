@@ -165,7 +165,7 @@ static void test_full_disk(void **state) {
   if (mount("none", folder, "tmpfs", 0, "size=16k") != 0) {
     byoc_remove_tree(folder, NULL);
     free(folder);
-    skip();
+    byoc_test_skip("a tmpfs cannot be mounted here");
   }
   demo_t demo = {0};
   demo_init(&demo);

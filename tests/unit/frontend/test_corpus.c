@@ -66,8 +66,7 @@ static void reads_conformance_models(void **state) {
   (void)state;
   static const char folder[] = "/usr/share/libonnx-testdata/data";
   if (!byoc_is_directory(folder)) {
-    print_message("skipped: no %s (Debian package libonnx-testdata)\n", folder);
-    skip();
+    byoc_test_skip("there is no folder %s (Debian package libonnx-testdata)", folder);
   }
   tally_t tally = {0};
   read_below(folder, 2, &tally);
@@ -84,8 +83,7 @@ static void reads_lent_models(void **state) {
   (void)state;
   const char *folder = BYOC_TEST_SOURCE_DIR "/../shared/models";
   if (!byoc_is_directory(folder)) {
-    print_message("skipped: no %s\n", folder);
-    skip();
+    byoc_test_skip("there is no folder ../shared/models");
   }
   tally_t tally = {0};
   read_below(folder, 1, &tally);

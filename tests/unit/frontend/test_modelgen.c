@@ -27,8 +27,7 @@ static int run(byoc_string_t *words, const char *const *arguments) {
   const char *argv[12] = {BYOC_TEST_PROGRAM_DIR "/byoc-modelgen"};
   for (size_t i = 0; i < 10 && arguments[i]; i++) argv[i + 1] = arguments[i];
   if (!byoc_program_exists(argv[0])) {
-    print_message("skipped: no %s\n", argv[0]);
-    skip();
+    byoc_test_skip("byoc-modelgen was not built");
   }
   byoc_diag_t diag = {0};
   byoc_process_result_t result;
@@ -208,7 +207,7 @@ static void leaves_nothing_on_a_full_disk(void **state) {
   byoc_diag_t diag = {0};
   byoc_process_result_t result;
   byoc_process_options_t options = {.directory = folder, .timeout_ms = 60000};
-  if (!byoc_program_exists(BYOC_TEST_PROGRAM_DIR "/byoc-modelgen")) skip();
+  if (!byoc_program_exists(BYOC_TEST_PROGRAM_DIR "/byoc-modelgen")) byoc_test_skip("byoc-modelgen was not built");
   const char *const argv[] = {
       "/bin/sh", "-c", "trap '' XFSZ; ulimit -f 64; exec " BYOC_TEST_PROGRAM_DIR "/byoc-modelgen mlp -o full.onnx",
       NULL};

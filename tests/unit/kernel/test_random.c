@@ -310,7 +310,7 @@ static void compiled_equals_interpreted(void **state) {
 
 static void compiled_by_clang_equals_interpreted(void **state) {
   (void)state;
-  if (!byoc_program_exists("clang")) skip();
+  if (!byoc_program_exists("clang")) byoc_test_skip("clang is not installed");
   run_batch(100, "clang", "-O2");
   run_batch(101, "clang", "-O3");
 }

@@ -354,8 +354,7 @@ static void test_decimal_commas(void **state) {
   assert_int_equal(setenv("LOCPATH", folder, 1), 0);
   if (system(command) != 0 || setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
     free(leaky);
-    print_message("skipped: there is no locale with a decimal comma\n");
-    skip();
+    byoc_test_skip("there is no locale with a decimal comma");
   }
   byoc_test_ok(byoc_file_write(leaky, text, sizeof(text) - 1, &diag), &diag);
   const byoc_compiler_build_t build = {
@@ -379,8 +378,7 @@ static void test_a_build_for_another_machine_needs_its_compiler(void **state) {
   assert_refused(&build, BYOC_INVALID_ARGUMENT, "'sparc-linux-gnu' is not the triple of a machine that byoc knows");
   build.triple = "aarch64-linux-gnu";
   if (!byoc_program_exists("aarch64-linux-gnu-gcc")) {
-    print_message("skipped: aarch64-linux-gnu-gcc is not installed\n");
-    skip();
+    byoc_test_skip("aarch64-linux-gnu-gcc is not installed");
   }
   byoc_compiler_result_destroy(build_ok(&build));
   byoc_diag_t diag = {0};

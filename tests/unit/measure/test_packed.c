@@ -61,7 +61,7 @@ static void test_times(void **state) {
 static void test_threads(void **state) {
   (void)state;
 #if defined(__SANITIZE_THREAD__)
-  skip(); // threads after fork are beyond the thread sanitizer
+  byoc_test_skip("the thread sanitizer does not know threads after fork");
 #endif
   byoc_diag_t diag = {0};
   double ns = 0;
@@ -92,7 +92,7 @@ static void test_failures(void **state) {
   int64_t start_ns = byoc_now_ns();
   byoc_test_error(measure(BODY("for (;;) *(volatile char *)call->workspace = 1;"), 1, 300, &diag, &ns), BYOC_TOOL,
                   &diag, "longer than 300 ms");
-  assert_true(byoc_now_ns() - start_ns < 5000000000);
+  assert_true(byoc_now_ns() - start_ns < 50000000000);
   byoc_diag_clear(&diag);
   byoc_test_error(measure(BODY("extern int nowhere(void); return nowhere();"), 1, 0, &diag, &ns), BYOC_TOOL, &diag,
                   "undefined symbol: nowhere");

@@ -57,7 +57,8 @@ static void describe_mapping(const uint8_t *address, char permissions[8], bool *
 
 static void test_moves_whole_pages(void **state) {
   (void)state;
-  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) skip(); // this kernel has none
+  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
+    byoc_test_skip("this kernel has no transparent huge pages");
   const uint8_t *data = map_file();
   assert_true(byoc_model_move_to_huge_pages(data, FILE_BYTES));
   assert_true(is_same(data));

@@ -106,7 +106,7 @@ static void test_a_run_wakes_those_that_sleep(void **state) {
   atomic_store(&pool.spin_turns, 1); // it sleeps soon
   loop_t loop = {0};
   byoc_model_pool_run(2, body, &loop, 2, 1);
-  for (int wait = 0; wait < 2000 && atomic_load(&worker->sleeping) == 0; wait++) usleep(1000);
+  for (int wait = 0; wait < 20000 && atomic_load(&worker->sleeping) == 0; wait++) usleep(1000);
   assert_int_equal(atomic_load(&worker->sleeping), 1);
   atomic_store(&pool.spin_turns, 0); // more threads than processors: it is left alone
   byoc_model_pool_wake(2);
@@ -119,7 +119,7 @@ static void test_a_run_wakes_those_that_sleep(void **state) {
   assert_int_equal(atomic_load(&worker->sleeping), 1);
   atomic_store(&pool.resting, 0);
   bool is_awake = false;
-  for (int wait = 0; wait < 2000 && !is_awake; wait++) { // it may not have begun to wait the first time
+  for (int wait = 0; wait < 20000 && !is_awake; wait++) { // it may not have begun to wait the first time
     byoc_model_pool_wake(2);
     usleep(1000);
     is_awake = atomic_load(&worker->sleeping) == 0;
@@ -198,7 +198,7 @@ static void await_second(void *argument, int64_t begin, int64_t end, int32_t wor
   counted_t *counted = argument;
   counted->ran[worker] = pthread_self();
   atomic_fetch_add(&counted->shares, 1);
-  for (int wait = 0; wait < 5000 && worker == 0 && atomic_load(&counted->shares) < 2; wait++) usleep(1000);
+  for (int wait = 0; wait < 50000 && worker == 0 && atomic_load(&counted->shares) < 2; wait++) usleep(1000);
 }
 
 // A caller that wakes the worker too late, when it is about to sleep once more: the next share finds it all the same.
@@ -262,7 +262,7 @@ static void test_threads_end_with_the_last_user(void **state) {
     byoc_model_pool_run(3, body, &loop, 50, 1);
     check(&loop, 50);
     byoc_model_pool_release();
-    for (int wait = 0; wait < 200 && byoc_test_count_entries("/proc/self/task") != before; wait++) usleep(1000);
+    for (int wait = 0; wait < 20000 && byoc_test_count_entries("/proc/self/task") != before; wait++) usleep(1000);
     assert_int_equal(byoc_test_count_entries("/proc/self/task"), before);
   }
 }

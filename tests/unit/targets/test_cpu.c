@@ -258,16 +258,17 @@ static void test_bits(void **state) {
 static void test_detect(void **state) {
   (void)state;
 #if !defined(__x86_64__)
-  skip();
+  byoc_test_skip("CPUID is an instruction of x86-64");
 #endif
   byoc_diag_t diag = {0};
   char *text = NULL;
   size_t size = 0;
-  if (byoc_file_read("/proc/cpuinfo", byoc_allocator_system(), &diag, &text, &size) != BYOC_OK) skip();
+  if (byoc_file_read("/proc/cpuinfo", byoc_allocator_system(), &diag, &text, &size) != BYOC_OK)
+    byoc_test_skip("there is no /proc/cpuinfo");
   char *line = strstr(text, "\nflags");
   if (line == NULL) {
     free(text);
-    skip();
+    byoc_test_skip("/proc/cpuinfo lists no flags");
   }
   char *end = strchr(line + 1, '\n');
   assert_non_null(end);
