@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches for steps by name, such as passes. A copy with more of them off serves for a while.
+// Switches for steps by name, such as passes. A copy can switch off more of them for a while.
 //
 // Example:
 //   byoc_switches_t switches = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ONNX writer keeps. Private to core/frontend/onnx_write.c and to tests that write what it does not.
+// The state of the ONNX writer. For core/frontend/onnx_write.c, and for tests that write models it cannot.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
 #define BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
 

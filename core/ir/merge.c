@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges equal functions.
+// Merges functions that compute the same, and redirects their calls to the first one.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"

@@ -19,7 +19,7 @@ done < <(awk -F'[(,] *' '/^BYOC_ABI_STRUCT\(/ { print $2 }' "$manifest")
 row() { grep -F "| \`$1\` |" "$page" | grep -qF "$2" || complain "the row of $1 does not say '$2'"; }
 row prepare 'optional; 0: no preparation | Since minor 1; optional. Called before generate'
 row maximum 'INT; both 0: any'          # two fields in one declaration
-row create_node 'Inserts an operator in front of `before`' # a declaration of several lines
+row create_node 'Inserts an operator before `before`' # a declaration of several lines
 row grid 'work-groups along each axis'  # an array
 row BYOC_OPTION_CPU '| `6` | 4 |'
 exit "$failed"

@@ -384,7 +384,7 @@ static const lie_t lies[] = {
     {no_scratch, BYOC_INVALID_ARGUMENT, "the binding has no scratch memory"},
     {negative_scratch, BYOC_INVALID_ARGUMENT, "scratch_bytes is -1"},
     {one_scope, BYOC_INVALID_ARGUMENT, "1 scopes for 1 operands and 1 results"},
-    {strange_scope, BYOC_INVALID_DATA, "a memory scope is not printable"},
+    {strange_scope, BYOC_INVALID_DATA, "a memory scope is not one line of printable UTF-8"},
     {wide_integer, BYOC_INVALID_ARGUMENT, "1099511627776 does not fit into I32"},
     {real_type, BYOC_INVALID_ARGUMENT, "not F32 or F64"},
     {no_local, BYOC_INVALID_ARGUMENT, "0 bytes of local memory"},
